@@ -1,0 +1,37 @@
+"""Leporello answers from documents far longer than a model can read.
+
+It divides a document, selects what matters, lets a short-context reader solve each piece, and
+recombines the outputs.
+"""
+
+from leporello.records import (
+    Chunk,
+    Coverage,
+    Document,
+    Example,
+    Failure,
+    Fit,
+    Hit,
+    Output,
+    Prediction,
+    Read,
+    Search,
+    Section,
+    Span,
+)
+
+__all__ = [
+    "Chunk",
+    "Coverage",
+    "Document",
+    "Example",
+    "Failure",
+    "Fit",
+    "Hit",
+    "Output",
+    "Prediction",
+    "Read",
+    "Search",
+    "Section",
+    "Span",
+]

@@ -1,0 +1,51 @@
+"""Errors that the user can mend: printed without a traceback, exit status 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ConfigError", "Fault", "UserError", "did_you_mean"]
+
+
+class UserError(Exception):
+    """A mistake of the user's; its text says what is wrong and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a file: where it stands and what it is.
+
+    Attributes:
+        file: The file, or None for the command line.
+        line: 1-based line, 0 where no line applies.
+        text: What is wrong, what was likely meant, what is allowed.
+    """
+
+    file: Path | None
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        place = "command line" if self.file is None else str(self.file)
+        return f"{place}:{self.line}: {self.text}" if self.line else f"{place}: {self.text}"
+
+
+class ConfigError(UserError):
+    """All faults that were found, in the order of the file."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        unique = dict.fromkeys(faults)
+        self.faults = tuple(sorted(unique, key=lambda f: (str(f.file or ""), f.line)))
+        super().__init__("\n".join(map(str, self.faults)))
+
+
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """Returns `; did you mean 'x'; allowed: …` for a name that is not among the allowed."""
+    choices = sorted(map(str, allowed))
+    folded = {choice.casefold(): choice for choice in choices}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    hint = f"; did you mean {folded[near[0]]!r}" if near else ""
+    return f"{hint}; allowed: {', '.join(choices) or 'none'}"

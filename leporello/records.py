@@ -1,0 +1,305 @@
+"""The records that pass between stages: plain, frozen, made of tuples.
+
+Positions are always half-open character offsets into `Document.text`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "JSON",
+    "Answer",
+    "Chunk",
+    "Combination",
+    "Coverage",
+    "Document",
+    "Example",
+    "Failure",
+    "Fit",
+    "Hit",
+    "Output",
+    "Prediction",
+    "Read",
+    "Request",
+    "Search",
+    "Section",
+    "Span",
+    "Tokenizer",
+]
+
+JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+
+
+class Tokenizer(Hashable, Protocol):
+    """What counts tokens: hashable, so that a document's tokens are kept under it."""
+
+    def offsets(self, text: str) -> NDArray[np.int64]:
+        """Returns the tokens' (start, end) characters, shape (tokens, 2), ascending."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"a span needs 0 <= start <= end, got ({self.start}, {self.end})")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled stretch of a document: a heading's body, a page, a cue.
+
+    Attributes:
+        title: As it stands in the document, or made by its loader (`page 3`).
+        start: First character, half-open like every span.
+        end: One past the last character.
+        level: Depth, 1 at the top.
+    """
+
+    title: str
+    start: int
+    end: int
+    level: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A document as extracted text; equal only to itself, since it may be megabytes long.
+
+    Attributes:
+        id: Unique within its task.
+        text: What every span counts characters in.
+        title: May be empty.
+        sections: Where the loader knows pages, cues or headings, in document order.
+        parts: Ready-made spans where the data has them (reviews, paragraphs, summaries).
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    sections: tuple[Section, ...] = ()
+    parts: tuple[Span, ...] = ()
+    _memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def chunk(self, start: int, end: int) -> Chunk:
+        """Returns the chunk of these characters.
+
+        Raises:
+            ValueError: The span does not lie within the document.
+        """
+        if not 0 <= start <= end <= len(self.text):
+            raise ValueError(
+                f"span ({start}, {end}) does not lie within document {self.id!r}"
+                f" of {len(self.text)} characters"
+            )
+        return Chunk(self, start, end)
+
+    def tokens(self, tokenizer: Tokenizer) -> NDArray[np.int64]:
+        """Returns the tokens' offsets, shape (tokens, 2); a document is tokenised once."""
+        offsets: NDArray[np.int64] = self.memo(tokenizer, lambda: tokenizer.offsets(self.text))
+        return offsets
+
+    def memo(self, key: Hashable, compute: Callable[[], Any]) -> Any:  # noqa: ANN401 -- any value can be kept
+        """Returns what `compute` gave for this key, computing it at most once a document."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return self._memo[key]
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the text in UTF-8 (lone surrogates kept), in hexadecimal."""
+        digest: str = self.memo(
+            "sha256",
+            lambda: hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
+        )
+        return digest
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A slice of a document, made by `Document.chunk`; its text cannot differ from the source."""
+
+    document: Document
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The document's own characters."""
+        return self.document.text[self.start : self.end]
+
+    @property
+    def span(self) -> Span:
+        """Where the chunk stands."""
+        return Span(self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk found for a question; the score belongs to the pair, higher is better."""
+
+    chunk: Chunk
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question on one document.
+
+    Attributes:
+        id: Unique within its task.
+        document: Shared by all examples on it.
+        question: Empty for summarisation.
+        instruction: The task's prompt, put before what is read.
+        headers: Names that the task gives to what follows (`Article`, `Question`, `Answer`).
+        choices: Allowed answers, where there are any.
+        references: Accepted answers; hidden from stages unless they declare `sees_gold = True`.
+        evidence: Spans that prove the answer; hidden likewise.
+        group: What the example is reported under.
+        metadata: Anything else that the task's file says.
+    """
+
+    id: str
+    document: Document
+    question: str = ""
+    instruction: str = ""
+    headers: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    evidence: tuple[Span, ...] = ()
+    group: str = ""
+    metadata: Mapping[str, JSON] = field(default_factory=dict)
+
+    def without_gold(self) -> Example:
+        """Returns the example as a stage may see it: no references, no evidence."""
+        return dataclasses.replace(self, references=(), evidence=())
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One thing to read, in parts; the reader renders it.
+
+    Attributes:
+        passages: Chunks, or literal strings (an earlier answer, a summary), first things first.
+        question: Never cut.
+        instruction: Never cut.
+        choices: Never cut; a reader that can scores each of them.
+        pair: Two texts to compare, for pair classifiers.
+        title: The document's.
+    """
+
+    passages: tuple[Chunk | str, ...]
+    question: str = ""
+    instruction: str = ""
+    choices: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Asks the retriever for more hits in the same document; answered with a tuple of `Hit`."""
+
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Asks how many leading passages of `read` fit the reader's window once rendered."""
+
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a reader says to one input.
+
+    Attributes:
+        text: The answer.
+        score: How sure the reader is (a mean log-probability, a similarity); higher is better.
+        scores: One a choice, where the input had choices.
+        read: Spans of the document that the reader saw; None means all that it was given.
+        cut: Characters of the passages that it was given and did not see.
+        input_tokens: As the model counts them; 0 where the reader has none.
+        output_tokens: Likewise.
+    """
+
+    text: str
+    score: float | None = None
+    scores: tuple[float, ...] = ()
+    read: tuple[Span, ...] | None = None
+    cut: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+Request: TypeAlias = Read | Search | Fit
+Answer: TypeAlias = "Output | tuple[Hit, ...] | int"
+# What a combiner's generator yields, is sent, and returns.
+Combination: TypeAlias = "Generator[Sequence[Request], list[Any], JSON]"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The ledger of one example, in characters of the document.
+
+    Attributes:
+        document: Its length.
+        selected: Covered by the hits.
+        read: Covered by what the reader saw.
+        cut: Selected and never seen by the reader.
+    """
+
+    document: int
+    selected: int
+    read: int
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A finished example.
+
+    Attributes:
+        id: The example's.
+        prediction: As scored.
+        raw: As the combiner returned it.
+        hits: (start, end, score) in rank order.
+        read: Spans that the reader saw, merged, in document order.
+        coverage: The ledger.
+        document_sha256: Of the text that the spans count in.
+    """
+
+    id: str
+    prediction: str
+    raw: JSON
+    hits: tuple[tuple[int, int, float], ...]
+    read: tuple[Span, ...]
+    coverage: Coverage
+    document_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An example that could not be finished: a record too, scored as an empty prediction."""
+
+    example_id: str
+    stage: str
+    error: str

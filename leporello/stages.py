@@ -1,0 +1,138 @@
+"""The four kinds of stage, as protocols, and the table that ties them to YAML keys.
+
+A stage is a frozen dataclass with the methods named here; it inherits nothing. Its constructor
+is its schema: parameters are checked against the annotations before any work begins, and its
+`repr` is its provenance. Constructors are cheap; models load on first use.
+
+The names of a method's parameters say what it wants: `chunk(document)` runs once a document,
+`chunk(document, question)` once an example; `retrieve(questions, chunks)` gets texts,
+`retrieve(examples, chunks)` whole examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
+
+from annotated_types import Ge, Gt, Le
+
+from leporello.records import JSON, Combination, Document, Example, Hit, Output, Read, Span
+
+__all__ = [
+    "KINDS",
+    "Chunker",
+    "Combiner",
+    "Count",
+    "Kind",
+    "ModelSource",
+    "NonNegative",
+    "Positive",
+    "Reader",
+    "RendersPrompt",
+    "Retriever",
+    "Share",
+]
+
+
+class _ModelMark:
+    """Marks a parameter that names a model; see `ModelSource`."""
+
+    def __repr__(self) -> str:
+        return "model"
+
+
+MODEL_MARK = _ModelMark()
+
+# Annotations for constructor parameters; the config checks the bounds.
+Positive: TypeAlias = Annotated[int, Gt(0)]
+Count: TypeAlias = Annotated[int, Ge(0)]
+NonNegative: TypeAlias = Annotated[float, Ge(0)]
+Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
+# A model by hub id, by local path (`./…` counts from the YAML file that says it), or by the name
+# of one that comes as a wheel (leporello.models.EMBEDDED). Its content enters the run's signature.
+ModelSource: TypeAlias = Annotated[str, MODEL_MARK]
+
+
+class Chunker(Protocol):
+    """Divides a document into spans."""
+
+    def chunk(self, document: Document) -> Iterable[Span]:
+        """Yields spans in document order; `chunk(document, question)` is allowed too."""
+        ...
+
+
+class Retriever(Protocol):
+    """Selects chunks; all questions of one document come in one call."""
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Any]) -> list[list[Hit]]:
+        """Returns the hits of each question, best first; `examples` may stand for `questions`."""
+        ...
+
+
+class Reader(Protocol):
+    """Reads inputs, pooled over many examples."""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order."""
+        ...
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many of the reader's tokens each text has."""
+        ...
+
+
+@runtime_checkable
+class RendersPrompt(Protocol):
+    """What a reader with a window offers besides: the exact prompt, and what fits it."""
+
+    def render(self, read: Read) -> str:
+        """Returns the exact text that the model is given, after any cut."""
+        ...
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit the window when rendered."""
+        ...
+
+
+class Combiner(Protocol):
+    """Recombines: hits -> reader inputs -> one answer."""
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination | JSON:
+        """A generator that yields lists of `Read`, `Search` and `Fit`, and returns the answer.
+
+        It is sent one answer a request: an `Output` for a `Read`, a tuple of hits for a
+        `Search`, a number of passages for a `Fit`. A failed read is thrown into it. A combiner
+        that reads nothing may return the answer at once.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of stage.
+
+    Attributes:
+        key: Of a pipeline in YAML.
+        package: Where plain class names are looked up.
+        methods: What a class of this kind must have.
+        protocol: What a nested stage is annotated with.
+        default: Class used where a pipeline has no such key; None if it must be given.
+    """
+
+    key: str
+    package: str
+    methods: tuple[str, ...]
+    protocol: type
+    default: str | None
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.key: kind
+    for kind in (
+        Kind("chunker", "chunkers", ("chunk",), Chunker, "Whole"),
+        Kind("retriever", "retrievers", ("retrieve",), Retriever, "All"),
+        Kind("reader", "readers", ("read", "count"), Reader, None),
+        Kind("combiner", "combiners", ("combine",), Combiner, "Stuff"),
+    )
+}
