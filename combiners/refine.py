@@ -1,0 +1,43 @@
+"""One hit after the other, each with the answer so far."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from combiners.stuff import Order, arranged, read_of
+from leporello.records import Combination, Example, Hit
+
+__all__ = ["Refine"]
+
+
+@dataclass(frozen=True)
+class Refine:
+    """Reads the first hit, then each further one together with the answer so far.
+
+    Attributes:
+        order: In which hits are read.
+        refine_instruction: Replaces the task's instruction from the second hit on, if not empty.
+        label: Put before the answer so far, which is the first passage of every later read.
+    """
+
+    order: Order = "document"
+    refine_instruction: str = ""
+    label: str = "Answer so far: "
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one read a round, as many rounds as hits; choices are scored in the last."""
+        answer = ""
+        queue = arranged(hits, self.order)
+        for position, hit in enumerate(queue):
+            read = read_of(example, [hit])
+            if position < len(queue) - 1:
+                read = dataclasses.replace(read, choices=())
+            if answer:
+                instruction = self.refine_instruction or example.instruction
+                passages = (f"{self.label}{answer}", *read.passages)
+                read = dataclasses.replace(read, passages=passages, instruction=instruction)
+            [output] = yield [read]
+            answer = output.text.strip() or answer
+        return answer

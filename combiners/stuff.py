@@ -1,0 +1,54 @@
+"""All hits in one input, as MuLD's question-answering baselines do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from leporello.records import Combination, Example, Fit, Hit, Read
+
+__all__ = ["Order", "Stuff", "arranged", "read_of"]
+
+Order = Literal["score", "document"]
+
+
+def arranged(hits: Sequence[Hit], order: Order) -> list[Hit]:
+    """Returns the hits best first as they came, or as they stand in the document."""
+    if order == "score":
+        return list(hits)
+    return sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end))
+
+
+def read_of(example: Example, hits: Sequence[Hit]) -> Read:
+    """Returns one input: these hits with everything that the example asks."""
+    return Read(
+        tuple(hit.chunk for hit in hits),
+        question=example.question,
+        instruction=example.instruction,
+        choices=example.choices,
+        title=example.document.title,
+    )
+
+
+@dataclass(frozen=True)
+class Stuff:
+    """Reads all hits as one input (MuLD, section 4: "concatenated").
+
+    Attributes:
+        order: `score` puts the best hit first, `document` keeps the document's order. The paper
+            does not say; with `score`, what a short window cuts is the least relevant.
+        fit: Drop the worst-ranked hits until the rest fit the reader's window whole; otherwise
+            the reader's `on_overflow` decides. At least the best hit is always read.
+    """
+
+    order: Order = "score"
+    fit: bool = False
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one read and returns its text."""
+        if self.fit:
+            [whole] = yield [Fit(read_of(example, hits))]
+            hits = hits[: max(whole, 1)]
+        [output] = yield [read_of(example, arranged(hits, self.order))]
+        return str(output.text)

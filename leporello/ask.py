@@ -1,0 +1,106 @@
+"""A question to one's own file, of any length."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from leporello.config import load_config
+from leporello.engine import Engine
+from leporello.errors import UserError
+from leporello.journal import Journal
+from leporello.loading import load, place
+from leporello.progress import Progress
+from leporello.records import Coverage, Document, Example, Span
+from leporello.rows import prediction_from_row
+
+__all__ = ["Answer", "Passage", "ask"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage that was selected for the question.
+
+    Attributes:
+        span: Characters of the document's text.
+        text: Those characters.
+        score: The retriever's.
+        place: Page, cue or heading, where the document has any.
+        read: Whether the reader saw any of it.
+    """
+
+    span: Span
+    text: str
+    score: float
+    place: str
+    read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What `ask` found.
+
+    Attributes:
+        text: The answer.
+        passages: Best first.
+        coverage: How much of the document was selected, and how much read.
+        document: As it was loaded.
+    """
+
+    text: str
+    passages: tuple[Passage, ...]
+    coverage: Coverage
+    document: Document
+
+
+def ask(
+    file: Path,
+    question: str,
+    *,
+    pipeline: str = "",
+    config: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+) -> Answer:
+    """Asks one question of one document.
+
+    Args:
+        file: txt, md, srt, vtt, html or pdf.
+        question: May be empty for pipelines that summarise.
+        pipeline: A name; the default one if empty.
+        config: The user's own files, laid over the built-in one.
+        overrides: As `--set`; must not sweep.
+
+    Raises:
+        UserError: A mistake of the user's, or a stage that failed, with its reason.
+    """
+    names = [pipeline] if pipeline else []
+    points = load_config(config, overrides, names).select(names)
+    if len(points) > 1:
+        raise UserError(
+            f"ask takes one pipeline, and {pipeline!r} is {len(points)}: name one of them"
+        )
+    document = load(file)
+    if not document.text.strip():
+        raise UserError(f"{file}: holds no text")
+    example = Example("question", document, question=question)
+    with tempfile.TemporaryDirectory() as folder, Progress(f"asking {file.name}", 1) as progress:
+        journal = Journal(Path(folder) / "journal.jsonl")
+        Engine(points[0].build(), journal, {}, progress).run([example])
+        [row] = journal.rows()
+        journal.close()
+    if "failure" in row:
+        raise UserError(f"the {row['failure']['stage']} failed: {row['failure']['error']}")
+    prediction = prediction_from_row(row["prediction"])
+    passages = [
+        _passage(document, Span(start, end), score, prediction.read)
+        for start, end, score in prediction.hits
+    ]
+    return Answer(prediction.prediction, tuple(passages), prediction.coverage, document)
+
+
+def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:
+    seen = any(r.start < span.end and span.start < r.end for r in read)
+    text = document.text[span.start : span.end]
+    return Passage(span, text, score, place(document, span.start), seen)

@@ -1,0 +1,119 @@
+"""Calls a retriever: gives it what its parameters ask for, and checks what comes back."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import reprlib
+from collections.abc import Sequence
+from functools import cache
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from leporello.records import JSON, Chunk, Document, Example, Hit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Index", "StageError", "retrieve", "sees_gold"]
+
+# What a retriever's `index` returns: named arrays and plain values, which files can hold.
+Index: TypeAlias = "dict[str, NDArray[Any] | JSON]"
+
+_OFFERED = ("questions", "examples", "chunks")
+_WANTED = "one list of Hit a question"
+
+
+class StageError(Exception):
+    """A stage took or returned what no stage of its kind may; its text says what is wanted."""
+
+
+def sees_gold(stage: object) -> bool:
+    """Returns whether a stage declares that it looks at references and evidence (oracles)."""
+    return bool(getattr(stage, "sees_gold", False))
+
+
+def retrieve(
+    retriever: Any,  # noqa: ANN401 -- what is no retriever is told so
+    examples: Sequence[Example],
+    chunks: Sequence[Chunk],
+) -> list[list[Hit]]:
+    """Returns the hits of each example, best first, with scores as floats.
+
+    Args:
+        retriever: Its `retrieve` takes `questions` or `examples`, and `chunks`, in any order.
+        examples: All on one document; their gold is hidden unless the retriever sees it.
+        chunks: Of that document.
+
+    Raises:
+        StageError: The retriever asks for something else, or returns something else.
+    """
+    if not examples:
+        return []
+    kind = retriever.__class__
+    offered = {
+        "questions": [example.question for example in examples],
+        "examples": [e if sees_gold(retriever) else e.without_gold() for e in examples],
+        "chunks": chunks,
+    }
+    wanted = {name: offered[name] for name in _parameters(kind)}
+    returned = retriever.retrieve(**wanted)
+    return _checked(_name(kind), returned, len(examples), examples[0].document)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__name__}.retrieve"
+
+
+@cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    """Returns the names of what `retrieve` must be given."""
+    if not callable(method := getattr(kind, "retrieve", None)):
+        raise StageError(f"{kind.__name__} is no retriever: it has no method `retrieve`")
+    given = [p for p in inspect.signature(method).parameters.values() if p.name != "self"]
+    names = tuple(p.name for p in given if p.name in _OFFERED)
+    unknown = [str(p) for p in given if p.name not in _OFFERED and p.default is p.empty]
+    positional = any(p.kind is p.POSITIONAL_ONLY for p in given)
+    if unknown or positional or "chunks" not in names or len(names) == 1:
+        raise StageError(
+            f"{_name(kind)} takes ({', '.join(map(str, given))}); it must take `questions`"
+            " (texts) or `examples` (whole examples), and `chunks`, by these names"
+        )
+    return names
+
+
+def _checked(name: str, returned: object, questions: int, document: Document) -> list[list[Hit]]:
+    if not isinstance(returned, list | tuple):
+        raise StageError(f"{name} returned {_show(returned)}; it must return {_WANTED}")
+    if len(returned) != questions:
+        raise StageError(
+            f"{name} returned {len(returned)} lists for {questions} questions;"
+            f" it must return {_WANTED}"
+        )
+    return [_checked_hits(name, hits, document) for hits in returned]
+
+
+def _checked_hits(name: str, hits: object, document: Document) -> list[Hit]:
+    if not isinstance(hits, list | tuple):
+        raise StageError(f"{name} returned {_show(hits)} for a question; it must return {_WANTED}")
+    return [_checked_hit(name, hit, document) for hit in hits]
+
+
+def _checked_hit(name: str, hit: object, document: Document) -> Hit:
+    if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
+        raise StageError(f"{name} returned {_show(hit)} as a hit; it must be a Hit(chunk, score)")
+    if hit.chunk.document is not document:
+        raise StageError(
+            f"{name} returned a chunk of document {hit.chunk.document.id!r} for a question"
+            f" on document {document.id!r}; hits are made of the chunks that it was given"
+        )
+    if not isinstance(hit.score, Real) or not math.isfinite(hit.score):
+        raise StageError(f"{name} gave a hit the score {hit.score!r}; it must be a finite number")
+    return hit if type(hit.score) is float else Hit(hit.chunk, float(hit.score))
+
+
+def _show(value: object) -> str:
+    """Returns a value as an error can show it; a hit would print its whole document."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return reprlib.repr(value)
+    return f"a {type(value).__name__}"

@@ -1,0 +1,274 @@
+"""The command line: verbs over the functions of the same names."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from leporello.errors import UserError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Answers from documents far longer than a model can read.",
+)
+
+Pipelines = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Pipelines, points of a sweep, or '*' patterns. [default: the default one]"
+    ),
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--task", help="A task; may be given several times. [default: the pipeline's own]"
+    ),
+]
+ConfigFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--config", help="A file of your own, laid over the built-in one."),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="retriever.k=5,10: change or sweep a parameter.", metavar="PATH=VALUE"
+    ),
+]
+Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Examples a task at most.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="The run's directory. [default: runs/NAME]", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+_FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
+
+
+def main() -> None:
+    """Runs the command line; the user's mistakes end with status 2 and no traceback."""
+    # One thread a process, and idle threads that sleep: a second busy process would otherwise
+    # slow torch down thirtyfold. A user who knows better sets these.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.getLogger("leporello").setLevel(logging.INFO)
+    try:
+        app()
+    except UserError as error:
+        _stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(_USERS_MISTAKE)
+    except KeyboardInterrupt:
+        _stderr().print("interrupted; the same command goes on from here")
+        sys.exit(_INTERRUPTED)
+
+
+def _stderr() -> Console:
+    return Console(stderr=True)
+
+
+def _print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+@app.command()
+def run(
+    *,
+    pipelines: Pipelines = None,
+    task: Tasks = None,
+    config: ConfigFiles = None,
+    overrides: Overrides = None,
+    split: Split = "",
+    limit: Limit = None,
+    out: Out = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Do again what was made with something else.")
+    ] = False,
+    show: Annotated[int, typer.Option("--show", min=0, help="Print as many answers.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Runs pipelines on tasks and scores them; the same command again resumes."""
+    from leporello import display
+    from leporello.run import run as run_jobs
+
+    done = run_jobs(
+        pipelines or (),
+        task or (),
+        config=config or (),
+        overrides=overrides or (),
+        split=split,
+        limit=limit,
+        out=out,
+        update=update,
+    )
+    if as_json:
+        _print_json({"directory": done.directory, "results": [asdict(r) for r in done.results]})
+    else:
+        console = Console()
+        display.scores(console, done.results)
+        _show_answers(console, done.directory, show)
+        _show_failures(console, done.directory, done.failures)
+        display.where(console, done.directory)
+    if done.failures:
+        raise typer.Exit(_FAILED)
+
+
+def _show_answers(console: Console, directory: Path, count: int) -> None:
+    """Prints answers spread evenly over the first pipeline and task of a run."""
+    from leporello import display
+    from leporello.answers import answers
+
+    for example, prediction in answers(directory, count):
+        display.prediction(console, example, prediction)
+
+
+def _show_failures(console: Console, directory: Path, count: int) -> None:
+    from leporello.directory import read_rows
+
+    shown = (row for path in directory.rglob("failures.jsonl") for row in read_rows(path))
+    for row in islice(shown, 10 if count else 0):
+        text = f"failed: {row['id']} at the {row['stage']}: {row['error']}"
+        console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def check(
+    config: ConfigFiles = None,
+    pipelines: Annotated[list[str] | None, typer.Argument(help="For --set.")] = None,
+    overrides: Overrides = None,
+) -> None:
+    """Tells all faults of a config at once, before any work."""
+    from leporello.config import load_config
+
+    loaded = load_config(config or (), overrides or (), pipelines or ())
+    loaded.select(pipelines or ())
+    points = sum(map(len, loaded.pipelines.values()))
+    typer.echo(f"no faults: {points} pipelines, {len(loaded.tasks)} tasks")
+
+
+@app.command()
+def plan(
+    *,
+    pipelines: Pipelines = None,
+    task: Tasks = None,
+    config: ConfigFiles = None,
+    overrides: Overrides = None,
+    split: Split = "",
+    limit: Limit = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tells what a run would do, and what an earlier one has done."""
+    from leporello import display
+    from leporello.plan import plan as plan_jobs
+    from leporello.run import prepare
+
+    jobs = prepare(
+        pipelines or (), task or (), config=config or (), overrides=overrides or (), split=split
+    )
+    planned = plan_jobs(jobs, out, limit)
+    if as_json:
+        _print_json([asdict(job) for job in planned])
+    else:
+        display.plan(Console(), planned)
+
+
+@app.command(name="list")
+def list_things(
+    what: Annotated[
+        str, typer.Argument(help="pipelines, tasks, chunkers, …; all if left out")
+    ] = "",
+    config: ConfigFiles = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lists what there is, with signatures."""
+    from leporello import display
+    from leporello.config import load_config
+    from leporello.listing import listing
+
+    lists = listing(load_config(config or ()), what)
+    if as_json:
+        _print_json(lists)
+    else:
+        display.listing(Console(), lists)
+
+
+@app.command()
+def schema() -> None:
+    """Prints the JSON Schema of pipelines.yaml, for editors."""
+    from leporello.schema import schema as make_schema
+
+    _print_json(make_schema())
+
+
+@app.command()
+def ask(
+    *,
+    file: Annotated[Path, typer.Argument(help="txt, md, srt, vtt, html or pdf")],
+    question: str,
+    pipeline: Annotated[str, typer.Option("--pipeline", help="[default: the default one]")] = "",
+    config: ConfigFiles = None,
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Asks one's own document, and shows the passages of the answer."""
+    from leporello import display
+    from leporello.ask import ask as ask_file
+
+    found = ask_file(
+        file, question, pipeline=pipeline, config=config or (), overrides=overrides or ()
+    )
+    if as_json:
+        passages = [asdict(passage) for passage in found.passages]
+        ledger = asdict(found.coverage)
+        _print_json({"answer": found.text, "passages": passages, "coverage": ledger})
+    else:
+        display.answer(Console(), found)
+
+
+@app.command()
+def explain(
+    run: Annotated[Path, typer.Argument(help="The run's directory")],
+    example: Annotated[str, typer.Argument(help="An example's id")],
+) -> None:
+    """Tells the story of one example: hits, exact inputs, outputs, where the answer was lost."""
+    from leporello import display
+    from leporello.explain import explain as explain_example
+
+    for story in explain_example(run, example):
+        display.explanation(Console(), story)
+
+
+@app.command()
+def score(
+    file: Annotated[Path, typer.Argument(help="predictions.jsonl, or JSON {id: prediction}")],
+    task: Annotated[
+        str, typer.Option("--task", help="The task whose metrics and references count.")
+    ],
+    config: ConfigFiles = None,
+    split: Split = "",
+    as_json: AsJson = False,
+) -> None:
+    """Scores any predictions file with a task's metrics."""
+    from leporello import display
+    from leporello.scoring import score as score_file
+
+    result = score_file(file, task, config=config or (), split=split)
+    if as_json:
+        _print_json(asdict(result))
+    else:
+        display.scores(Console(), [result])

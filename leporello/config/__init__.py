@@ -1,0 +1,201 @@
+"""pipelines.yaml -> checked specs; every fault at once, with file and line, before any work."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from leporello.config.layers import Layers, Override, apply, parse_override
+from leporello.config.specs import Built, PipelineSpec, Spec, TaskSpec
+from leporello.config.tree import Tree, read_tree
+from leporello.config.variants import Labels, Variants
+from leporello.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.metrics import METRICS
+from leporello.stages import KINDS, TASK
+
+__all__ = ["Built", "Config", "PipelineSpec", "Spec", "TaskSpec", "built_in_path", "load_config"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be run.
+
+    Attributes:
+        pipelines: By name; each a list of points, one where nothing is swept.
+        tasks: By name.
+        default_pipeline: What `run` takes when none is named.
+        default_task: What a pipeline without tasks of its own runs on.
+    """
+
+    pipelines: Mapping[str, Sequence[PipelineSpec]]
+    tasks: Mapping[str, TaskSpec]
+    default_pipeline: str
+    default_task: str
+
+    def select(self, names: Sequence[str]) -> list[PipelineSpec]:
+        """Returns the points of these pipelines: names, names of points, or `*` patterns.
+
+        Raises:
+            UserError: A name that is neither, or a pattern that nothing matches.
+        """
+        points = {p.name: p for group in self.pipelines.values() for p in group}
+        chosen: dict[str, PipelineSpec] = {}
+        for name in names or [self.default_pipeline]:
+            group = self.pipelines.get(name) or [
+                points[match] for match in points if fnmatch.fnmatchcase(match, name)
+            ]
+            if not group:
+                hint = did_you_mean(name, {*self.pipelines, *points})
+                raise UserError(f"there is no pipeline {name!r}{hint}")
+            chosen.update((point.name, point) for point in group)
+        return list(chosen.values())
+
+    def select_tasks(self, pipeline: PipelineSpec, names: Sequence[str]) -> list[TaskSpec]:
+        """Returns the named tasks, else the pipeline's own, else the default one.
+
+        Raises:
+            UserError: There is no task of that name.
+        """
+        wanted = list(names) or list(pipeline.tasks) or [self.default_task]
+        for name in wanted:
+            if name not in self.tasks:
+                raise UserError(f"there is no task {name!r}{did_you_mean(name, self.tasks)}")
+        return [self.tasks[name] for name in dict.fromkeys(wanted)]
+
+
+def built_in_path() -> Path:
+    """Returns where the built-in pipelines.yaml lies: packed with the package, or beside it."""
+    package = Path(__file__).resolve().parent.parent
+    packed = package / "pipelines.yaml"
+    return packed if packed.exists() else package.parent / "pipelines.yaml"
+
+
+def load_config(
+    files: Sequence[Path] = (), overrides: Sequence[str] = (), names: Sequence[str] = ()
+) -> Config:
+    """Reads the built-in file and the user's over it, and checks all of it.
+
+    Args:
+        files: The user's own, laid over the built-in one in order.
+        overrides: `--set` texts, applied to the pipelines in `names`.
+        names: Pipelines that `overrides` are for; empty means the default pipeline.
+
+    Raises:
+        UserError: A file that cannot be read.
+        ConfigError: Everything that is wrong with the files, at once.
+    """
+    layers = Layers()
+    for file in dict.fromkeys([built_in_path(), *files]):
+        layers.add(read_tree(file))
+    return _Loader(layers, [parse_override(text) for text in overrides], names).load()
+
+
+class _Loader:
+    def __init__(self, layers: Layers, overrides: Sequence[Override], names: Sequence[str]) -> None:
+        self.layers, self.overrides = layers, overrides
+        self.faults: list[Fault] = []
+        self.names = list(names) or [self._default("pipeline")]
+
+    def load(self) -> Config:
+        tasks = {name: self._task(name, tree) for name, tree in self.layers.tasks.items()}
+        pipelines = {name: self._pipeline(name, set(tasks)) for name in self.layers.pipelines}
+        defaults = [self._check_default("pipeline", pipelines), self._check_default("task", tasks)]
+        if faults := [*self.layers.faults, *self.faults]:
+            raise ConfigError(faults)
+        found = {name: task for name, task in tasks.items() if task}
+        return Config(pipelines, found, *defaults)
+
+    def _default(self, key: str) -> str:
+        entry = self.layers.default.items.get(key) if self.layers.default else None
+        return str(entry.value) if entry else ""
+
+    def _check_default(self, key: str, known: Iterable[str]) -> str:
+        name = self._default(key)
+        place = self.layers.default
+        entries = place.items if place else {}
+        for extra in set(entries) - {"pipeline", "task"}:
+            hint = did_you_mean(extra, ("pipeline", "task"))
+            self.faults.append(entries[extra].fault(f"default: unknown key {extra!r}{hint}"))
+        if place and name not in known:
+            hint = did_you_mean(name, known)
+            self.faults.append(place.fault(f"default.{key}: there is no {key} {name!r}{hint}"))
+        return name
+
+    def _task(self, name: str, tree: Tree) -> TaskSpec | None:
+        variants = Variants(f"tasks.{name}")
+        options = variants.of_class(tree, TASK, "")
+        self.faults.extend(variants.faults)
+        if len(options) > 1:
+            self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
+        for spec in (spec for _, spec in options[:1]):
+            self._check_metrics(name, tree, spec)
+        return TaskSpec(name, options[0][1]) if options else None
+
+    def _check_metrics(self, name: str, tree: Tree, spec: Spec) -> None:
+        for metric in spec.build().metrics:
+            if metric not in METRICS:
+                text = f"tasks.{name}.metrics: there is no metric {metric!r}"
+                place = tree.items.get("metrics", tree)
+                self.faults.append(place.fault(f"{text}{did_you_mean(metric, METRICS)}"))
+
+    def _pipeline(self, name: str, tasks: set[str]) -> list[PipelineSpec]:
+        keys = self.layers.resolve(name)
+        if keys is None:
+            return []
+        if any(fnmatch.fnmatchcase(name, wanted.partition("@")[0]) for wanted in self.names):
+            keys = self._override(name, keys)
+        own_tasks = self._strings(name, "tasks", keys.get("tasks"))
+        for task in own_tasks:
+            if task not in tasks:
+                hint = did_you_mean(task, tasks)
+                text = f"{name}.tasks: there is no task {task!r}{hint}"
+                self.faults.append(keys["tasks"].fault(text))
+        description = " ".join(self._strings(name, "description", keys.get("description")))
+        return [
+            PipelineSpec(f"{name}{_suffix(labels)}", stages, own_tasks, description)
+            for labels, stages in self._points(name, keys)
+        ]
+
+    def _override(self, name: str, keys: Mapping[str, Tree]) -> dict[str, Tree]:
+        try:
+            return apply(self.overrides, keys)
+        except KeyError as error:
+            self.faults.append(Fault(None, 0, f"--set for {name}: {error.args[0]}"))
+            return dict(keys)
+
+    def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
+        if tree is None:
+            return ()
+        items = tree.value if isinstance(tree.value, list) else [tree]
+        if not all(isinstance(item.value, str) for item in items):
+            self.faults.append(tree.fault(f"{name}.{key}: must be text, or a list of texts"))
+            return ()
+        return tuple(str(item.value) for item in items)
+
+    def _points(self, name: str, keys: Mapping[str, Tree]) -> list[tuple[Labels, dict[str, Spec]]]:
+        variants = Variants(name)
+        points: list[tuple[Labels, dict[str, Spec]]] = [((), {})]
+        for key, kind in KINDS.items():
+            tree = keys.get(key)
+            if tree is None and kind.default is None:
+                variants.faults.append(self.layers.pipelines[name].fault(f"{name}: needs a {key}"))
+                continue
+            tree = tree or _default_stage(self.layers.pipelines[name], kind.default)
+            options = variants.of_stage(tree, kind, key)
+            points = [
+                ((*labels, *more), {**stages, key: spec})
+                for labels, stages in points
+                for more, spec in options
+            ]
+        self.faults.extend(variants.faults)
+        return points
+
+
+def _default_stage(place: Tree, name: str | None) -> Tree:
+    return place.with_value({"class": place.with_value(name)})
+
+
+def _suffix(labels: Labels) -> str:
+    return "@" + ",".join(f"{path}={value}" for path, value in labels) if labels else ""

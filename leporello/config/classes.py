@@ -1,0 +1,162 @@
+"""`class:` in the YAML -> a Python class: a plain name, a dotted name, or `file.py:Class`.
+
+Python's import system is the registry. A name in the YAML that imports code is code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from leporello.errors import did_you_mean
+from leporello.stages import KINDS, TASK, Kind
+
+__all__ = ["ClassError", "check_methods", "find_class", "is_built_in"]
+
+# What a stage's method may take, by name; the first set must be there, of the others any.
+_PARAMETERS: dict[str, tuple[set[str], set[str]]] = {
+    "chunk": ({"document"}, {"question"}),
+    "retrieve": ({"chunks"}, {"questions", "examples"}),
+    "read": ({"inputs"}, set()),
+    "count": ({"texts"}, set()),
+    "combine": ({"example", "hits"}, set()),
+}
+
+
+class ClassError(Exception):
+    """A class that cannot be had, with the reason for the user."""
+
+
+def is_built_in(package: str, name: str) -> bool:
+    """Says whether the package exports a class of this name."""
+    return name in getattr(importlib.import_module(package), "__all__", ())
+
+
+def find_class(name: str, package: str, folder: Path) -> type:
+    """Returns the class that a `class:` value names.
+
+    Args:
+        name: `TfIdf`, `my_package.module.Longest`, or `./my_retriever.py:Longest`.
+        package: Where plain names are looked up.
+        folder: What a relative file counts from; dotted names are found there too.
+
+    Raises:
+        ClassError: There is no such class, or importing it failed.
+    """
+    if ":" in name:
+        file, _, attribute = name.rpartition(":")
+        module = _load_file((folder / Path(file).expanduser()).resolve())
+    elif "." in name:
+        module_name, _, attribute = name.rpartition(".")
+        module = _import(module_name, folder)
+    else:
+        module, attribute = importlib.import_module(package), name
+        if not is_built_in(package, name):
+            raise ClassError(_unknown(name, module, package))
+    found = getattr(module, attribute, None)
+    if not inspect.isclass(found):
+        raise ClassError(_absent(attribute, module))
+    return found
+
+
+def _unknown(name: str, module: ModuleType, package: str) -> str:
+    hint = did_you_mean(name, module.__all__)
+    return (
+        f"{package} has no class {name!r}{hint}"
+        f"; a class of your own is named as `file.py:{name}` or `package.module.{name}`"
+        f" (looked in {module.__file__})"
+    )
+
+
+def _absent(attribute: str, module: ModuleType) -> str:
+    classes = [
+        name
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and value.__module__ == module.__name__
+    ]
+    return f"{module.__file__} has no class {attribute!r}{did_you_mean(attribute, classes)}"
+
+
+def _load_file(path: Path) -> ModuleType:
+    """Loads a module from its file, once a process; its neighbours can be imported by it."""
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    if not path.is_file():
+        raise ClassError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ClassError(f"{path} is not a Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up there
+    _let_import_from(path.parent)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a user's file raises is for the user to see
+        del sys.modules[name]
+        raise ClassError(f"importing {path} failed: {_reason(error, str(path))}") from None
+    return module
+
+
+def _import(name: str, folder: Path) -> ModuleType:
+    _let_import_from(folder)
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:  # as above
+        raise ClassError(f"importing {name} failed: {_reason(error, name)}") from None
+
+
+def _let_import_from(folder: Path) -> None:
+    """Appends, never prepends: a user's file may not shadow an installed package."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+        importlib.invalidate_caches()
+
+
+def _reason(error: BaseException, imported: str) -> str:
+    """Names the error and, where it lies in the user's own file, the line."""
+    if isinstance(error, SyntaxError):
+        return f"SyntaxError in line {error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame.lineno for frame in frames if frame.filename == imported]
+    line = f" (line {own[-1]})" if own else ""
+    return f"{type(error).__name__}: {error}{line}"
+
+
+def check_methods(cls: type, kind: Kind) -> str | None:
+    """Returns what is wrong with a class as a stage of this kind, or None."""
+    for method in kind.methods:
+        function = getattr(cls, method, None)
+        if not callable(function):
+            return f"{cls.__name__} is no {kind.key}: it has no method {method!r}{_is_a(cls)}"
+        if problem := _check_parameters(cls, method):
+            return problem
+    return None
+
+
+def _is_a(cls: type) -> str:
+    for kind in (*KINDS.values(), TASK):
+        if all(callable(getattr(cls, method, None)) for method in kind.methods):
+            return f"; it looks like a {kind.key}"
+    return ""
+
+
+def _check_parameters(cls: type, method: str) -> str | None:
+    required, optional = _PARAMETERS.get(method, (set(), set()))
+    parameters = inspect.signature(getattr(cls, method)).parameters
+    names = list(parameters)[1:]  # without self
+    wrong = [name for name in names if name not in required | optional]
+    if not wrong and required <= set(names) and (method != "retrieve" or len(names) > 1):
+        return None
+    allowed = {"retrieve": "(questions, chunks) or (examples, chunks)"}.get(
+        method,
+        f"({', '.join(sorted(required))})"
+        + "".join(f", and may take {name!r}" for name in sorted(optional)),
+    )
+    return f"{cls.__name__}.{method} takes ({', '.join(names)}); it must take {allowed}"

@@ -1,0 +1,165 @@
+"""The files layered over each other: `extends` resolved, `--set` applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leporello.config.tree import Tree, parse
+from leporello.errors import ConfigError, Fault, did_you_mean
+from leporello.stages import KINDS
+
+__all__ = ["Layers", "Override", "parse_override"]
+
+_TOP = ("default", "pipelines", "tasks")
+_PIPELINE = (*KINDS, "tasks", "extends", "description")
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One `--set`: the path below a pipeline, and the value; several values are a sweep."""
+
+    path: tuple[str, ...]
+    value: Tree
+
+
+def parse_override(text: str) -> Override:
+    """Parses `retriever.k=5,10`; values are YAML, commas between them make a sweep.
+
+    Raises:
+        ConfigError: The text has no `=`, or its values are not YAML.
+    """
+    path, equals, values = text.partition("=")
+    parts = tuple(path.strip().split("."))
+    if not equals or not all(parts) or parts[0] not in KINDS:
+        keys = ", ".join(KINDS)
+        fault = f"--set {text}: must be PATH=VALUE with a path such as retriever.k, from: {keys}"
+        raise ConfigError([Fault(None, 0, fault)])
+    try:
+        items = parse(f"[{values}]", None).value
+    except ConfigError as error:
+        told = error.faults[0].text
+        raise ConfigError(
+            [Fault(None, 0, f"--set {text}: {told} (quote text with commas)")]
+        ) from None
+    assert isinstance(items, list)
+    listed = [Tree(item.value, None, 0) for item in items]
+    if not listed:
+        raise ConfigError([Fault(None, 0, f"--set {text}: there is no value")])
+    value = listed[0] if len(listed) == 1 else Tree({"sweep": Tree([*listed], None, 0)}, None, 0)
+    return Override(parts, value)
+
+
+@dataclass
+class Layers:
+    """Several files as one: what comes later replaces pipelines and tasks of the same name.
+
+    Attributes:
+        pipelines: By name, as written.
+        tasks: By name, as written.
+        default: The default pipeline and task, if any file says them.
+        faults: What is wrong with the shape of the files.
+    """
+
+    pipelines: dict[str, Tree] = field(default_factory=dict)
+    tasks: dict[str, Tree] = field(default_factory=dict)
+    default: Tree | None = None
+    faults: list[Fault] = field(default_factory=list)
+
+    def add(self, tree: Tree) -> None:
+        """Lays a file over those added before."""
+        if not isinstance(tree.value, dict):
+            self.faults.append(tree.fault(f"the file must be a mapping with {', '.join(_TOP)}"))
+        for key, child in tree.items.items():
+            if key not in _TOP:
+                self.faults.append(child.fault(f"unknown key {key!r}{did_you_mean(key, _TOP)}"))
+            elif not isinstance(child.value, dict):
+                self.faults.append(child.fault(f"{key} must be a mapping of names"))
+        self.pipelines.update(self._section(tree, "pipelines"))
+        self.tasks.update(self._section(tree, "tasks"))
+        self.default = tree.items.get("default", self.default)
+
+    def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
+        entries = tree.items.get(key, Tree({}, None, 0)).items
+        for name, entry in entries.items():
+            if not isinstance(entry.value, dict):
+                self.faults.append(entry.fault(f"{name}: must be a mapping, got {entry.plain()!r}"))
+            if not name or name.startswith((".", "/")):
+                self.faults.append(
+                    entry.fault(f"{name!r}: a name may not begin with a dot or a slash")
+                )
+        return {name: entry for name, entry in entries.items() if isinstance(entry.value, dict)}
+
+    def resolve(self, name: str) -> dict[str, Tree] | None:
+        """Returns a pipeline's own keys with those of what it extends, or None if faulty."""
+        return self._resolve(name, ())
+
+    def _resolve(self, name: str, below: tuple[str, ...]) -> dict[str, Tree] | None:
+        own = dict(self.pipelines[name].items)
+        for key, child in self.pipelines[name].items.items():
+            if key not in _PIPELINE:
+                hint = did_you_mean(key, _PIPELINE)
+                self.faults.append(child.fault(f"{name}: unknown key {key!r}{hint}"))
+        extends = own.pop("extends", None)
+        if extends is None:
+            return own
+        problem = self._problem_with(extends, name, below)
+        if problem:
+            self.faults.append(extends.fault(f"{name}.extends: {problem}"))
+            return None
+        parent = self._resolve(str(extends.value), (*below, name))
+        if parent is None:
+            return None
+        parent.pop("description", None)
+        return {**parent, **{key: _merge(parent.get(key), child) for key, child in own.items()}}
+
+    def _problem_with(self, extends: Tree, name: str, below: tuple[str, ...]) -> str | None:
+        chain = (*below, name)
+        if extends.value in chain:
+            return f"goes in a circle: {' -> '.join([*chain, str(extends.value)])}"
+        if not isinstance(extends.value, str):
+            return f"must be the name of one pipeline, got {extends.plain()!r}"
+        if extends.value not in self.pipelines:
+            hint = did_you_mean(extends.value, self.pipelines)
+            return f"there is no pipeline {extends.value!r}{hint}"
+        return None
+
+
+def _merge(parent: Tree | None, child: Tree) -> Tree:
+    """A stage that names a class replaces the parent's; one that does not is merged into it."""
+    if parent is None or "class" not in parent.items or not child.items:
+        return child
+    if not {"class", "sweep"}.isdisjoint(child.items):
+        return child
+    return child.with_value({**parent.items, **child.items})
+
+
+def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str, Tree]:
+    """Returns a pipeline's keys with every `--set` applied, in order.
+
+    Raises:
+        KeyError: A path leads nowhere; its argument says where.
+    """
+    changed = dict(stages)
+    for override in overrides:
+        key, *rest = override.path
+        changed[key] = _set(changed.get(key, Tree({}, None, 0)), rest, override.value, key)
+    return changed
+
+
+def _set(tree: Tree, path: Sequence[str], value: Tree, place: str) -> Tree:
+    if not path:
+        return value
+    key, *rest = path
+    if isinstance(tree.value, list):
+        if not key.isdecimal() or int(key) >= len(tree.value):
+            raise KeyError(f"{place} is a list of {len(tree.value)}; {key!r} is no place in it")
+        items = list(tree.value)
+        items[int(key)] = _set(items[int(key)], rest, value, f"{place}.{key}")
+        return tree.with_value(items)
+    if not isinstance(tree.value, dict):
+        raise KeyError(f"{place} is {tree.plain()!r}, which has no {key!r}")
+    if key == "class" and not rest:  # as in a file: naming a class replaces the stage
+        return Tree({"class": value}, None, 0)
+    child = tree.items.get(key, Tree({}, None, 0))
+    return tree.with_value({**tree.items, key: _set(child, rest, value, f"{place}.{key}")})

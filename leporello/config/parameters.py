@@ -1,0 +1,171 @@
+"""A constructor's signature as a schema: its annotations check what the YAML says."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
+
+from leporello.config.tree import Tree
+from leporello.errors import did_you_mean
+from leporello.stages import KINDS, MODEL_MARK, Kind
+
+__all__ = ["Parameter", "adapter", "nested_kind", "parameters", "takes_list", "validate"]
+
+_OPEN: object = inspect.Parameter.empty
+_KIND_OF = {kind.protocol: kind for kind in KINDS.values()}
+_LISTS = (tuple, list, set, frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a constructor.
+
+    Attributes:
+        name: As it is written in the YAML.
+        annotation: With its bounds; `inspect.Parameter.empty` where there is none.
+        default: `inspect.Parameter.empty` where it must be given.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether the YAML must give it."""
+        return self.default is inspect.Parameter.empty
+
+    def __str__(self) -> str:
+        shown = f"{self.name}: {_type_name(self.annotation)}"
+        return shown if self.required else f"{shown} = {self.default!r}"
+
+
+@cache
+def parameters(cls: type[Any]) -> Mapping[str, Parameter]:
+    """Returns the constructor's parameters by name, in order.
+
+    Raises:
+        NameError: An annotation names something that its module does not have.
+    """
+    hints = get_type_hints(cls.__init__, include_extras=True)
+    skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {
+        name: Parameter(name, hints.get(name, _OPEN), parameter.default)
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.kind not in skipped
+    }
+
+
+def members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- annotations have no common type
+    """Returns the alternatives of a union, `Annotated` taken off, None left out."""
+    if get_origin(annotation) is Annotated:
+        return members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(m for arg in get_args(annotation) for m in members(arg))
+    return () if annotation is type(None) else (annotation,)
+
+
+def takes_list(annotation: Any) -> bool | None:  # noqa: ANN401 -- as above
+    """Says whether a list is this parameter's value (True), sweeps it (False), or either (None)."""
+    if annotation is _OPEN or annotation in (Any, object):
+        return None
+    answers = {(get_origin(member) or member) in _LISTS for member in members(annotation)}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def nested_kind(annotation: Any) -> Kind | None:  # noqa: ANN401 -- as above
+    """Returns the kind of stage that a parameter holds, alone or in a tuple, if it does."""
+    for member in members(annotation):
+        for candidate in (member, *get_args(member)):
+            if isinstance(candidate, type) and candidate in _KIND_OF:
+                return _KIND_OF[candidate]
+    return None
+
+
+@cache
+def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 -- as above
+    """Returns pydantic's strict checker of an annotation, made once."""
+    config = ConfigDict(strict=True)
+    try:
+        return TypeAdapter(annotation, config=config)
+    except PydanticSchemaGenerationError:  # a type of the plug-in's own: nothing to check by
+        return TypeAdapter(Any)
+    except Exception:
+        return TypeAdapter(annotation)
+
+
+def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
+    """Checks one value against its annotation.
+
+    Returns:
+        The value as the constructor gets it, and what is wrong with it, or None.
+    """
+    if parameter.annotation is _OPEN:
+        return tree.plain(), None
+    plain = _from_file(tree, parameter.annotation)
+    try:
+        # JSON mode takes YAML's lists for tuples and its strings for paths, and stays strict.
+        return adapter(parameter.annotation).validate_json(json.dumps(plain)), None
+    except ValidationError as error:
+        return None, _message(parameter, error, plain)
+
+
+def _from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
+    """Makes relative paths count from the file that names them."""
+    plain = tree.plain()
+    is_path = Path in members(annotation)
+    is_model = get_origin(annotation) is Annotated and MODEL_MARK in get_args(annotation)
+    if not isinstance(plain, str) or not (is_path or is_model):
+        return plain
+    if is_model and not plain.startswith(("./", "../", "~")):
+        return plain
+    folder = tree.file.parent if tree.file else Path.cwd()
+    return str((folder / Path(plain).expanduser()).resolve())
+
+
+def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  # noqa: ANN401 -- as above
+    literals = [
+        a for m in members(parameter.annotation) if get_origin(m) is Literal for a in get_args(m)
+    ]
+    if literals and isinstance(plain, str):
+        return f"{plain!r} is not allowed{did_you_mean(plain, literals)}"
+    details = error.errors(include_url=False)
+    told = "; or ".join(dict.fromkeys(str(detail["msg"]) for detail in details))
+    told = told[0].lower() + told[1:]
+    where = {
+        "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
+        for detail in details
+    }
+    place = f" at {where.pop()}" if len(where) == 1 and where != {""} else ""
+    return f"{told}{place}, got {plain!r} (wanted: {_type_name(parameter.annotation)})"
+
+
+def _type_name(annotation: Any) -> str:  # noqa: ANN401 -- as above
+    """Returns an annotation as a person writes it."""
+    if annotation is _OPEN or annotation is type(None):
+        return "anything" if annotation is _OPEN else "None"
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is None:
+        return getattr(annotation, "__name__", str(annotation))
+    if origin is Annotated:
+        return _type_name(arguments[0]) + "".join(map(_bound, arguments[1:]))
+    if origin in (Literal, Union, types.UnionType):
+        return " | ".join(map(repr if origin is Literal else _type_name, arguments))
+    inner = ", ".join("..." if arg is ... else _type_name(arg) for arg in arguments)
+    return f"{origin.__name__}[{inner}]"
+
+
+def _bound(mark: object) -> str:
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    for name, sign in signs.items():
+        if (value := getattr(mark, name, None)) is not None:
+            return f" {sign} {value}"
+    return f" ({mark})" if mark is MODEL_MARK else ""

@@ -1,0 +1,135 @@
+"""Checked specifications: what a pipeline is before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from leporello.config.parameters import parameters
+from leporello.records import JSON
+from leporello.stages import MODEL_MARK
+
+__all__ = ["Built", "PipelineSpec", "Spec", "TaskSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A class and its checked parameters; nested stages are specs themselves.
+
+    Attributes:
+        name: What `class:` says, with a file's path made absolute.
+        cls: The class.
+        params: Those that the YAML gives; the class has defaults for the rest.
+    """
+
+    name: str
+    cls: type
+    params: Mapping[str, Any]
+
+    def build(self) -> Any:  # noqa: ANN401 -- of type `cls`
+        """Returns a new instance, its nested stages built first.
+
+        Raises:
+            ValueError: The constructor refuses the combination of parameters.
+        """
+        return self.cls(**{name: _built(value) for name, value in self.params.items()})
+
+    def resolved(self) -> dict[str, JSON]:
+        """Returns the class and every parameter, defaults written out, as the YAML would."""
+        given = {
+            name: self.params.get(name, parameter.default)
+            for name, parameter in parameters(self.cls).items()
+        }
+        return {"class": self.name, **{name: _plain(value) for name, value in given.items()}}
+
+    def all_specs(self) -> Iterator[Spec]:
+        """Yields this spec and those nested in it."""
+        yield self
+        for value in self.params.values():
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Spec):
+                    yield from item.all_specs()
+
+    def models(self) -> dict[str, str]:
+        """Returns every model that a parameter names, by `Class.parameter`."""
+        found = {}
+        for spec in self.all_specs():
+            for name, parameter in parameters(spec.cls).items():
+                value = spec.params.get(name, parameter.default)
+                if _names_model(parameter.annotation) and isinstance(value, str):
+                    found[f"{spec.cls.__name__}.{name}"] = value
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """A named task."""
+
+    name: str
+    spec: Spec
+
+    def with_split(self, split: str) -> TaskSpec:
+        """Returns the task with another split."""
+        params = {**self.spec.params, "split": split}
+        return TaskSpec(self.name, Spec(self.spec.name, self.spec.cls, params))
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A pipeline's stages, built."""
+
+    chunker: Any
+    retriever: Any
+    reader: Any
+    combiner: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSpec:
+    """One pipeline, or one point of a sweep over it.
+
+    Attributes:
+        name: `mine`, or `mine@retriever.k=5`.
+        stages: By key, all four.
+        tasks: Names of tasks that `run` takes when none is named.
+        description: For `list`.
+    """
+
+    name: str
+    stages: Mapping[str, Spec]
+    tasks: tuple[str, ...] = ()
+    description: str = field(default="", compare=False)
+
+    def build(self) -> Built:
+        """Returns the four stages, built; models load on first use."""
+        return Built(**{key: spec.build() for key, spec in self.stages.items()})
+
+    def resolved(self) -> dict[str, JSON]:
+        """Returns the pipeline with every default written out."""
+        return {key: spec.resolved() for key, spec in self.stages.items()}
+
+
+def _built(value: Any) -> Any:  # noqa: ANN401 -- any parameter
+    if isinstance(value, Spec):
+        return value.build()
+    if isinstance(value, tuple):
+        return tuple(_built(item) for item in value)
+    return value
+
+
+def _plain(value: Any) -> JSON:  # noqa: ANN401 -- any parameter
+    if isinstance(value, Spec):
+        return value.resolved()
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value) if isinstance(value, Path) else repr(value)
+
+
+def _names_model(annotation: Any) -> bool:  # noqa: ANN401 -- any annotation
+    return get_origin(annotation) is not None and MODEL_MARK in get_args(annotation)

@@ -1,0 +1,168 @@
+"""YAML text -> a tree that remembers the file and line of everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from leporello.errors import ConfigError, Fault, UserError
+from leporello.records import JSON
+
+__all__ = ["Scalar", "Tree", "parse", "read_tree", "tree_of"]
+
+Scalar: TypeAlias = bool | int | float | str | None
+_STANDARD = "tag:yaml.org,2002:"
+_TAGS = frozenset(_STANDARD + name for name in ("null", "bool", "int", "float"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A mapping, a list or a scalar, with its place.
+
+    Attributes:
+        value: Children are trees too.
+        file: Where it was written; None for the command line.
+        line: 1-based; of the key, for what stands under a key.
+    """
+
+    value: dict[str, Tree] | list[Tree] | Scalar
+    file: Path | None
+    line: int
+
+    @property
+    def items(self) -> dict[str, Tree]:
+        """The children of a mapping; empty for anything else."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def with_value(self, value: dict[str, Tree] | list[Tree] | Scalar) -> Tree:
+        """Returns another value at the same place."""
+        return Tree(value, self.file, self.line)
+
+    def plain(self) -> JSON:
+        """Returns the value without places, as JSON would hold it."""
+        if isinstance(self.value, dict):
+            return {key: child.plain() for key, child in self.value.items()}
+        if isinstance(self.value, list):
+            return [child.plain() for child in self.value]
+        return self.value
+
+    def fault(self, text: str) -> Fault:
+        """Returns a fault at this place."""
+        return Fault(self.file, self.line, text)
+
+
+def tree_of(value: JSON, place: Tree) -> Tree:
+    """Returns plain values as a tree whose every node stands at one place."""
+    if isinstance(value, dict):
+        return place.with_value({key: tree_of(item, place) for key, item in value.items()})
+    if isinstance(value, list):
+        return place.with_value([tree_of(item, place) for item in value])
+    return place.with_value(value)
+
+
+def read_tree(path: Path) -> Tree:
+    """Reads a YAML file.
+
+    Raises:
+        UserError: The file is missing, unreadable or not UTF-8.
+        ConfigError: The file is not YAML, or gives a key twice.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: not UTF-8 text (byte {error.start} is {error.object[error.start]:#04x});"
+            " save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse(text, path)
+
+
+def parse(text: str, file: Path | None) -> Tree:
+    """Parses YAML 1.2 text; an empty text is an empty mapping.
+
+    Raises:
+        ConfigError: With all keys given twice, or the first syntax error.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        node = yaml.compose(text)
+    except YAMLError as error:
+        raise ConfigError([_syntax_fault(error, file)]) from None
+    if node is None:
+        return Tree({}, file, 1)
+    return _Converter(yaml, file).convert_root(node)
+
+
+def _syntax_fault(error: YAMLError, file: Path | None) -> Fault:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+    return Fault(file, mark.line + 1 if mark else 0, f"not valid YAML: {problem}")
+
+
+class _Converter:
+    def __init__(self, yaml: YAML, file: Path | None) -> None:
+        self.yaml, self.file = yaml, file
+        self.faults: list[Fault] = []
+        self.open: set[int] = set()  # nodes being converted: an alias may point at its own parent
+
+    def convert_root(self, node: Node) -> Tree:
+        tree = self.convert(node, _line(node))
+        if self.faults:
+            raise ConfigError(self.faults)
+        return tree
+
+    def convert(self, node: Node, line: int) -> Tree:
+        if id(node) in self.open:
+            self.fault(node, "an alias may not point at what contains it")
+            return Tree(None, self.file, line)
+        self.open.add(id(node))
+        value = self.value(node)
+        self.open.discard(id(node))
+        return Tree(value, self.file, line)
+
+    def value(self, node: Node) -> dict[str, Tree] | list[Tree] | Scalar:
+        if not str(node.tag).startswith(_STANDARD):
+            self.fault(node, f"the tag {node.tag!r} is not allowed; plain YAML only")
+        if isinstance(node, MappingNode):
+            return dict(self.pairs(node))
+        if isinstance(node, SequenceNode):
+            return [self.convert(child, _line(child)) for child in node.value]
+        assert isinstance(node, ScalarNode)
+        return self.scalar(node)
+
+    def pairs(self, node: MappingNode) -> Iterator[tuple[str, Tree]]:
+        seen: dict[str, int] = {}
+        for key_node, child in node.value:
+            key, line = str(key_node.value), _line(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self.fault(key_node, "a key must be a plain name")
+            elif key in seen:
+                self.fault(key_node, f"key {key!r} is given twice (first in line {seen[key]})")
+            else:
+                seen[key] = line
+                yield key, self.convert(child, line)
+
+    def scalar(self, node: ScalarNode) -> Scalar:
+        if node.tag not in _TAGS:
+            return str(node.value)
+        try:
+            value: Scalar = self.yaml.constructor.construct_object(node)
+        except (ValueError, YAMLError):  # `!!int abc`
+            self.fault(node, f"{node.value!r} is not a value of the type that its tag says")
+            return None
+        return value
+
+    def fault(self, node: Node, text: str) -> None:
+        self.faults.append(Fault(self.file, _line(node), text))
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1

@@ -1,0 +1,216 @@
+"""A stage's tree -> its specs: one, or several where lists sweep."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from leporello.config.classes import ClassError, check_methods, find_class
+from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
+from leporello.config.specs import Spec
+from leporello.config.tree import Tree
+from leporello.errors import Fault, did_you_mean
+from leporello.records import JSON
+from leporello.stages import Kind
+
+__all__ = ["Labels", "Variants"]
+
+# What tells a point of a sweep from the others: (path, value), such as ("retriever.k", "5").
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+_Options: TypeAlias = list[tuple[Labels, Any]]
+
+
+@dataclass
+class Variants:
+    """Collects every fault while it turns trees into specs.
+
+    Attributes:
+        owner: The pipeline or task that the trees belong to; every fault begins with it.
+        faults: What was found wrong so far.
+    """
+
+    owner: str
+    faults: list[Fault] = field(default_factory=list)
+
+    def of_stage(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
+        """Returns the specs of a stage, or of each stage that a sweep names; none if faulty."""
+        if (swept := _swept(tree)) is not None:
+            groups = [self.of_stage(item, kind, path) for item in swept]
+            names = _distinct([group[0][1] if group else None for group in groups])
+            return [
+                (((path, name), *labels), spec)
+                for name, group in zip(names, groups, strict=True)
+                for labels, spec in group
+            ]
+        if not isinstance(tree.value, dict):
+            self._fault(
+                tree, path, f"a stage is a mapping such as {{class: NAME}}, got {tree.plain()!r}"
+            )
+            return []
+        return self.of_class(tree, kind, path)
+
+    def of_class(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
+        """Returns the specs of a mapping with `class`; several where its parameters sweep."""
+        cls = self._find(tree, kind, path)
+        if cls is None:
+            return []
+        before = len(self.faults)
+        options = self._parameters(tree, cls, path)
+        if len(self.faults) > before:
+            return []
+        name = _absolute(str(tree.items["class"].plain()), tree.items["class"])
+        combined = [_combine(choice) for choice in itertools.product(*options.values())]
+        specs = [
+            (labels, Spec(name, cls, dict(zip(options, values, strict=True))))
+            for labels, values in combined
+        ]
+        return [each for each in specs if self._can_build(each[1], tree, path)]
+
+    def _find(self, tree: Tree, kind: Kind, path: str) -> type | None:
+        named = tree.items.get("class")
+        if named is None or not isinstance(named.value, str):
+            self._fault(named or tree, path, "needs `class: NAME`")
+            return None
+        try:
+            cls = find_class(named.value, kind.package, _folder(named))
+        except ClassError as error:
+            self._fault(named, _join(path, "class"), str(error))
+            return None
+        problem = _problem_with(cls, kind)
+        if problem:
+            self._fault(named, _join(path, "class"), problem)
+        return None if problem else cls
+
+    def _parameters(self, tree: Tree, cls: type, path: str) -> dict[str, _Options]:
+        known = parameters(cls)
+        options = {}
+        for name, child in tree.items.items():
+            if name == "class":
+                continue
+            if name in known:
+                options[name] = self._options(known[name], child, _join(path, name))
+            else:
+                hint = did_you_mean(name, known)
+                self._fault(
+                    child, _join(path, name), f"{cls.__name__} has no parameter {name!r}{hint}"
+                )
+        missing = [p for p in known.values() if p.required and p.name not in tree.items]
+        for parameter in missing:
+            self._fault(tree, path, f"{cls.__name__} needs the parameter {parameter}")
+        return options
+
+    def _options(self, parameter: Parameter, tree: Tree, path: str) -> _Options:
+        kind = nested_kind(parameter.annotation)
+        if (swept := _swept(tree)) is not None:
+            return self._swept_options(parameter, swept, tree, path)
+        if not isinstance(tree.value, list):
+            return self._one(parameter, tree, path, kind)
+        listed = takes_list(parameter.annotation)
+        if listed is None:
+            self._fault(
+                tree,
+                path,
+                "may take a list or one value, so a bare list is unclear;"
+                f" write {{sweep: {tree.plain()}}} for a sweep",
+            )
+            return []
+        if listed:
+            return self._one(parameter, tree, path, kind)
+        return self._swept_options(parameter, tree.value, tree, path)
+
+    def _one(self, parameter: Parameter, tree: Tree, path: str, kind: Kind | None) -> _Options:
+        if kind is None:
+            value, problem = validate(parameter, tree)
+            if problem:
+                self._fault(tree, path, problem)
+            return [((), value)]
+        if not isinstance(tree.value, list):
+            if takes_list(parameter.annotation) and _swept(tree) is None:
+                self._fault(tree, path, f"needs a list of {kind.key}s, got {tree.plain()!r}")
+                return []
+            return list(self.of_stage(tree, kind, path))
+        each = [
+            self.of_stage(item, kind, f"{path}.{position}")
+            for position, item in enumerate(tree.value)
+        ]
+        return [_combine(choice) for choice in itertools.product(*each)]
+
+    def _swept_options(
+        self, parameter: Parameter, items: Sequence[Tree], tree: Tree, path: str
+    ) -> _Options:
+        if not items:
+            self._fault(tree, path, "a sweep needs at least one value")
+        kind = nested_kind(parameter.annotation)
+        if kind is not None and not takes_list(parameter.annotation):
+            return list(
+                self.of_stage(tree.with_value({"sweep": tree.with_value([*items])}), kind, path)
+            )
+        options: _Options = []
+        for position, item in enumerate(items):
+            label = str(position) if kind else _label(item.plain())
+            for labels, value in self._one(parameter, item, path, kind):
+                options.append((((path, label), *labels), value))
+        return options
+
+    def _can_build(self, spec: Spec, tree: Tree, path: str) -> bool:
+        try:
+            spec.build()
+        except Exception as error:
+            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            self._fault(tree, path, f"{spec.cls.__name__} refuses this: {kind}{error}")
+            return False
+        return True
+
+    def _fault(self, tree: Tree, path: str, text: str) -> None:
+        place = f"{self.owner}.{path}" if path else self.owner
+        self.faults.append(tree.fault(f"{place}: {text}"))
+
+
+def _problem_with(cls: type, kind: Kind) -> str | None:
+    try:
+        parameters(cls)
+    except NameError as error:
+        return f"{cls.__name__}'s constructor cannot be checked: {error}"
+    return check_methods(cls, kind)
+
+
+def _swept(tree: Tree) -> Sequence[Tree] | None:
+    """Returns the items of `{sweep: […]}`, or None."""
+    if set(tree.items) != {"sweep"}:
+        return None
+    inner = tree.items["sweep"]
+    return inner.value if isinstance(inner.value, list) else [inner]
+
+
+def _combine(choice: Iterable[tuple[Labels, Any]]) -> tuple[Labels, tuple[Any, ...]]:
+    pairs = list(choice)
+    return tuple(label for labels, _ in pairs for label in labels), tuple(v for _, v in pairs)
+
+
+def _distinct(specs: Sequence[Spec | None]) -> list[str]:
+    """Names swept stages by class, numbered where one class comes twice."""
+    names = [spec.cls.__name__ if spec else "" for spec in specs]
+    return [
+        f"{name}.{position}" if names.count(name) > 1 else name
+        for position, name in enumerate(names)
+    ]
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _label(value: JSON) -> str:
+    return value if isinstance(value, str) else str(value).replace(" ", "")
+
+
+def _folder(tree: Tree) -> Path:
+    return tree.file.parent.resolve() if tree.file else Path.cwd()
+
+
+def _absolute(name: str, tree: Tree) -> str:
+    file, colon, attribute = name.rpartition(":")
+    return f"{(_folder(tree) / Path(file).expanduser()).resolve()}:{attribute}" if colon else name

@@ -1,0 +1,44 @@
+"""The ledger: which characters of a document were selected, read and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from leporello.records import Chunk, Coverage, Document, Output, Read, Span
+
+__all__ = ["coverage", "covered", "merge", "overlap", "seen"]
+
+
+def merge(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Returns the union of spans: ascending, disjoint, not touching, none empty."""
+    merged: list[Span] = []
+    for span in sorted(span for span in spans if len(span)):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def covered(spans: Iterable[Span]) -> int:
+    """Returns how many characters the union of spans has."""
+    return sum(map(len, merge(spans)))
+
+
+def overlap(one: Iterable[Span], other: Iterable[Span]) -> int:
+    """Returns how many characters lie in both unions."""
+    left, right = merge(one), merge(other)
+    return covered(left) + covered(right) - covered((*left, *right))
+
+
+def seen(read: Read, output: Output) -> tuple[Span, ...]:
+    """Returns the spans that a reader saw of one input; all of it, unless the output says less."""
+    if output.read is not None:
+        return output.read
+    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+
+
+def coverage(document: Document, selected: Sequence[Span], read: Sequence[Span]) -> Coverage:
+    """Returns the ledger of one example."""
+    chosen = covered(selected)
+    return Coverage(len(document.text), chosen, covered(read), chosen - overlap(selected, read))

@@ -1,0 +1,175 @@
+"""What the command line shows: tables, answers, stories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from leporello.ask import Answer
+from leporello.explain import Explanation, ReadInput
+from leporello.plan import PlannedJob
+from leporello.records import Coverage, Example, Prediction
+from leporello.results import Result
+
+__all__ = ["answer", "explanation", "listing", "plan", "prediction", "scores", "where"]
+
+_EXCERPT = 360
+_HITS_SHOWN = 12
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _table(title: str, *headers: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for position, header in enumerate(headers):
+        table.add_column(header, justify="right" if position > 1 else "left", overflow="fold")
+    return table
+
+
+def scores(console: Console, results: Sequence[Result], title: str = "Scores") -> None:
+    """Prints one line a pipeline and task, with failures and the ledger."""
+    names = list(dict.fromkeys(name for result in results for name in result.scores))
+    ledger = ("selected", "read", "cut")
+    table = _table(title, "pipeline", "task", "examples", "failed", "empty", *names, *ledger)
+    for r in results:
+        shown = [f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names]
+        shares = [_percent(share) for share in (r.selected, r.read, r.cut)]
+        counts = [str(r.examples), str(r.failures), str(r.empty)]
+        table.add_row(escape(r.pipeline), escape(r.task), *counts, *shown, *shares)
+    console.print(table)
+    signatures = {name: text for result in results for name, text in result.signatures.items()}
+    for text in signatures.values():
+        console.print(f"[dim]{escape(text)}[/dim]")
+    if any(result.sees_gold for result in results):
+        console.print("[yellow]an oracle: these scores were made with the gold in view[/yellow]")
+
+
+def _excerpt(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"
+
+
+def ledger_line(coverage: Coverage) -> str:
+    """Returns how much of a document was selected, read and cut, in one line."""
+    whole = max(coverage.document, 1)
+    return (
+        f"document {coverage.document:,} characters;"
+        f" selected {coverage.selected:,} ({_percent(coverage.selected / whole)});"
+        f" read {coverage.read:,} ({_percent(coverage.read / whole)}); cut {coverage.cut:,}"
+    )
+
+
+def answer(console: Console, found: Answer) -> None:
+    """Prints an answer to `ask`, the passages with their offsets, and the ledger."""
+    console.print(Panel(escape(found.text or "(no answer)"), title="Answer", title_align="left"))
+    for rank, passage in enumerate(found.passages, 1):
+        place = f", {passage.place}" if passage.place else ""
+        unread = "" if passage.read else ", not read"
+        offsets = f"{passage.span.start}–{passage.span.end}"
+        head = f"{rank}. characters {offsets}{place} (score {passage.score:g}{unread})"
+        console.print(f"[bold]{escape(head)}[/bold]")
+        console.print(escape(_excerpt(passage.text)))
+    console.print(f"[dim]{ledger_line(found.coverage)}[/dim]")
+
+
+def prediction(console: Console, example: Example, found: Prediction) -> None:
+    """Prints one answer of a run with the passages that it was read from."""
+    console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
+    console.print(f"  answer     {escape(found.prediction or '(empty)')}")
+    console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
+    for start, end, score in found.hits:
+        if any(span.start < end and start < span.end for span in found.read):
+            text = _excerpt(example.document.text[start:end])
+            console.print(f"  [dim]{start}–{end} ({score:g})[/dim] {escape(text)}")
+    console.print()
+
+
+def plan(console: Console, planned: Sequence[PlannedJob]) -> None:
+    """Prints what a run would do."""
+    table = _table(
+        "Plan", "pipeline", "task", "documents", "examples", "done", "to do", "characters"
+    )
+    for job in planned:
+        counts = (job.documents, job.examples, job.done, job.examples - job.done, job.characters)
+        table.add_row(escape(job.pipeline), escape(job.task), *(f"{count:,}" for count in counts))
+    console.print(table)
+    for job in {job.pipeline: job for job in planned}.values():
+        console.print(f"[bold]{escape(job.pipeline)}[/bold]")
+        for stage in job.stages:
+            console.print(f"  {escape(stage)}", highlight=False)
+    where(console, planned[0].directory)
+
+
+def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
+    """Prints what there is, by kind."""
+    for kind, entries in lists.items():
+        console.print(f"[bold]{kind}[/bold]")
+        for name, text in entries.items():
+            console.print(f"  {escape(name)}", highlight=False)
+            if text:
+                console.print(f"      [dim]{escape(text)}[/dim]", highlight=False)
+
+
+def explanation(console: Console, story: Explanation) -> None:
+    """Prints the story of one example."""
+    example, found = story.example, story.prediction
+    console.rule(escape(f"{story.pipeline} on {story.task}: {example.id}"))
+    console.print(f"document   {escape(example.document.title or example.document.id)}")
+    console.print(f"question   {escape(example.question or '(none)')}")
+    console.print(f"references {escape(' | '.join(example.references) or '(none)')}")
+    if story.failure:
+        console.print(
+            f"[red]failed at the {story.failure['stage']}[/red]: {escape(story.failure['error'])}"
+        )
+        console.print(f"[dim]{escape(story.failure['traceback'])}[/dim]")
+        return
+    console.print(f"answer     [bold]{escape(found.prediction or '(empty)')}[/bold]")
+    told = ", ".join(f"{name} {value:.2f}" for name, value in story.scores.items())
+    console.print(f"scores     {escape(told or '(none)')}")
+    console.print(f"ledger     {ledger_line(found.coverage)}")
+    console.print(f"chunks     {len(story.chunks)}")
+    _hits(console, story)
+    for read in story.inputs:
+        _input(console, read)
+    if example.evidence:
+        lost = f"lost at the {story.lost_at}" if story.lost_at else "kept through every stage"
+        console.print(f"evidence   {lost}")
+
+
+def _hits(console: Console, story: Explanation) -> None:
+    evidence = story.example.evidence
+    for rank, (start, end, score) in enumerate(story.prediction.hits[:_HITS_SHOWN], 1):
+        gold = any(span.start < end and start < span.end for span in evidence)
+        read = any(span.start < end and start < span.end for span in story.prediction.read)
+        marks = ("evidence " if gold else "") + ("read" if read else "not read")
+        text = _excerpt(story.example.document.text[start:end])[:100]
+        console.print(f"  hit {rank}  {start}–{end}  {score:g}  {marks}  [dim]{escape(text)}[/dim]")
+    if (more := len(story.prediction.hits) - _HITS_SHOWN) > 0:
+        console.print(f"  and {more} more")
+
+
+def _input(console: Console, read: ReadInput) -> None:
+    title = f"input, round {read.round + 1}" + (
+        f", {read.cut:,} characters cut" if read.cut else ""
+    )
+    console.print(Panel(escape(read.prompt), title=title, title_align="left"))
+    if read.error:
+        console.print(f"  [red]{escape(read.error)}[/red]")
+        return
+    console.print(f"  output     {escape(read.text)}")
+    if read.scores:
+        console.print(f"  choices    {', '.join(f'{score:g}' for score in read.scores)}")
+    elif read.score is not None:
+        console.print(f"  score      {read.score:g}")
+
+
+def where(console: Console, directory: Path) -> None:
+    """Prints where a run lies."""
+    console.print(f"the run lies in {directory}", soft_wrap=True, highlight=False)

@@ -1,0 +1,216 @@
+"""The story of one example of a run: what was selected, read, cut and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leporello.config import Built, load_config
+from leporello.contracts import asks_question, divide
+from leporello.coverage import merge, overlap
+from leporello.directory import RunDirectory, read_rows
+from leporello.errors import UserError, did_you_mean
+from leporello.metrics import make_metrics
+from leporello.records import Chunk, Example, Prediction, Read, Span
+from leporello.rows import empty_prediction, prediction_from_row
+from leporello.stages import RendersPrompt
+
+__all__ = ["Explanation", "ReadInput", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInput:
+    """One thing that was read.
+
+    Attributes:
+        round: Of the combiner.
+        prompt: The exact text that the model was given; the parts, where the reader has none.
+        text: What it answered.
+        score: How sure it was, where it says.
+        scores: One a choice.
+        cut: Characters that it was given and did not see.
+        error: Why the read failed, else empty.
+    """
+
+    round: int
+    prompt: str
+    text: str
+    score: float | None
+    scores: tuple[float, ...]
+    cut: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything about one example of a run.
+
+    Attributes:
+        pipeline: Its name.
+        task: Its name.
+        example: With references and evidence.
+        prediction: Empty where the example failed.
+        failure: The row of failures.jsonl, else None.
+        chunks: Spans that the document was divided into.
+        inputs: What was read, in order.
+        scores: Of this example alone, by metric.
+        lost_at: The first stage that lost the evidence: chunker, retriever, combiner, reader;
+            empty where nothing was lost or no evidence is known.
+    """
+
+    pipeline: str
+    task: str
+    example: Example
+    prediction: Prediction
+    failure: Mapping[str, Any] | None
+    chunks: tuple[Span, ...]
+    inputs: tuple[ReadInput, ...]
+    scores: Mapping[str, float]
+    lost_at: str
+
+
+def explain(run: Path, example_id: str) -> list[Explanation]:
+    """Returns the story of an example, once for every pipeline and task that has one of that id.
+
+    Raises:
+        UserError: No run lies there, or it has no such example.
+    """
+    directory = RunDirectory(run)
+    if not directory.manifest.exists():
+        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    config = load_config([directory.config])
+    ids: list[str] = []
+    found = []
+    for pipeline, task in directory.jobs():
+        source = config.tasks[task].spec.build()
+        stages = config.select([pipeline])[0].build()
+        example = next((e for e in source.examples() if _note(ids, e.id) == example_id), None)
+        if example is not None:
+            story = _Story(directory, pipeline, task, example, stages)
+            found.append(story.tell(source.metrics))
+    if not found:
+        raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
+    return found
+
+
+def _note(ids: list[str], one: str) -> str:
+    ids.append(one)
+    return one
+
+
+@dataclass(frozen=True)
+class _Story:
+    directory: RunDirectory
+    pipeline: str
+    task: str
+    example: Example
+    stages: Built
+
+    def tell(self, metric_names: Sequence[str]) -> Explanation:
+        prediction_row = self._row("predictions.jsonl")
+        failure = self._row("failures.jsonl")
+        if prediction_row is None and failure is None:
+            raise UserError(
+                f"{self.pipeline} on {self.task}: example {self.example.id!r} is not finished yet"
+            )
+        prediction = (
+            prediction_from_row(prediction_row)
+            if prediction_row
+            else empty_prediction(self.example)
+        )
+        if prediction.document_sha256 != self.example.document.sha256:
+            raise UserError(
+                f"{self.task}: document {self.example.document.id!r} is not what it was when the"
+                " run was made; put the data back, or run again with --update"
+            )
+        chunks = self._chunks() if failure is None else ()
+        metrics = make_metrics(metric_names)
+        statistics = {n: m.statistics(prediction, self.example) for n, m in metrics.items()}
+        calls = self._row("calls.jsonl")
+        return Explanation(
+            pipeline=self.pipeline,
+            task=self.task,
+            example=self.example,
+            prediction=prediction,
+            failure=failure,
+            chunks=chunks,
+            inputs=tuple(self._input(call) for call in calls["calls"]) if calls else (),
+            scores={n: metrics[n].score(s) for n, s in statistics.items() if s is not None},
+            lost_at=_lost_at(self.example.evidence, chunks, prediction, calls),
+        )
+
+    def _row(self, name: str) -> Mapping[str, Any] | None:
+        path = self.directory.results(self.pipeline, self.task) / name
+        return next((row for row in read_rows(path) if row["id"] == self.example.id), None)
+
+    def _chunks(self) -> tuple[Span, ...]:
+        question = self.example.question if asks_question(self.stages.chunker) else ""
+        chunks = divide(self.stages.chunker, self.example.document, question)
+        return tuple(chunk.span for chunk in chunks)
+
+    def _input(self, row: Mapping[str, Any]) -> ReadInput:
+        read = self._read(row)
+        output = row["output"]
+        reader = self.stages.reader
+        prompt = reader.render(read) if isinstance(reader, RendersPrompt) else _parts(read)
+        if "error" in output:
+            return ReadInput(row["round"], prompt, "", None, (), 0, output["error"])
+        return ReadInput(
+            round=row["round"],
+            prompt=prompt,
+            text=output["text"],
+            score=output["score"],
+            scores=tuple(output["scores"]),
+            cut=output["cut"],
+            error="",
+        )
+
+    def _read(self, row: Mapping[str, Any]) -> Read:
+        passages: list[Chunk | str] = [
+            passage if isinstance(passage, str) else self.example.document.chunk(*passage)
+            for passage in row["passages"]
+        ]
+        return Read(
+            tuple(passages),
+            question=row["question"],
+            instruction=row["instruction"],
+            choices=tuple(row["choices"]),
+            pair=tuple(row["pair"]) if row["pair"] else None,
+            title=row["title"],
+        )
+
+
+def _parts(read: Read) -> str:
+    passages = [p if isinstance(p, str) else p.text for p in read.passages]
+    return "\n\n".join(part for part in (read.instruction, *passages, read.question) if part)
+
+
+def _lost_at(
+    evidence: Sequence[Span],
+    chunks: Sequence[Span],
+    prediction: Prediction,
+    calls: Mapping[str, Any] | None,
+) -> str:
+    """Follows the evidence from stage to stage; returns the first that kept less than all of it."""
+    if not evidence or not chunks:
+        return ""
+    whole = all(any(c.start <= e.start and e.end <= c.end for c in chunks) for e in evidence)
+    given = [
+        Span(*passage)
+        for call in (calls or {"calls": ()})["calls"]
+        for passage in call["passages"]
+        if not isinstance(passage, str)
+    ]
+    kept = {
+        "chunker": whole,
+        "retriever": _keeps([Span(start, end) for start, end, _ in prediction.hits], evidence),
+        "combiner": _keeps(given, evidence),
+        "reader": _keeps(prediction.read, evidence),
+    }
+    return next((stage for stage, all_of_it in kept.items() if not all_of_it), "")
+
+
+def _keeps(spans: Sequence[Span], evidence: Sequence[Span]) -> bool:
+    return overlap(spans, evidence) == sum(map(len, merge(evidence)))

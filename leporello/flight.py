@@ -1,0 +1,133 @@
+"""One example under way: its combiner's generator, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from leporello.errors import UserError
+from leporello.records import JSON, Example, Fit, Hit, Output, Read, Request, Search
+
+__all__ = ["Call", "ExampleError", "Flight", "ReadError", "blame"]
+
+
+class ExampleError(Exception):
+    """An example failed; `stage` says where, `__cause__` why."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(stage)
+        self.stage = stage
+
+
+class ReadError(Exception):
+    """A read that failed; thrown into the combiner that asked for it."""
+
+
+@contextmanager
+def blame(stage: str) -> Generator[None]:
+    """Turns what a stage raises into `ExampleError`; the user's mistakes stop the run instead."""
+    try:
+        yield
+    except (UserError, ExampleError):
+        raise
+    except ReadError as error:
+        raise ExampleError("reader") from error
+    except Exception as error:
+        raise ExampleError(stage) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One thing that was read, in which round of the example, and what came of it."""
+
+    round: int
+    read: Read
+    output: Output | ReadError
+
+
+@dataclass
+class Flight:
+    """An example between its admission and its answer.
+
+    Attributes:
+        number: Of the example, in task order.
+        example: With its gold; the combiner was given what it may see.
+        hits: What the retriever gave, best first; `Search` adds to them.
+        combiner: Its generator.
+        answer_now: Answers a `Search` or a `Fit`.
+        order: Where its reads stand in the queue: (step, admitted after it, number).
+        reads: What the present round wants read.
+        outputs: Those of `reads` that have come back, in order.
+        calls: All reads of earlier rounds.
+        value: What the combiner returned.
+        landed: Whether it has returned.
+    """
+
+    number: int
+    example: Example
+    hits: list[Hit]
+    combiner: Generator[Sequence[Request], list[Any], JSON]
+    answer_now: Callable[[Flight, Search | Fit], Any]
+    order: tuple[int, int, int] = (0, 0, 0)
+    reads: Sequence[Read] = ()
+    outputs: list[Output | ReadError] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    value: JSON = None
+    landed: bool = False
+    _requests: Sequence[Request] = ()
+    _round: int = 0
+
+    def start(self) -> None:
+        """Runs the combiner up to its first reads, or its return."""
+        self._run(partial(next, self.combiner))
+
+    def deliver(self) -> None:
+        """Hands a complete round of outputs over and runs on to the next reads.
+
+        Raises:
+            ReadError: A read failed and the combiner did not catch it.
+        """
+        self.calls += [
+            Call(self._round, read, output)
+            for read, output in zip(self.reads, self.outputs, strict=True)
+        ]
+        self._round += 1
+        self._run(self._reply(self.outputs))
+
+    def _reply(self, outputs: Sequence[Output | ReadError]) -> Callable[[], Sequence[Request]]:
+        for output in outputs:
+            if isinstance(output, ReadError):
+                return partial(self.combiner.throw, output)
+        came = iter(outputs)
+        return partial(
+            self.combiner.send,
+            [next(came) if isinstance(r, Read) else self._now(r) for r in self._requests],
+        )
+
+    def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
+        self.reads, self.outputs = (), []
+        while not self.reads:
+            try:
+                self._requests = _checked(resume())
+            except StopIteration as stop:
+                self.value, self.landed = stop.value, True
+                return
+            self.reads = [request for request in self._requests if isinstance(request, Read)]
+            if not self.reads:
+                answers = [self._now(request) for request in self._requests]
+                resume = partial(self.combiner.send, answers)
+
+    def _now(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
+        assert not isinstance(request, Read)
+        return self.answer_now(self, request)
+
+
+def _checked(requests: object) -> Sequence[Request]:
+    if isinstance(requests, (list, tuple)) and all(
+        isinstance(request, (Read, Search, Fit)) for request in requests
+    ):
+        return requests
+    raise TypeError(f"a combiner must yield a list of Read, Search or Fit, got {requests!r:.200}")

@@ -1,0 +1,58 @@
+"""What there is: pipelines, tasks, stages, metrics, with their signatures."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leporello.config import Config
+from leporello.config.parameters import parameters
+from leporello.errors import UserError, did_you_mean
+from leporello.metrics import METRICS
+from leporello.stages import KINDS
+
+__all__ = ["KINDS_OF_THINGS", "listing"]
+
+_PACKAGES: Mapping[str, str] = {kind.package: kind.package for kind in KINDS.values()}
+KINDS_OF_THINGS = ("pipelines", "tasks", *_PACKAGES, "metrics")
+
+
+def listing(config: Config, what: str = "") -> dict[str, dict[str, str]]:
+    """Returns, by kind of thing, each name with its description.
+
+    Args:
+        config: Where pipelines and tasks come from.
+        what: One of `KINDS_OF_THINGS`; all of them if empty.
+
+    Raises:
+        UserError: There is no such kind of thing.
+    """
+    if what and what not in KINDS_OF_THINGS:
+        raise UserError(f"there is no list of {what!r}{did_you_mean(what, KINDS_OF_THINGS)}")
+    return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
+
+
+def _list(config: Config, kind: str) -> dict[str, str]:
+    if kind == "pipelines":
+        return {p.name: p.description for group in config.pipelines.values() for p in group}
+    if kind == "tasks":
+        return {name: _first_line(task.spec.cls) for name, task in config.tasks.items()}
+    if kind == "metrics":
+        return {name: _first_line(cls) for name, cls in METRICS.items()}
+    return _classes(kind)
+
+
+def _classes(package: str) -> dict[str, str]:
+    module = importlib.import_module(package)
+    names: Sequence[str] = module.__all__
+    classes: dict[str, Any] = {name: getattr(module, name) for name in names}
+    return {
+        f"{name}({', '.join(map(str, parameters(cls).values()))})": _first_line(cls)
+        for name, cls in classes.items()
+    }
+
+
+def _first_line(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").partition("\n")[0]

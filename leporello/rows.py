@@ -1,0 +1,157 @@
+"""What is written of an example, as JSON: predictions, calls and failures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from leporello.coverage import coverage, merge, seen
+from leporello.flight import Call, ExampleError, Flight, ReadError
+from leporello.records import JSON, Chunk, Coverage, Example, Failure, Output, Prediction, Span
+
+__all__ = [
+    "call_rows",
+    "empty_prediction",
+    "failure_of",
+    "failure_row",
+    "output_from_row",
+    "output_row",
+    "prediction_from_row",
+    "prediction_of",
+    "prediction_row",
+    "rounded",
+]
+
+_DIGITS = 6  # of scores: what lies beyond differs between machines
+
+
+def rounded(score: float) -> float:
+    """Rounds a score as it is written and compared."""
+    return round(float(score), _DIGITS)
+
+
+def prediction_of(flight: Flight) -> Prediction:
+    """Returns the prediction of a landed flight.
+
+    Raises:
+        TypeError: The combiner returned something that JSON does not hold.
+    """
+    document = flight.example.document
+    read = merge(
+        span
+        for call in flight.calls
+        if isinstance(call.output, Output)
+        for span in seen(call.read, call.output)
+    )
+    return Prediction(
+        id=flight.example.id,
+        prediction=_as_text(flight.value),
+        raw=flight.value,
+        hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in flight.hits),
+        read=read,
+        coverage=coverage(document, [hit.chunk.span for hit in flight.hits], read),
+        document_sha256=document.sha256,
+    )
+
+
+def _as_text(value: JSON) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    try:
+        return "" if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except TypeError:
+        raise TypeError(
+            f"a combiner must return text or another JSON value, got {value!r:.200}"
+            + ("; did you mean its .text?" if isinstance(value, Output) else "")
+        ) from None
+
+
+def empty_prediction(example: Example) -> Prediction:
+    """Returns what a failed example is scored as."""
+    ledger = Coverage(len(example.document.text), 0, 0, 0)
+    return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
+
+
+def prediction_row(prediction: Prediction) -> dict[str, JSON]:
+    """Returns a row of predictions.jsonl."""
+    row = dataclasses.asdict(prediction)
+    row["hits"] = [list(hit) for hit in prediction.hits]
+    row["read"] = _pairs(prediction.read)
+    return row
+
+
+def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
+    """Returns the prediction that a row of predictions.jsonl holds."""
+    return Prediction(
+        id=row["id"],
+        prediction=row["prediction"],
+        raw=row["raw"],
+        hits=tuple((start, end, score) for start, end, score in row["hits"]),
+        read=tuple(Span(start, end) for start, end in row["read"]),
+        coverage=Coverage(**row["coverage"]),
+        document_sha256=row["document_sha256"],
+    )
+
+
+def call_rows(calls: Iterable[Call]) -> list[JSON]:
+    """Returns what was read: passages as [start, end] or literal text, and the outputs."""
+    return [
+        {
+            "round": call.round,
+            "passages": [_passage(passage) for passage in call.read.passages],
+            "question": call.read.question,
+            "instruction": call.read.instruction,
+            "choices": list(call.read.choices),
+            "pair": list(call.read.pair) if call.read.pair else None,
+            "title": call.read.title,
+            "output": output_row(call.output),
+        }
+        for call in calls
+    ]
+
+
+def _passage(passage: Chunk | str) -> JSON:
+    return passage if isinstance(passage, str) else [passage.start, passage.end]
+
+
+def output_row(output: Output | ReadError) -> dict[str, JSON]:
+    """Returns an output, or a failed read, as JSON."""
+    if isinstance(output, ReadError):
+        return {"error": str(output)}
+    row = dataclasses.asdict(output)
+    row["scores"] = list(output.scores)
+    row["read"] = None if output.read is None else _pairs(output.read)
+    return row
+
+
+def output_from_row(row: Mapping[str, Any]) -> Output | ReadError:
+    """Returns what `output_row` was made from."""
+    if "error" in row:
+        return ReadError(row["error"])
+    read = None if row["read"] is None else tuple(Span(start, end) for start, end in row["read"])
+    return Output(**{**row, "scores": tuple(row["scores"]), "read": read})
+
+
+def failure_of(example: Example, error: ExampleError) -> Failure:
+    """Returns the record of a failed example."""
+    cause = error.__cause__ or error
+    told = str(cause) if isinstance(cause, ReadError) else f"{type(cause).__name__}: {cause}"
+    return Failure(example.id, error.stage, told)
+
+
+def failure_row(failure: Failure, error: ExampleError) -> dict[str, JSON]:
+    """Returns a row of failures.jsonl, with the traceback for whoever wrote the stage."""
+    lines = traceback.format_exception(error.__cause__ or error)
+    return {
+        "id": failure.example_id,
+        "stage": failure.stage,
+        "error": failure.error,
+        "traceback": "".join(lines),
+    }
+
+
+def _pairs(spans: Iterable[Span]) -> list[list[int]]:
+    return [[span.start, span.end] for span in spans]

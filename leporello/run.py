@@ -1,0 +1,302 @@
+"""A run: pipelines on tasks, resumed where it was left, scored, and its files."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from leporello.calls import sees_gold
+from leporello.config import Built, PipelineSpec, Spec, TaskSpec, load_config
+from leporello.directory import RunDirectory, read_rows, run_name, write_atomically
+from leporello.engine import Engine, Limits
+from leporello.errors import ConfigError, Fault, UserError
+from leporello.journal import Journal
+from leporello.metrics import Metric, make_metrics
+from leporello.progress import Progress
+from leporello.records import JSON, Prediction
+from leporello.results import Result, summarise
+from leporello.rows import prediction_from_row
+from leporello.signature import differences, job_signature
+from leporello.stages import Task
+
+__all__ = ["Job", "Run", "job_directory", "prepare", "run"]
+
+_LIBRARIES = (
+    "faiss-cpu", "numpy", "rank-bm25", "scikit-learn", "sentence-transformers", "tokenizers",
+    "torch", "transformers",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pipeline on one task, checked and ready.
+
+    Attributes:
+        pipeline: One point of a sweep, if it sweeps.
+        task: As declared.
+        source: The task, built; its data has been checked.
+        signature: What the results depend on.
+    """
+
+    pipeline: PipelineSpec
+    task: TaskSpec
+    source: Task
+    signature: Mapping[str, JSON]
+
+    @property
+    def name(self) -> str:
+        """As a person would say it."""
+        return f"{self.pipeline.name} on {self.task.name}"
+
+    def row(self) -> dict[str, Any]:
+        """Returns the job as the manifest holds it."""
+        names = {"pipeline": self.pipeline.name, "task": self.task.name}
+        return {**names, "signature": dict(self.signature)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        directory: Where its files lie.
+        results: One a pipeline and task, in the order run.
+    """
+
+    directory: Path
+    results: tuple[Result, ...]
+
+    @property
+    def failures(self) -> int:
+        """How many examples failed, over all results."""
+        return sum(result.failures for result in self.results)
+
+    def predictions(self, pipeline: str, task: str) -> Iterator[Prediction]:
+        """Yields the predictions of one pipeline on one task, in task order."""
+        folder = RunDirectory(self.directory).results(pipeline, task)
+        return map(prediction_from_row, read_rows(folder / "predictions.jsonl"))
+
+
+def prepare(
+    pipelines: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    *,
+    config: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+    split: str = "",
+) -> list[Job]:
+    """Checks everything that a run needs, before any work; see `run` for the arguments.
+
+    Raises:
+        UserError: Whatever is wrong, all of it where it can be known at once.
+    """
+    loaded = load_config(config, overrides, pipelines)
+    pairs = [
+        (pipeline, task.with_split(split) if split else task)
+        for pipeline in loaded.select(pipelines)
+        for task in loaded.select_tasks(pipeline, tasks)
+    ]
+    sources = {task.name: _built_task(task) for _, task in pairs}
+    prints = _fingerprints(sources)
+    return [
+        Job(pipeline, task, sources[task.name], job_signature(pipeline, task, prints[task.name]))
+        for pipeline, task in pairs
+    ]
+
+
+def _built_task(task: TaskSpec) -> Task:
+    try:
+        built: Task = task.spec.build()
+    except TypeError:
+        raise UserError(f"task {task.name!r} ({task.spec.cls.__name__}) has no splits") from None
+    return built
+
+
+def _fingerprints(sources: Mapping[str, Task]) -> dict[str, str]:
+    """Reads all data once; the faults of all tasks are told together."""
+    prints: dict[str, str] = {}
+    faults: list[Fault] = []
+    for name, source in sources.items():
+        try:
+            prints[name] = source.fingerprint()
+        except ConfigError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+    return prints
+
+
+def run(
+    pipelines: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    *,
+    config: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+    split: str = "",
+    limit: int | None = None,
+    out: Path | None = None,
+    update: bool = False,
+    limits: Limits = Limits(),  # noqa: B008 -- frozen
+) -> Run:
+    """Runs pipelines on tasks and scores them; the same call again resumes.
+
+    Args:
+        pipelines: Names, names of sweep points or `*` patterns; the default one if empty.
+        tasks: Names; if empty those of each pipeline, or else the default one.
+        config: The user's own files, laid over the built-in one.
+        overrides: As `--set`: `retriever.k=5,10`.
+        split: Replaces the split of every task.
+        limit: Examples a task at most.
+        out: The run's directory; by default `runs/NAME`, named after what is run.
+        update: Do again what was made with another config, source, model or data, rather than
+            refuse.
+        limits: How much is under way at once.
+
+    Raises:
+        UserError: Any mistake of the user's; before any work where it can be known then.
+    """
+    jobs = prepare(pipelines, tasks, config=config, overrides=overrides, split=split)
+    directory = RunDirectory(job_directory(jobs, out))
+    workshop = _Workshop({})
+    with directory.held():
+        _compare(directory, jobs, update=update)
+        _write_manifest(directory, jobs, limits)
+        results = [_run_job(job, directory, workshop, limit, limits) for job in jobs]
+    return Run(directory.path, tuple(results))
+
+
+def job_directory(jobs: Sequence[Job], out: Path | None) -> Path:
+    """Returns where these jobs leave their files: `out`, or `runs/NAME`."""
+    identity: JSON = [
+        [job.pipeline.name, job.signature["pipeline"], job.task.name, job.signature["task"],
+         job.signature["data"]]
+        for job in jobs
+    ]  # fmt: skip
+    pipelines, tasks = [job.pipeline.name for job in jobs], [job.task.name for job in jobs]
+    return (out or Path("runs") / run_name(pipelines, tasks, identity)).resolve()
+
+
+@dataclass(frozen=True)
+class _Workshop:
+    """Builds each distinct stage once, so that a model is loaded once for all pipelines."""
+
+    built: dict[str, Any]
+
+    def build(self, pipeline: PipelineSpec) -> Built:
+        return Built(**{key: self._stage(spec) for key, spec in pipeline.stages.items()})
+
+    def _stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
+        key = json.dumps(spec.resolved(), sort_keys=True)
+        if key not in self.built:
+            self.built[key] = spec.build()
+        return self.built[key]
+
+
+def _run_job(
+    job: Job, directory: RunDirectory, workshop: _Workshop, limit: int | None, limits: Limits
+) -> Result:
+    journal = Journal(directory.journal(job.pipeline.name, job.task.name))
+    metrics: Mapping[str, Metric] = make_metrics(job.source.metrics)
+    before, started = len(journal.done), time.monotonic()
+    try:
+        with Progress(job.name, limit) as progress:
+            engine = Engine(workshop.build(job.pipeline), journal, metrics, progress, limits)
+            engine.run(islice(job.source.examples(), limit))
+    finally:
+        directory.write_results(job.pipeline.name, job.task.name, journal)
+        journal.close()
+    folder = directory.results(job.pipeline.name, job.task.name)
+    result = summarise(
+        job.pipeline.name, job.task.name, journal.rows(), metrics, sees_gold=_sees_gold(job)
+    )
+    if len(journal.done) > before:
+        seconds = time.monotonic() - started
+        timings = {**engine.timings(), "examples": len(journal.done) - before, "total": seconds}
+        _write_json(folder / "timings.json", timings)
+    _write_json(folder / "metrics.json", asdict(result))
+    return result
+
+
+def _sees_gold(job: Job) -> bool:
+    stages = job.pipeline.stages.values()
+    return any(sees_gold(spec.cls) for stage in stages for spec in stage.all_specs())
+
+
+def _compare(directory: RunDirectory, jobs: Sequence[Job], *, update: bool) -> None:
+    """Holds what the directory was made with against what is asked for now."""
+    if not directory.manifest.exists():
+        return
+    known = directory.jobs()
+    changed = {
+        job.name: list(differences(known[job.pipeline.name, job.task.name], job.signature))
+        for job in jobs
+        if (job.pipeline.name, job.task.name) in known
+    }
+    stale = [job for job in jobs if changed.get(job.name)]
+    if stale and not update:
+        told = "\n".join(f"  {job.name}: {text}" for job in stale for text in changed[job.name])
+        raise UserError(
+            f"{directory.path} was made with something else:\n{told}\n"
+            "run with --update to do again what this touches, or give another --out"
+        )
+    for job in stale:
+        directory.journal(job.pipeline.name, job.task.name).unlink(missing_ok=True)
+
+
+def _write_manifest(directory: RunDirectory, jobs: Sequence[Job], limits: Limits) -> None:
+    from ruamel.yaml import YAML
+
+    fresh = [job.row() for job in jobs]
+    kept: list[dict[str, Any]] = [
+        {"pipeline": pipeline, "task": task, "signature": signature}
+        for (pipeline, task), signature in directory.jobs().items()
+        if all((row["pipeline"], row["task"]) != (pipeline, task) for row in fresh)
+    ]
+    manifest = {
+        "leporello": _version("leporello"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "git": _git_revision(),
+        "limits": asdict(limits),
+        "command": sys.argv,
+        "jobs": [*kept, *fresh],
+    }
+    resolved = {
+        "default": {"pipeline": jobs[0].pipeline.name, "task": jobs[0].task.name},
+        "pipelines": {row["pipeline"]: row["signature"]["pipeline"] for row in [*kept, *fresh]},
+        "tasks": {row["task"]: row["signature"]["task"] for row in [*kept, *fresh]},
+    }
+    _write_json(directory.manifest, manifest)
+    with directory.config.open("w", encoding="utf-8") as file:
+        YAML(typ="safe", pure=True).dump(resolved, file)
+
+
+def _write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- any JSON
+    write_atomically(path, [json.dumps(value, indent=2, ensure_ascii=False) + "\n"])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _git_revision() -> str:
+    """Returns the revision that Leporello's own source stands at, where it is a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- fixed words
+    except OSError:  # no git here
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,113 @@
+"""Scores for a predictions file that need not come from a run of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leporello.config import load_config
+from leporello.directory import read_rows
+from leporello.errors import UserError, did_you_mean
+from leporello.metrics import make_metrics
+from leporello.records import Example, Prediction
+from leporello.results import Result, summarise
+from leporello.rows import empty_prediction, prediction_from_row
+from leporello.stages import Task
+
+__all__ = ["score"]
+
+_SHOWN = 5
+
+
+def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = "") -> Result:
+    """Scores predictions with a task's metrics.
+
+    Args:
+        file: A predictions.jsonl of ours, JSON Lines with `id` and `prediction`, or one JSON
+            object {id: prediction}.
+        task: Its name.
+        config: The user's own files, laid over the built-in one.
+        split: Replaces the task's.
+
+    Raises:
+        UserError: The file is unreadable, or its ids are not the task's.
+    """
+    loaded = load_config(config)
+    if task not in loaded.tasks:
+        raise UserError(f"there is no task {task!r}{did_you_mean(task, loaded.tasks)}")
+    spec = loaded.tasks[task]
+    source: Task = (spec.with_split(split) if split else spec).spec.build()
+    rows = _rows(file)
+    metrics = make_metrics(source.metrics)
+    scored = []
+    missing = []
+    for example in source.examples():
+        row = rows.pop(example.id, None)
+        if row is None:
+            missing.append(example.id)
+            continue
+        prediction = _prediction(row, example)
+        statistics = {n: m.statistics(prediction, example) for n, m in metrics.items()}
+        scored.append({"prediction": row | {"coverage": {}}, "statistics": statistics})
+    _complain(file, missing, list(rows))
+    return summarise(file.name, task, scored, metrics)
+
+
+def _rows(file: Path) -> dict[str, dict[str, Any]]:
+    if file.suffix == ".json":
+        return _from_object(file)
+    rows: dict[str, dict[str, Any]] = {}
+    for number, row in enumerate(read_rows(file), 1):
+        if (
+            not isinstance(row, dict)
+            or not isinstance(row.get("prediction"), str)
+            or "id" not in row
+        ):
+            raise UserError(f"{file}:{number}: a row needs the texts `id` and `prediction`")
+        if row["id"] in rows:
+            raise UserError(f"{file}:{number}: id {row['id']!r} is given twice")
+        rows[str(row["id"])] = dict(row)
+    return rows
+
+
+def _from_object(file: Path) -> dict[str, dict[str, Any]]:
+    try:
+        given = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{file}: not JSON: {error}") from None
+    if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
+        raise UserError(f"{file}: must be one object {{id: prediction}} with texts only")
+    return {key: {"id": key, "prediction": value} for key, value in given.items()}
+
+
+def _prediction(row: Mapping[str, Any], example: Example) -> Prediction:
+    if "hits" in row:
+        return prediction_from_row(row)
+    empty = empty_prediction(example)
+    return Prediction(
+        id=example.id,
+        prediction=row["prediction"],
+        raw=row["prediction"],
+        hits=(),
+        read=(),
+        coverage=empty.coverage,
+        document_sha256=empty.document_sha256,
+    )
+
+
+def _complain(file: Path, missing: Sequence[str], redundant: Sequence[str]) -> None:
+    """Nothing is scored in part: a score over other examples is another score."""
+    told = [
+        f"{len(ids)} {what} ({', '.join(ids[:_SHOWN])}{', …' if len(ids) > _SHOWN else ''})"
+        for what, ids in (
+            ("ids of the task are missing", missing),
+            ("ids are not the task's", redundant),
+        )
+        if ids
+    ]
+    if told:
+        raise UserError(f"{file}: {'; '.join(told)}")

@@ -1,0 +1,396 @@
+"""The engine: pooled reading, failures that stay alone, resume to the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leporello.config import Built
+from leporello.engine import Engine, Limits
+from leporello.errors import UserError
+from leporello.journal import Journal
+from leporello.metrics import make_metrics
+from leporello.progress import Progress
+from leporello.records import (
+    JSON,
+    Chunk,
+    Combination,
+    Document,
+    Example,
+    Fit,
+    Hit,
+    Output,
+    Read,
+    Search,
+    Span,
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """One chunk a word."""
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        start = 0
+        for word in document.text.split(" "):
+            if word:
+                yield Span(start, start + len(word))
+            start += len(word) + 1
+
+
+@dataclass(frozen=True)
+class Containing:
+    """The chunks that contain the question."""
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        if "broken" in questions:
+            raise LookupError("a broken question")
+        return [[Hit(c, 1.0) for c in chunks if question in c.text] for question in questions]
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Answers with what it read and who its batch mates were, as a float reader may."""
+
+    windows: list[int] = field(default_factory=list)
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        if any(read.question == "unreadable" for read in inputs):
+            raise RuntimeError("cannot read this")
+        self.windows.append(len(inputs))
+        first = _text(inputs[0])
+        return [Output(f"{_text(read)}/{first}/{len(inputs)}", score=0.5) for read in inputs]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+
+def _text(read: Read) -> str:
+    return "+".join(p if isinstance(p, str) else p.text for p in read.passages)
+
+
+@dataclass(frozen=True)
+class TwoRounds:
+    """Reads every hit, then all the answers at once."""
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        first = yield [Read((hit.chunk,), example.question) for hit in hits]
+        [second] = yield [Read(tuple(output.text for output in first), example.question)]
+        return str(second.text)
+
+
+def _examples(count: int, documents: int = 7) -> list[Example]:
+    texts = [" ".join(f"w{d}x{n}" for n in range(1 + d % 4)) for d in range(documents)]
+    made = [Document(f"d{d}", text) for d, text in enumerate(texts)]
+    chosen = sorted(range(count), key=lambda n: n % documents)
+    return [Example(f"e{n}", made[n % documents], question="w", references=("w",)) for n in chosen]
+
+
+def _run(
+    path: Path,
+    examples: Sequence[Example],
+    limits: Limits = Limits(5, 4),
+    **stages: Any,
+) -> tuple[list[dict[str, Any]], Built]:
+    default: dict[str, Any] = {
+        "chunker": Words(),
+        "retriever": Containing(),
+        "reader": Echo(),
+        "combiner": TwoRounds(),
+    }
+    built = Built(**{**default, **stages})
+    journal = Journal(path)
+    with Progress("test") as progress:
+        Engine(built, journal, make_metrics(["f1"]), progress, limits).run(examples)
+    rows = list(journal.rows())
+    journal.close()
+    return rows, built
+
+
+def test_every_example_is_finished_once_in_task_order(tmp_path: Path) -> None:
+    """Each example has one row, in the order of the task."""
+    examples = _examples(30)
+    rows, _ = _run(tmp_path / "journal.jsonl", examples)
+    assert [row["prediction"]["id"] for row in rows] == [example.id for example in examples]
+
+
+def test_reads_of_many_examples_are_pooled(tmp_path: Path) -> None:
+    """Windows are full although each example has only a few reads a round."""
+    _, built = _run(tmp_path / "journal.jsonl", _examples(40), Limits(16, 8))
+    windows = built.reader.windows
+    assert sum(windows[:-3]) / len(windows[:-3]) > 7
+
+
+def test_a_window_never_exceeds_its_limit(tmp_path: Path) -> None:
+    """One example with many reads is read in several windows."""
+    document = Document("long", " ".join(f"w{n}" for n in range(50)))
+    example = Example("e", document, question="w")
+    _, built = _run(tmp_path / "journal.jsonl", [example], Limits(5, 8))
+    assert max(built.reader.windows) == 8
+
+
+@pytest.mark.parametrize("kept_bytes", [0.0, 0.05, 0.13, 0.29, 0.41, 0.5, 0.67, 0.83, 0.97])
+def test_a_run_cut_anywhere_ends_with_the_same_rows(tmp_path: Path, kept_bytes: float) -> None:
+    """A journal cut at any byte is continued to the rows of an uninterrupted run."""
+    examples = _examples(40)
+    whole, _ = _run(tmp_path / "whole.jsonl", examples)
+    data = (tmp_path / "whole.jsonl").read_bytes()
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(data[: int(len(data) * kept_bytes)])
+    resumed, _ = _run(cut, examples)
+    assert resumed == whole
+
+
+def test_a_run_cut_after_every_line_ends_with_the_same_rows(tmp_path: Path) -> None:
+    """The same, for each line of the journal in turn, with a torn line after it."""
+    examples = _examples(17)
+    whole, _ = _run(tmp_path / "whole.jsonl", examples)
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    for count in range(len(lines)):
+        cut = tmp_path / f"cut{count}.jsonl"
+        cut.write_bytes(b"".join(lines[:count]) + lines[count][: len(lines[count]) // 2])
+        resumed, _ = _run(cut, examples)
+        assert resumed == whole
+
+
+def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
+    """The second run over a full journal calls the reader not once."""
+    examples = _examples(12)
+    _run(tmp_path / "journal.jsonl", examples)
+    _, built = _run(tmp_path / "journal.jsonl", examples)
+    assert built.reader.windows == []
+
+
+def test_a_question_that_breaks_the_retriever_fails_alone(tmp_path: Path) -> None:
+    """The other questions on the same document are answered."""
+    document = Document("d", "w1 w2")
+    examples = [
+        Example("good", document, question="w"),
+        Example("bad", document, question="broken"),
+    ]
+    rows, _ = _run(tmp_path / "journal.jsonl", examples)
+    assert "prediction" in rows[0]
+    assert rows[1]["failure"]["stage"] == "retriever"
+    assert rows[1]["failure"]["error"] == "LookupError: a broken question"
+    assert "in retrieve" in rows[1]["failure"]["traceback"]
+
+
+def test_an_input_that_breaks_the_reader_fails_alone(tmp_path: Path) -> None:
+    """A failing window is halved until the guilty input is alone."""
+    document = Document("d", "unreadable w1 w2 w3")
+    examples = [Example(f"e{n}", document, question="w") for n in range(5)]
+    examples.insert(2, Example("bad", document, question="unreadable"))
+    rows, _ = _run(tmp_path / "journal.jsonl", examples)
+    failed = [row["failure"] for row in rows if "failure" in row]
+    assert [(row["id"], row["stage"]) for row in failed] == [("bad", "reader")]
+    assert failed[0]["error"] == "RuntimeError: cannot read this"
+    assert len(rows) == 6
+
+
+def test_a_failed_read_is_thrown_into_the_combiner(tmp_path: Path) -> None:
+    """A combiner that catches the failed read goes on."""
+
+    @dataclass(frozen=True)
+    class Careful:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+            try:
+                yield [Read((hits[0].chunk,), "unreadable")]
+            except Exception as error:  # noqa: BLE001 -- whatever a failed read raises
+                return f"caught {error}"
+            return "not reached"
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), combiner=Careful())
+    assert rows[0]["prediction"]["prediction"] == "caught RuntimeError: cannot read this"
+
+
+def test_a_failed_example_scores_as_an_empty_prediction(tmp_path: Path) -> None:
+    """Its statistics are there, with a score of zero."""
+    example = Example("bad", Document("d", "w"), question="broken", references=("w",))
+    rows, _ = _run(tmp_path / "journal.jsonl", [example])
+    [f1] = make_metrics(["f1"]).values()
+    assert f1.score(rows[0]["statistics"]["f1"]) == 0.0
+
+
+def test_a_combiner_may_search_and_fit_at_once(tmp_path: Path) -> None:
+    """`Search` is answered with hits, `Fit` with the number of passages of a windowless reader."""
+
+    @dataclass(frozen=True)
+    class Curious:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+            more, fits = yield [Search("w1"), Fit(Read(("a", "b", "c")))]
+            return f"{len(more)} {more[0].chunk.text} {fits}"
+
+    example = Example("e", Document("d", "w0 w1 w2"), question="w0")
+    rows, _ = _run(tmp_path / "journal.jsonl", [example], combiner=Curious())
+    assert rows[0]["prediction"]["prediction"] == "1 w1 3"
+    assert [hit[:2] for hit in rows[0]["prediction"]["hits"]] == [[0, 2], [3, 5]]
+
+
+def test_a_combiner_that_reads_nothing_need_not_be_a_generator(tmp_path: Path) -> None:
+    """It returns its answer at once; a value that is no text is written as JSON."""
+
+    @dataclass(frozen=True)
+    class Count:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> JSON:
+            return {"hits": len(hits)}
+
+    example = Example("e", Document("d", "w0 w1"), question="w")
+    rows, _ = _run(tmp_path / "journal.jsonl", [example], combiner=Count())
+    assert rows[0]["prediction"]["prediction"] == '{"hits": 2}'
+    assert rows[0]["prediction"]["raw"] == {"hits": 2}
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (Output("x"), "did you mean its .text?"),
+        (object(), "must return text or another JSON value"),
+    ],
+)
+def test_a_combiner_that_returns_no_json_fails_helpfully(
+    tmp_path: Path, returned: Any, told: str
+) -> None:
+    """The failure names the combiner and says what it must return."""
+
+    @dataclass(frozen=True)
+    class Wrong:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Any:
+            return returned
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), combiner=Wrong())
+    assert rows[0]["failure"]["stage"] == "combiner"
+    assert told in rows[0]["failure"]["error"]
+
+
+def test_no_stage_sees_references_or_evidence(tmp_path: Path) -> None:
+    """The combiner's example has neither, unless its class says that it sees the gold."""
+
+    @dataclass(frozen=True)
+    class Peeking:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> JSON:
+            return len(example.references) + len(example.evidence)
+
+    @dataclass(frozen=True)
+    class Oracle(Peeking):
+        sees_gold = True
+
+    example = Example("e", Document("d", "w"), references=("r",), evidence=(Span(0, 1),))
+    blind, _ = _run(tmp_path / "blind.jsonl", [example], combiner=Peeking())
+    seeing, _ = _run(tmp_path / "seeing.jsonl", [example], combiner=Oracle())
+    assert (blind[0]["prediction"]["raw"], seeing[0]["prediction"]["raw"]) == (0, 2)
+
+
+def test_the_ledger_counts_what_was_selected_read_and_cut(tmp_path: Path) -> None:
+    """Characters of the hits, of what the reader says that it saw, and of the rest."""
+
+    @dataclass(frozen=True)
+    class Short:
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return [Output("x", read=(Span(0, 2),), cut=3) for _ in inputs]
+
+        def count(self, texts: Sequence[str]) -> list[int]:
+            return [0 for _ in texts]
+
+    example = Example("e", Document("d", "w0 w11 z"), question="w")
+    rows, _ = _run(tmp_path / "journal.jsonl", [example], reader=Short())
+    assert rows[0]["prediction"]["coverage"] == {"document": 8, "selected": 5, "read": 2, "cut": 3}
+    assert rows[0]["prediction"]["read"] == [[0, 2]]
+
+
+def test_a_document_is_divided_once_for_all_its_questions(tmp_path: Path) -> None:
+    """The chunker runs once a document, the retriever gets all questions in one call."""
+    divided: list[str] = []
+
+    @dataclass(frozen=True)
+    class Counting(Words):
+        def chunk(self, document: Document) -> Iterator[Span]:
+            divided.append(document.id)
+            return super().chunk(document)
+
+    _run(tmp_path / "journal.jsonl", _examples(30, documents=3), chunker=Counting())
+    assert divided == ["d0", "d1", "d2"]
+
+
+def test_a_chunker_that_asks_for_the_question_runs_once_an_example(tmp_path: Path) -> None:
+    """Its chunks may differ from question to question."""
+
+    @dataclass(frozen=True)
+    class Around:
+        def chunk(self, document: Document, question: str) -> Iterator[Span]:
+            start = document.text.index(question)
+            yield Span(start, start + len(question))
+
+    document = Document("d", "w0 w1 w2")
+    examples = [Example(q, document, question=q) for q in ("w0", "w2")]
+    rows, _ = _run(tmp_path / "journal.jsonl", examples, chunker=Around())
+    assert [row["prediction"]["hits"] for row in rows] == [[[0, 2, 1.0]], [[6, 8, 1.0]]]
+
+
+def test_a_span_outside_the_document_fails_helpfully(tmp_path: Path) -> None:
+    """The chunker, the span and the document are named."""
+
+    @dataclass(frozen=True)
+    class Beyond:
+        def chunk(self, document: Document) -> Iterator[Span]:
+            yield Span(0, 99)
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), chunker=Beyond())
+    assert rows[0]["failure"]["stage"] == "chunker"
+    assert "Beyond.chunk yielded (0, 99), outside document 'd0'" in rows[0]["failure"]["error"]
+
+
+def test_a_reader_that_returns_too_few_outputs_fails_helpfully(tmp_path: Path) -> None:
+    """The counts and what is wanted are told."""
+
+    @dataclass(frozen=True)
+    class Mute(Echo):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return []
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), reader=Mute())
+    assert "Mute.read returned 0 for 1 inputs" in rows[0]["failure"]["error"]
+
+
+def test_a_mistake_of_the_users_stops_the_run_and_keeps_what_is_done(tmp_path: Path) -> None:
+    """A `UserError` in a stage is no failed example; finished examples stay in the journal."""
+
+    @dataclass(frozen=True)
+    class Unplugged(Echo):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            if len(self.windows) == 3:
+                raise UserError("the model is gone")
+            return super().read(inputs)
+
+    path = tmp_path / "journal.jsonl"
+    with pytest.raises(UserError, match="the model is gone"):
+        _run(path, _examples(40), reader=Unplugged())
+    whole, _ = _run(tmp_path / "whole.jsonl", _examples(40))
+    resumed, _ = _run(path, _examples(40))
+    assert resumed == whole
+
+
+def test_scores_that_are_no_numbers_are_no_scores(tmp_path: Path) -> None:
+    """NaN never reaches a file, since JSON has no such number."""
+
+    @dataclass(frozen=True)
+    class Unsure(Echo):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return [Output("x", score=float("nan")) for _ in inputs]
+
+    path = tmp_path / "journal.jsonl"
+    rows, _ = _run(path, _examples(1), reader=Unsure())
+    assert rows[0]["calls"][0]["output"]["score"] is None
+    assert all("NaN" not in line for line in path.read_text().splitlines() if json.loads(line))
+
+
+def test_a_damaged_journal_is_refused_with_its_place(tmp_path: Path) -> None:
+    """A whole line that is not JSON is no torn line, and is not cut off in silence."""
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'{"done": 0\n{"done": 1}\n')
+    with pytest.raises(UserError, match="damaged at byte 0"):
+        Journal(path)
