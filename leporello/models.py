@@ -17,8 +17,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leporello.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["EMBEDDED", "cache_directory", "fingerprint", "loadable", "locate"]
 
@@ -162,23 +166,27 @@ def _converted(gguf: Path) -> Path:
 
 def _convert(gguf: Path, folder: Path) -> None:
     """Writes the weights, in float32, and the tokenizer of a GGUF file to a new folder."""
+    with contextlib.redirect_stderr(io.StringIO()):  # its progress bars cannot be turned off
+        tokenizer, model = _from_gguf(gguf)
+        # The weights are no longer quantised, and must not be saved as if they were.
+        model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
+        tokenizer.save_pretrained(folder)
+        model.save_pretrained(folder)
+
+
+def _from_gguf(gguf: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    file = {"gguf_file": gguf.name}
     try:
-        with contextlib.redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
-            tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-            model = AutoModelForCausalLM.from_pretrained(
-                gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-            )
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **file)
+        model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **file)
     except (OSError, ValueError, KeyError, NotImplementedError) as error:
         raise UserError(
             f"model {str(gguf)!r} could not be converted from GGUF: {error};"
             f" use the original model, with its safetensors"
         ) from error
-    # The weights are no longer quantised, and must not be saved as if they were.
-    model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    tokenizer.save_pretrained(folder)
-    model.save_pretrained(folder)
+    return tokenizer, model

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["HuggingFace", "Words", "terms", "tokenizer", "white"]
 
 # Scripts written without spaces: each character (with its marks) counts as one word.
-_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-_WORD = regex.compile(rf"(?:(?={_UNSPACED})\S\p{{M}}*+|(?:(?!{_UNSPACED})\S)++)")
-_TERM = regex.compile(rf"(?P<unspaced>(?:{_UNSPACED}\p{{M}}*+)++)|[\p{{L}}\p{{N}}\p{{M}}_]++")
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_IN_UNSPACED = regex.compile(f"[{_UNSPACED}]")
+_WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
+_SPACED_WORD = re.compile(r"\S+")  # finds the same where nothing is unspaced, three times as fast
+_TERM = regex.compile(rf"(?P<unspaced>(?:[{_UNSPACED}]\p{{M}}*+)++)|[\p{{L}}\p{{N}}\p{{M}}_]++")
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8, which the tokenizers speak, has none
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
@@ -46,8 +48,10 @@ class Words:
         """Returns the words' offsets, shape (words, 2)."""
         import numpy as np
 
-        spans = [match.span() for match in _WORD.finditer(text)]
-        return np.array(spans, dtype=np.int64).reshape(-1, 2)
+        spaced = text.isascii() or not _IN_UNSPACED.search(text)
+        words = (_SPACED_WORD if spaced else _WORD).finditer(text)
+        ends = chain.from_iterable(word.span() for word in words)
+        return np.fromiter(ends, dtype=np.int64).reshape(-1, 2)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,10 @@
-"""."""
+"""Readers: reader inputs -> outputs. Each class here can be named in `pipelines.yaml`."""
+
+from __future__ import annotations
+
+from readers.best_sentence import BestSentence
+from readers.causal_lm import CausalLM
+from readers.lead import Lead
+from readers.seq2seq import Seq2Seq
+
+__all__ = ["BestSentence", "CausalLM", "Lead", "Seq2Seq"]

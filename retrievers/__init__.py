@@ -1,1 +1,25 @@
-"""."""
+"""Retrievers: questions + chunks -> hits.
+
+All questions of one document come in one call. A retriever worth caching offers `index(chunks)`
+and `search(index, questions, chunks)` besides; `k` is then no part of the index.
+"""
+
+from retrievers.baselines import All, First, Random
+from retrievers.bm25 import BM25
+from retrievers.dense import Dense
+from retrievers.fusion import Fusion
+from retrievers.neighbours import Neighbours
+from retrievers.rerank import Rerank
+from retrievers.tfidf import TfIdf
+
+__all__ = [
+    "BM25",
+    "All",
+    "Dense",
+    "First",
+    "Fusion",
+    "Neighbours",
+    "Random",
+    "Rerank",
+    "TfIdf",
+]

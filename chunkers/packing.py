@@ -1,0 +1,141 @@
+"""What the chunkers share: stretches of a document that stay whole, and their packing.
+
+The units of a document are neighbours; the white space between them belongs to none, and
+everything else belongs to exactly one. Chunks are runs of units, so a chunk neither begins nor
+ends with white space, and nothing but white space lies outside the chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leporello import Document, Span
+from leporello.tokens import tokenizer, white
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Units",
+    "check_overlap",
+    "pack",
+    "refine",
+    "spans",
+    "token_overlap",
+    "token_units",
+    "units",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Stretches of a document that chunks are made of; arrays of one length, ascending.
+
+    Attributes:
+        starts: First characters; none is white space.
+        ends: One past the last character that is not white space.
+        before: How many of the document's tokens start before `starts`.
+        through: How many of them start before `ends`.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    before: NDArray[np.int64]
+    through: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def run(self, first: int, end: int) -> Span:
+        """Returns the span of the units `first` up to, not including, `end`."""
+        return Span(int(self.starts[first]), int(self.ends[end - 1]))
+
+
+def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
+    """Returns the stretches between boundaries, blank ones left out.
+
+    Args:
+        document: What is divided.
+        model: The tokenizer that counts, as a pipeline names it.
+        boundaries: Ascending character offsets; the document's ends need not be among them.
+    """
+    import numpy as np
+
+    blank = white(document.text)
+    inked = np.flatnonzero(~blank)
+    rank = np.concatenate([[0], np.cumsum(~blank)])  # characters of ink before each offset
+    first = np.append(0, rank[np.asarray(boundaries, dtype=np.int64)])
+    first = first[np.append(first[1:] != first[:-1], first[-1] < len(inked))]
+    starts = inked[first]
+    ends = inked[np.append(first[1:], len(inked))[: len(first)] - 1] + 1
+    tokens = document.tokens(tokenizer(model))[:, 0]
+    return Units(starts, ends, np.searchsorted(tokens, starts), np.searchsorted(tokens, ends))
+
+
+def token_units(document: Document, model: str) -> Units:
+    """Returns the smallest stretches that tokens leave: tokens that share a character stay one.
+
+    Characters in no token go with the token before them, or with the first one.
+    """
+    import numpy as np
+
+    starts, ends = document.tokens(tokenizer(model)).T
+    reached = np.maximum.accumulate(ends)
+    return units(document, model, starts[1:][starts[1:] >= reached[:-1]])
+
+
+def refine(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
+    """Returns boundaries at every coarse unit, and at the fine ones inside those over `size`."""
+    import numpy as np
+
+    too_long = coarse.through - coarse.before > size
+    around = np.searchsorted(coarse.starts, fine.starts, side="right") - 1
+    return np.union1d(coarse.starts, fine.starts[too_long[around]])
+
+
+def spans(pieces: Units) -> Iterator[Span]:
+    """Yields one span a unit."""
+    return (pieces.run(i, i + 1) for i in range(len(pieces)))
+
+
+def pack(pieces: Units, size: int, back: NDArray[np.int64] | None = None) -> Iterator[Span]:
+    """Yields runs of as many whole units as have no more than `size` tokens.
+
+    A unit that has more by itself makes a run by itself. Linear in the number of units.
+
+    Args:
+        pieces: What is packed, in order.
+        size: Tokens a run.
+        back: For runs that overlap, per number of units packed (0 to all): where the next run
+            would begin. It begins later if it would otherwise end where the last one did.
+    """
+    import numpy as np
+
+    numbers = np.arange(len(pieces) + 1)
+    reach = np.searchsorted(pieces.through, pieces.before + size, side="right")
+    reach = np.maximum(reach, numbers[1:])
+    begin = np.maximum(
+        numbers if back is None else back, np.searchsorted(reach, numbers, side="right")
+    )
+    start = 0
+    while start < len(pieces):
+        end = int(reach[start])
+        yield pieces.run(start, end)
+        start = int(begin[end])
+
+
+def token_overlap(pieces: Units, overlap: int) -> NDArray[np.int64]:
+    """Returns, for `pack`, where runs begin that repeat up to `overlap` tokens of the last."""
+    import numpy as np
+
+    packed = np.append(pieces.before, pieces.through[-1:])
+    return np.searchsorted(pieces.before, packed - overlap)
+
+
+def check_overlap(overlap: int, size: int) -> None:
+    """Raises the `ValueError` of a chunker whose chunks would not advance."""
+    if overlap >= size:
+        raise ValueError(f"overlap ({overlap}) must be less than size ({size})")

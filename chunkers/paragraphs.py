@@ -1,0 +1,49 @@
+"""Chunks of whole paragraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from chunkers.lines import line_starts
+from chunkers.packing import pack, refine, spans, token_units, units
+from chunkers.sentence_spans import sentence_starts
+from leporello import Document, Span
+from leporello.stages import Count, ModelSource
+
+__all__ = ["Paragraphs"]
+
+
+@dataclass(frozen=True)
+class Paragraphs:
+    """Paragraphs, as blank lines part them: one a chunk, or as many as fit.
+
+    With a size no more than `size` of the document's tokens start inside a chunk: a paragraph
+    that has more is divided into sentences, and a sentence that has more between tokens; these
+    are then packed like paragraphs.
+
+    Attributes:
+        size: Tokens a chunk; 0 makes each paragraph a chunk, however long.
+        tokenizer: What counts: `words`, or a Hugging Face tokenizer by path or hub id.
+    """
+
+    size: Count = 0
+    tokenizer: ModelSource = "words"
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the spans in document order."""
+        pieces = units(document, self.tokenizer, _paragraph_starts(document.text))
+        if not self.size:
+            return spans(pieces)
+        sentences = units(document, self.tokenizer, sentence_starts(document.text))
+        pieces = units(document, self.tokenizer, refine(pieces, sentences, self.size))
+        tokens = token_units(document, self.tokenizer)
+        pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
+        return pack(pieces, self.size)
+
+
+def _paragraph_starts(text: str) -> list[int]:
+    """Returns the ends of blank lines, which is where paragraphs begin."""
+    lines = pairwise(line_starts(text))
+    return [end for start, end in lines if text[start:end].isspace()]

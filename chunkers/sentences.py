@@ -1,0 +1,42 @@
+"""Chunks of whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chunkers.packing import pack, refine, token_units, units
+from chunkers.sentence_spans import sentence_starts
+from leporello import Document, Span
+from leporello.stages import Count, ModelSource, Positive
+
+__all__ = ["Sentences"]
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Whole sentences, as many as have no more than `size` tokens.
+
+    No more than `size` of the document's tokens start inside a chunk: a sentence that has more
+    is cut between tokens, and its parts are packed like sentences. A blank line always ends a
+    sentence.
+
+    Attributes:
+        size: Tokens a chunk.
+        overlap: How many of a chunk's last sentences the next one begins with; fewer where the
+            next sentence would not fit behind them.
+        tokenizer: What counts: `words`, or a Hugging Face tokenizer by path or hub id.
+    """
+
+    size: Positive = 200
+    overlap: Count = 0
+    tokenizer: ModelSource = "words"
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the spans in document order."""
+        import numpy as np
+
+        pieces = units(document, self.tokenizer, sentence_starts(document.text))
+        tokens = token_units(document, self.tokenizer)
+        pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
+        return pack(pieces, self.size, np.arange(len(pieces) + 1) - self.overlap)

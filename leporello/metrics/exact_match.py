@@ -1,0 +1,42 @@
+"""Exact match, as SQuAD v1 and SCROLLS compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from leporello.metrics.f1 import normalise
+from leporello.metrics.metric import Statistics, means
+from leporello.records import Example, Prediction
+
+__all__ = ["ExactMatch"]
+
+
+@dataclass(frozen=True)
+class ExactMatch:
+    """Whether the answer is one of the references, up to case, punctuation and articles.
+
+    The share of examples whose normalised prediction equals a normalised reference (SQuAD v1;
+    SCROLLS `exact_match`); two that are empty after normalisation are equal.
+    """
+
+    name: ClassVar[str] = "exact_match"
+    signature: ClassVar[str] = (
+        "exact_match|normalisation:squad-v1|references:max|average:mean|version:1"
+    )
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns `exact_match`, 100 or 0, or None where there are no references."""
+        if not example.references:
+            return None
+        right = normalise(prediction.prediction) in map(normalise, example.references)
+        return {"exact_match": 100.0 * right}
+
+    def score(self, statistics: Statistics) -> float:
+        """Returns 100 or 0."""
+        return statistics["exact_match"]
+
+    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
+        """Returns the mean `exact_match`."""
+        return means(statistics)

@@ -1,0 +1,76 @@
+"""Retrieval recall: how much of the evidence the hits cover, and how early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from leporello.coverage import merge, overlap
+from leporello.metrics.metric import Statistics, means
+from leporello.records import Example, Prediction, Span
+
+__all__ = ["Recall"]
+
+
+@dataclass(frozen=True)
+class Recall:
+    """How much of the gold evidence was selected: says whether the retriever lost the answer.
+
+    `recall` is the share of the evidence's characters that the union of all hits covers;
+    `recall_whole` the share of evidence spans covered entirely; `mrr` the reciprocal rank of the
+    first hit that touches evidence. Means over examples. White space does not count: chunkers may
+    leave it out.
+    """
+
+    name: ClassVar[str] = "recall"
+    signature: ClassVar[str] = (
+        "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:1"
+    )
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns `recall`, `recall_whole` and `mrr`, or None where there is no evidence."""
+        text = example.document.text
+        evidence = [span for span in example.evidence if _letters(text, [span])]
+        if not evidence:
+            return None
+        hits = [Span(start, end) for start, end, _ in prediction.hits]
+        found, gold = merge(hits), merge(evidence)
+        missed = [_letters(text, _outside(span, found)) for span in evidence]
+        lost = sum(_letters(text, _outside(span, found)) for span in gold)
+        return {
+            "recall": 100 * (1 - lost / _letters(text, gold)),
+            "recall_whole": 100 * missed.count(0) / len(missed),
+            "mrr": 100 * _reciprocal_rank(hits, gold),
+        }
+
+    def score(self, statistics: Statistics) -> float:
+        """Returns the example's `recall`."""
+        return statistics["recall"]
+
+    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
+        """Returns the means of `recall`, `recall_whole` and `mrr`."""
+        return means(statistics)
+
+
+def _letters(text: str, spans: Iterable[Span]) -> int:
+    """Returns how many characters other than white space the spans hold."""
+    return sum(len("".join(text[span.start : span.end].split())) for span in spans)
+
+
+def _outside(span: Span, hits: Iterable[Span]) -> Iterator[Span]:
+    """Yields the parts of a span that no hit covers; the hits are merged ones."""
+    start = span.start
+    for hit in hits:
+        if hit.start >= span.end:
+            break
+        if start < hit.start:
+            yield Span(start, hit.start)
+        start = max(start, hit.end)
+    if start < span.end:
+        yield Span(start, span.end)
+
+
+def _reciprocal_rank(hits: Sequence[Span], gold: Sequence[Span]) -> float:
+    ranks = (rank for rank, hit in enumerate(hits, 1) if overlap([hit], gold))
+    return next((1 / rank for rank in ranks), 0.0)

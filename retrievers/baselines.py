@@ -1,0 +1,63 @@
+"""Retrievers that look at no text: what the others are measured against."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leporello.records import Chunk, Hit
+from leporello.stages import Positive
+
+__all__ = ["All", "First", "Random"]
+
+
+@dataclass(frozen=True)
+class All:
+    """Every chunk, in document order; all score 0, since nothing is known of them."""
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns all chunks for each question."""
+        return [[Hit(chunk, 0.0) for chunk in chunks] for _ in questions]
+
+
+@dataclass(frozen=True)
+class First:
+    """The document's beginning; all chunks score 0, since nothing is known of them.
+
+    Attributes:
+        k: How many chunks.
+    """
+
+    k: Positive = 10
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the first k chunks for each question, in document order."""
+        return [[Hit(chunk, 0.0) for chunk in chunks[: self.k]] for _ in questions]
+
+
+@dataclass(frozen=True)
+class Random:
+    """Chunks drawn at random, the same for the same seed, document and question.
+
+    What is drawn for a question depends neither on the other questions nor on their order.
+
+    Attributes:
+        k: How many chunks.
+        seed: Another seed draws other chunks.
+    """
+
+    k: Positive = 10
+    seed: int = 0
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns k chunks for each question; a chunk's score is its lot, from 0 to 1."""
+        return [self._draw(question, chunks) for question in questions]
+
+    def _draw(self, question: str, chunks: Sequence[Chunk]) -> list[Hit]:
+        if not chunks:
+            return []
+        # A seed that is text is hashed by SHA-512: the same draws in every process.
+        lots = random.Random(repr((self.seed, chunks[0].document.id, question)))
+        hits = [Hit(chunk, lots.random()) for chunk in chunks]
+        return sorted(hits, key=lambda hit: -hit.score)[: self.k]

@@ -1,0 +1,81 @@
+"""BM25: term frequencies that saturate, weighed by rarity and by length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leporello.calls import Index
+from leporello.records import Chunk, Hit
+from leporello.stages import NonNegative, Positive, Share
+from leporello.tokens import terms
+from retrievers.ranking import best_chunks
+from retrievers.term_counts import count_known, count_terms, pack, unpack
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+__all__ = ["BM25"]
+
+# A term in more than half of the chunks has a negative idf; it gets this share of the mean idf.
+_FLOOR = 0.25
+
+
+@dataclass(frozen=True)
+class BM25:
+    """Okapi BM25 with the scores of `rank_bm25.BM25Okapi` (Trotman et al. 2014), in one product.
+
+    What a term adds to a chunk does not depend on the question, so these weights are computed
+    once a document, where rank_bm25 looks up every term of every question in every chunk.
+
+    Attributes:
+        k: How many chunks a question gets.
+        k1: How slowly repetitions of a term saturate; 0 counts only whether it stands there.
+        b: How much long chunks are marked down; 0 not at all.
+    """
+
+    k: Positive = 10
+    k1: NonNegative = 1.5
+    b: Share = 0.75
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the k chunks with the highest scores for each question."""
+        return self.search(self.index(chunks), questions, chunks)
+
+    def index(self, chunks: Sequence[Chunk]) -> Index:
+        """Returns what each term adds to each chunk, of shape (chunks, terms)."""
+        counts, columns = count_terms(terms(chunk.text) for chunk in chunks)
+        if columns:
+            counts.data = self._weights(counts)
+        return pack(counts, columns)
+
+    def search(
+        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
+    ) -> list[list[Hit]]:
+        """Returns the k best chunks for each question, by the index of these chunks."""
+        weights, columns = unpack(index)
+        queries = count_known(map(terms, questions), columns)
+        return best_chunks((weights @ queries.T).toarray().T, chunks, self.k)
+
+    def _weights(self, counts: csr_array) -> NDArray[np.float64]:
+        """Returns the weight of each count that is not zero, in the matrix's order."""
+        import numpy as np
+
+        lengths = counts.sum(axis=1)
+        discount = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
+        of_chunk = np.repeat(discount, np.diff(counts.indptr))
+        saturated = counts.data * (self.k1 + 1) / (counts.data + of_chunk)
+        weights: NDArray[np.float64] = saturated * _idf(counts)[counts.indices]
+        return weights
+
+
+def _idf(counts: csr_array) -> NDArray[np.float64]:
+    import numpy as np
+
+    chunks, columns = counts.shape
+    holding = np.bincount(counts.indices, minlength=columns)
+    idf: NDArray[np.float64] = np.log(chunks - holding + 0.5) - np.log(holding + 0.5)
+    return np.where(idf < 0, _FLOOR * idf.mean(), idf)

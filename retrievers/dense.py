@@ -1,0 +1,117 @@
+"""Dense retrieval: the cosine of a question's and a chunk's embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
+
+from leporello.calls import Index
+from leporello.records import Chunk, Hit
+from leporello.stages import ModelSource, Positive
+from retrievers.ranking import best_chunks
+from retrievers.windows import cut, load_embedder, room
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Dense"]
+
+# What a text's batch mates change in its embedding shows in the sixth digit of a cosine.
+_DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Embeds with sentence-transformers and searches with faiss, exactly.
+
+    Nothing is cut off. A chunk longer than the model's window is embedded in pieces, and its
+    score is that of its best piece: what answers a question stands in one place, and the mean
+    would bury it under what stands around it (MaxP: Dai and Callan, SIGIR 2019). Of a question
+    that is too long, all counts: its embedding is the mean of its pieces'.
+
+    Attributes:
+        k: How many chunks a question gets.
+        model: A sentence-transformers model.
+        query_prefix: Put before each question, as some models were trained (`query: `); if empty,
+            the prompt for queries that is saved with the model, if any.
+        passage_prefix: The same for chunks.
+        batch_size: Texts embedded at once.
+    """
+
+    k: Positive = 10
+    model: ModelSource = "all-minilm-l6-v2"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    batch_size: Positive = 32
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the k chunks nearest to each question; scores are cosines."""
+        return self.search(self.index(chunks), questions, chunks)
+
+    def index(self, chunks: Sequence[Chunk]) -> Index:
+        """Returns `vectors`, of shape (pieces, dimensions), and each chunk's `first` piece."""
+        vectors, first = self._embed([chunk.text for chunk in chunks], "document")
+        return {"vectors": vectors, "first": first}
+
+    def search(
+        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
+    ) -> list[list[Hit]]:
+        """Returns the k chunks nearest to each question; a blank one is equally far from all."""
+        import numpy as np
+
+        if not chunks or not questions:
+            return [[] for _ in questions]
+        packed: Any = index
+        by_piece = _cosines(self._questions(questions), packed["vectors"])
+        by_chunk = np.maximum.reduceat(by_piece, packed["first"], axis=1)
+        return best_chunks(by_chunk.astype(np.float64).round(_DIGITS), chunks, self.k)
+
+    def _questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
+        """Returns one vector a question, of length 1, or 0 if the question is blank."""
+        import numpy as np
+
+        vectors, first = self._embed(questions, "query")
+        sums = np.add.reduceat(vectors, first, axis=0)
+        sums[[not question.strip() for question in questions]] = 0
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        unit = sums / np.where(lengths > 0, lengths, 1)
+        return unit.astype(np.float32)
+
+    def _embed(
+        self, texts: Sequence[str], task: Literal["query", "document"]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Returns the pieces' vectors, of length 1, and where each text's pieces begin."""
+        import numpy as np
+
+        if not texts:
+            return np.zeros((0, 0), np.float32), np.zeros(0, np.int64)
+        model = load_embedder(self.model)
+        given = self.query_prefix if task == "query" else self.passage_prefix
+        prefix = given or model.prompts.get(task) or ""
+        pieces = cut(model, texts, room(model, "", prefix, task=task))
+        vectors = model.encode(
+            list(chain.from_iterable(pieces)),
+            prompt=prefix,
+            task=task,
+            batch_size=self.batch_size,
+            normalize_embeddings=True,
+            show_progress_bar=False,
+        )
+        first = np.cumsum([0, *map(len, pieces)])[:-1]
+        return np.asarray(vectors, dtype=np.float32), first
+
+
+def _cosines(questions: NDArray[np.float32], passages: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns the products of vectors of length 1, of shape (questions, passages)."""
+    import faiss
+    import numpy as np
+
+    index = faiss.IndexFlatIP(passages.shape[1])
+    index.add(np.ascontiguousarray(passages))
+    found, columns = index.search(np.ascontiguousarray(questions), len(passages))
+    cosines = np.empty_like(found)
+    np.put_along_axis(cosines, columns, found, axis=1)
+    return cosines

@@ -1,0 +1,73 @@
+"""Hits with what stands around them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from leporello.calls import retrieve, sees_gold
+from leporello.records import Chunk, Example, Hit
+from leporello.stages import Count, Retriever
+from retrievers.ranking import in_order
+
+__all__ = ["Neighbours"]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Widens each hit of another retriever by the chunks around it, and joins what then touches.
+
+    Spans touch if nothing but white space stands between them. A joined span has the best score
+    of its hits; there are at most as many spans as hits.
+
+    Attributes:
+        retriever: Whose hits are widened.
+        before: Chunks added before each hit.
+        after: Chunks added after each hit.
+    """
+
+    retriever: Retriever
+    before: Count = 1
+    after: Count = 1
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the retriever does."""
+        return sees_gold(self.retriever)
+
+    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the widened hits of each example, best first."""
+        starts = sorted(chunk.start for chunk in chunks)
+        ends = sorted(chunk.end for chunk in chunks)
+        return [
+            in_order(_join(self._widen(hit, starts, ends) for hit in hits))
+            for hits in retrieve(self.retriever, examples, chunks)
+        ]
+
+    def _widen(self, hit: Hit, starts: Sequence[int], ends: Sequence[int]) -> Hit:
+        chunk = hit.chunk
+        first = bisect_left(starts, chunk.start)
+        last = bisect_right(ends, chunk.end)
+        start = min([chunk.start, *starts[max(first - self.before, 0) : first]])
+        end = max([chunk.end, *ends[last : last + self.after]])
+        return Hit(chunk.document.chunk(start, end), hit.score)
+
+
+def _join(hits: Iterable[Hit]) -> list[Hit]:
+    """Returns the hits in document order, those that overlap or touch made one."""
+    joined: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end)):
+        if joined and _touch(joined[-1].chunk, hit.chunk):
+            hit = _union(joined.pop(), hit)  # noqa: PLW2901 -- the hit has grown
+        joined.append(hit)
+    return joined
+
+
+def _touch(left: Chunk, right: Chunk) -> bool:
+    return not left.document.text[left.end : right.start].strip()
+
+
+def _union(left: Hit, right: Hit) -> Hit:
+    end = max(left.chunk.end, right.chunk.end)
+    return Hit(left.chunk.document.chunk(left.chunk.start, end), max(left.score, right.score))

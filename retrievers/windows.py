@@ -1,0 +1,127 @@
+"""Sentence-transformers models, and texts cut to their windows so that nothing is lost in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from leporello.errors import UserError
+from leporello.models import locate
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+
+__all__ = ["SentenceModel", "count", "cut", "load_cross_encoder", "load_embedder", "room"]
+
+Model = TypeVar("Model")
+SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder"
+
+
+@lru_cache(maxsize=2)
+def load_embedder(model: str) -> SentenceTransformer:
+    """Returns the model, loaded once a process however many retrievers of a sweep name it."""
+    from sentence_transformers import SentenceTransformer
+
+    return _load(SentenceTransformer, model)
+
+
+@lru_cache(maxsize=2)
+def load_cross_encoder(model: str) -> CrossEncoder:
+    """Returns the model, loaded once a process; it gives one score a pair.
+
+    Raises:
+        UserError: It cannot be loaded, or gives more than one score a pair.
+    """
+    from sentence_transformers import CrossEncoder
+
+    encoder: CrossEncoder = _load(CrossEncoder, model)
+    if encoder.num_labels != 1:
+        raise UserError(
+            f"model {model!r} gives {encoder.num_labels} scores a pair; to rank, name a"
+            " cross-encoder that gives one"
+        )
+    return encoder
+
+
+def _load(kind: Callable[..., Model], model: str) -> Model:
+    import torch
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it untyped
+    # Half precision, where a model is saved in it, is several times slower than float32 on a CPU.
+    dtype = "auto" if torch.cuda.is_available() else torch.float32
+    try:
+        return kind(locate(model), model_kwargs={"dtype": dtype})
+    except OSError as error:
+        raise UserError(f"model {model!r} cannot be loaded: {error}") from error
+
+
+def room(
+    model: SentenceModel, empty: str | tuple[str, str], prompt: str = "", **task: str
+) -> float:
+    """Returns how many tokens of text fit the model's window; infinite if it has none.
+
+    Args:
+        model: An embedder or a cross-encoder.
+        empty: What it takes, with no text in it: prompt, template and special tokens count.
+        prompt: Put before the text.
+        task: `task="query"` or `task="document"`, for embedders that tell them apart.
+
+    Raises:
+        UserError: The prompt leaves no room.
+    """
+    window = model.max_seq_length
+    if window is None or window == math.inf:
+        return math.inf
+    taken = model.preprocess([empty], prompt=prompt, **task)["input_ids"].shape[-1]
+    if taken >= window:
+        raise UserError(
+            f"{prompt!r} is put before every text, and leaves no room for text in the {window}"
+            " tokens of the model's window; shorten it, or take another model"
+        )
+    return float(window - taken)
+
+
+def cut(model: SentenceModel, texts: Sequence[str], room: float) -> list[list[str]]:
+    """Returns each text as pieces of at most `room` tokens, of about one size.
+
+    Pieces are counted again, since cutting can change tokens. Lone surrogates, which no tokenizer
+    takes, become question marks.
+    """
+    texts = [text.encode("utf-8", "replace").decode() for text in texts]
+    if room == math.inf or not texts:
+        return [[text] for text in texts]
+    return [
+        [text] if size <= room else _pieces(model, text, room, size)
+        for text, size in zip(texts, count(model, texts), strict=True)
+    ]
+
+
+def count(model: SentenceModel, texts: Sequence[str]) -> list[int]:
+    """Returns how many tokens each text has, special ones left out."""
+    tokens = model.tokenizer(
+        list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False
+    )
+    return [len(ids) for ids in tokens["input_ids"]]
+
+
+def _pieces(model: SentenceModel, text: str, room: float, size: int) -> list[str]:
+    parts = _divide(text, math.ceil(size / room))
+    if len(parts) == 1:  # one character; no window is too small for it
+        return parts
+    written = [part for part in parts if not part.isspace()]
+    return list(chain.from_iterable(cut(model, written or parts[:1], room)))
+
+
+def _divide(text: str, parts: int) -> list[str]:
+    """Returns the text in equal parts; a bound moves back to a blank, if one is near."""
+    parts = min(parts, len(text))
+    bounds = [0]
+    for end in (len(text) * i // parts for i in range(1, parts)):
+        near = max(bounds[-1] + 1, end - len(text) // parts // 4)
+        blank = text.rfind(" ", near, end)
+        bounds.append(end if blank < 0 else blank)
+    return [text[start:end] for start, end in pairwise([*bounds, len(text)])]

@@ -1,0 +1,157 @@
+"""The combiners, driven by hand: what they ask to read, and what they make of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from combiners import MapReduce, ReadEach, Refine, Stuff
+from leporello.records import Document, Example, Fit, Hit, Output, Read, Request
+
+DOCUMENT = Document("d", "aa bb cc dd", title="Letters")
+HITS = [
+    Hit(DOCUMENT.chunk(3, 5), 3.0),
+    Hit(DOCUMENT.chunk(9, 11), 2.0),
+    Hit(DOCUMENT.chunk(0, 2), 1.0),
+]
+EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
+
+
+def _texts(read: Read) -> list[str]:
+    return [p if isinstance(p, str) else p.text for p in read.passages]
+
+
+def _drive(
+    combiner: Any,
+    answer: Callable[[Read], Output],
+    hits: Sequence[Hit] = HITS,
+    example: Example = EXAMPLE,
+    fits: int = 2,
+) -> tuple[Any, list[list[Read]]]:
+    """Runs a combiner to its end; returns its value and the reads of every round."""
+    generator = combiner.combine(example, hits)
+    rounds: list[list[Read]] = []
+    answers: list[Any] | None = None
+    while True:
+        try:
+            requests: Sequence[Request] = generator.send(answers)
+        except StopIteration as stop:
+            return stop.value, rounds
+        if reads := [request for request in requests if isinstance(request, Read)]:
+            rounds.append(reads)
+        answers = [fits if isinstance(r, Fit) else answer(r) for r in requests if r]  # type: ignore[arg-type]
+
+
+def _echo(read: Read) -> Output:
+    return Output("+".join(_texts(read)), score=float(len(read.passages)))
+
+
+def test_stuff_reads_all_hits_as_one_input_best_first() -> None:
+    """Question, instruction and title go with it."""
+    value, [[read]] = _drive(Stuff(), _echo)
+    assert value == "bb+dd+aa"
+    assert (read.question, read.instruction, read.title) == ("which?", "Answer.", "Letters")
+
+
+def test_stuff_can_keep_the_order_of_the_document() -> None:
+    """The hits are read as they stand."""
+    assert _drive(Stuff(order="document"), _echo)[0] == "aa+bb+dd"
+
+
+def test_stuff_that_fits_drops_the_worst_hits() -> None:
+    """Rank decides what is dropped, whatever the order of reading; the best is always read."""
+    assert _drive(Stuff(order="document", fit=True), _echo)[0] == "bb+dd"
+    assert _drive(Stuff(fit=True), _echo, fits=0)[0] == "bb"
+
+
+def test_read_each_joins_the_answers_in_document_order() -> None:
+    """One read a hit, in one round."""
+    value, rounds = _drive(ReadEach(separator=" / "), _echo)
+    assert value == "aa / bb / dd"
+    assert [len(reads) for reads in rounds] == [3]
+
+
+def test_read_each_votes_with_case_and_punctuation_set_aside() -> None:
+    """The commonest answer wins; between equals the better-ranked hit's."""
+    said = {"bb": "No.", "dd": "Yes", "aa": "yes!"}
+    value, _ = _drive(ReadEach(keep="vote"), lambda read: Output(said[_texts(read)[0]]))
+    assert value == "Yes"
+    value, _ = _drive(ReadEach(keep="vote"), _echo)
+    assert value == "bb"
+
+
+def test_read_each_leaves_out_what_counts_as_no_answer() -> None:
+    """Unless every answer is such."""
+    said = {"bb": "Unanswerable", "dd": "unanswerable.", "aa": "red"}
+    reader: Callable[[Read], Output] = lambda read: Output(said[_texts(read)[0]])  # noqa: E731 -- typed
+    skip = ("unanswerable",)
+    assert _drive(ReadEach(keep="vote", skip=skip), reader)[0] == "red"
+    assert _drive(ReadEach(keep="vote", skip=skip), reader, hits=HITS[:2])[0] == "Unanswerable"
+
+
+def test_read_each_keeps_the_surest_answer() -> None:
+    """Scores decide; a reader without scores is refused with what to do."""
+    surety = {"bb": -2.0, "dd": -0.5, "aa": -1.0}
+    value, _ = _drive(
+        ReadEach(keep="best"), lambda read: Output(_texts(read)[0], score=surety[_texts(read)[0]])
+    )
+    assert value == "dd"
+    with pytest.raises(ValueError, match="keep: vote"):
+        _drive(ReadEach(keep="best"), lambda read: Output("x"))
+
+
+def test_map_reduce_reads_answers_in_groups_that_fit_until_one_is_left() -> None:
+    """Three answers, two to a window: a round for the hits and two to bring them together."""
+    value, rounds = _drive(MapReduce(), lambda read: Output("".join(_texts(read))))
+    assert [len(reads) for reads in rounds] == [3, 2, 1]
+    assert value == "aabbdd"
+
+
+def test_map_reduce_comes_to_an_end_even_where_nothing_fits() -> None:
+    """At least two answers are read together; the reader's overflow does the rest."""
+    value, rounds = _drive(MapReduce(), lambda read: Output("".join(_texts(read))), fits=0)
+    assert value == "aabbdd"
+    assert len(rounds) == 3
+
+
+def test_map_reduce_scores_choices_once_at_the_end() -> None:
+    """Hits are read without choices, everything together with them."""
+    example = Example("e", DOCUMENT, question="which?", choices=("x", "y"))
+    _, rounds = _drive(MapReduce(), _echo, example=example, fits=9)
+    assert [[read.choices for read in reads] for reads in rounds] == [[()] * 3, [("x", "y")]]
+
+
+def test_map_reduce_uses_its_own_instructions() -> None:
+    """One for the hits, one for the answers; the question may be kept from the hits."""
+    combiner = MapReduce(map_instruction="M", reduce_instruction="R", ask=False)
+    _, rounds = _drive(combiner, _echo, fits=9)
+    assert {(r.instruction, r.question) for r in rounds[0]} == {("M", "")}
+    assert [(r.instruction, r.question) for r in rounds[1]] == [("R", "which?")]
+
+
+def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
+    """As many rounds as hits; an empty answer leaves the one before."""
+    said = iter(["first", " ", "last"])
+    value, rounds = _drive(Refine(label="So far: "), lambda _: Output(next(said)))
+    assert [_texts(reads[0]) for reads in rounds] == [
+        ["aa"],
+        ["So far: first", "bb"],
+        ["So far: first", "dd"],
+    ]
+    assert value == "last"
+
+
+@pytest.mark.parametrize("combiner", [ReadEach(), ReadEach(keep="vote"), MapReduce(), Refine()])
+def test_without_hits_there_is_nothing_to_read_and_the_answer_is_empty(combiner: Any) -> None:
+    """No combiner reads an empty input by accident; Stuff alone asks without passages."""
+    value, rounds = _drive(combiner, _echo, hits=[])
+    assert value == ""
+    assert [reads for reads in rounds if reads] == []
+
+
+def test_stuff_without_hits_asks_the_bare_question() -> None:
+    """The reader answers from what it knows, and the ledger says that nothing was read."""
+    value, [[read]] = _drive(Stuff(), lambda _: Output("from memory"), hits=[])
+    assert (value, read.passages) == ("from memory", ())

@@ -1,0 +1,427 @@
+"""The config: what is accepted, and what every mistake is answered with."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from leporello.config import Config, PipelineSpec, load_config
+from leporello.errors import ConfigError, UserError
+
+
+def _write(folder: Path, text: str, name: str = "mine.yaml") -> Path:
+    path = folder / name
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return path
+
+
+def _load(folder: Path, text: str, *overrides: str, names: tuple[str, ...] = ()) -> Config:
+    return load_config([_write(folder, text)], overrides, names)
+
+
+def _faults(folder: Path, text: str, *overrides: str, names: tuple[str, ...] = ()) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        _load(folder, text, *overrides, names=names)
+    return [str(fault).replace(f"{folder}{os.sep}", "") for fault in caught.value.faults]
+
+
+def _one(config: Config, name: str) -> PipelineSpec:
+    [point] = config.select([name])
+    return point
+
+
+def test_the_built_in_file_has_no_faults_and_a_default() -> None:
+    """Its default pipeline and task exist."""
+    config = load_config()
+    assert config.default_pipeline in config.pipelines
+    assert config.default_task in config.tasks
+
+
+def test_a_stage_left_out_has_a_default_but_the_reader() -> None:
+    """Whole, All and Stuff stand for what is not named."""
+    stages = _one(load_config(), "lead").stages
+    names = {key: spec.name for key, spec in stages.items()}
+    assert names == {"chunker": "Whole", "retriever": "All", "reader": "Lead", "combiner": "Stuff"}
+
+
+def test_a_stage_that_names_a_class_replaces_the_parents(tmp_path: Path) -> None:
+    """One that names none is merged into it."""
+    config = _load(
+        tmp_path,
+        """
+        pipelines:
+          parent:
+            chunker: {class: FixedTokens, size: 50, overlap: 5}
+            retriever: {class: BM25, k: 3}
+            reader: {class: Lead}
+          child:
+            extends: parent
+            chunker: {size: 70}
+            retriever: {class: TfIdf}
+        """,
+    )
+    child = _one(config, "child").resolved()
+    assert child["chunker"] == {
+        "class": "FixedTokens", "size": 70, "overlap": 5, "tokenizer": "words",
+    }  # fmt: skip
+    assert isinstance(child["retriever"], dict)
+    assert child["retriever"]["k"] == 10
+
+
+def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -> None:
+    """The user's file is laid over the built-in one, and its default counts."""
+    config = _load(
+        tmp_path,
+        """
+        default: {pipeline: mine, task: sample}
+        pipelines:
+          mine: {extends: best-sentence, retriever: {k: 2}}
+        """,
+    )
+    assert config.default_pipeline == "mine"
+    assert _one(config, "mine").build().retriever.k == 2
+
+
+def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None:
+    """Each point has the path and the value in its name; a list that is the value does not sweep."""
+    config = _load(
+        tmp_path,
+        """
+        pipelines:
+          mine:
+            chunker: {class: Recursive, size: [50, 100], separators: ["\\n", " "]}
+            retriever: {class: BM25, k: [1, 2]}
+            reader: {class: Lead}
+        """,
+    )
+    names = [point.name for point in config.pipelines["mine"]]
+    assert names == [
+        "mine@chunker.size=50,retriever.k=1",
+        "mine@chunker.size=50,retriever.k=2",
+        "mine@chunker.size=100,retriever.k=1",
+        "mine@chunker.size=100,retriever.k=2",
+    ]
+    assert config.pipelines["mine"][2].build().chunker.separators == ("\n", " ")
+
+
+def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
+    """`{sweep: [...]}` works on a stage, and lists inside nested stages work too."""
+    config = _load(
+        tmp_path,
+        """
+        pipelines:
+          whole:
+            retriever: {sweep: [{class: TfIdf}, {class: BM25, k: [2, 3]}]}
+            reader: {class: Lead}
+          nested:
+            retriever: {class: Fusion, retrievers: [{class: BM25, k: [4, 5]}, {class: TfIdf}]}
+            reader: {class: Lead}
+          widened:
+            retriever: {class: Neighbours, retriever: [{class: First}, {class: Random}]}
+            reader: {class: Lead}
+        """,
+    )
+    names = {name: [point.name for point in points] for name, points in config.pipelines.items()}
+    assert names["whole"] == [
+        "whole@retriever=TfIdf",
+        "whole@retriever=BM25,retriever.k=2",
+        "whole@retriever=BM25,retriever.k=3",
+    ]
+    assert names["nested"] == [
+        "nested@retriever.retrievers.0.k=4",
+        "nested@retriever.retrievers.0.k=5",
+    ]
+    assert names["widened"] == [
+        "widened@retriever.retriever=First",
+        "widened@retriever.retriever=Random",
+    ]
+
+
+def test_a_bare_list_for_an_open_parameter_asks_for_sweep(tmp_path: Path) -> None:
+    """Where a parameter may take a list or one value, the file must say what is meant."""
+    _write(
+        tmp_path,
+        """
+        from __future__ import annotations
+        from dataclasses import dataclass
+
+        @dataclass(frozen=True)
+        class Mine:
+            weight: float | tuple[float, ...] = 1.0
+
+            def retrieve(self, questions, chunks):
+                return [[] for _ in questions]
+        """,
+        "mine.py",
+    )
+    [fault] = _faults(
+        tmp_path,
+        """
+        pipelines:
+          mine:
+            retriever: {class: ./mine.py:Mine, weight: [0.5, 1.0]}
+            reader: {class: Lead}
+        """,
+    )
+    assert fault == (
+        "mine.yaml:4: mine.retriever.weight: may take a list or one value, so a bare list is"
+        " unclear; write {sweep: [0.5, 1.0]} for a sweep"
+    )
+
+
+def test_set_changes_and_sweeps_the_selected_pipelines_alone(tmp_path: Path) -> None:
+    """Values are YAML; commas sweep; paths reach into nested stages; classes are replaced."""
+    text = """
+    pipelines:
+      one:
+        retriever: {class: Fusion, retrievers: [{class: BM25, k: 4}, {class: TfIdf}]}
+        reader: {class: Lead}
+      two:
+        extends: one
+    """
+    config = _load(
+        tmp_path,
+        text,
+        "retriever.retrievers.0.k=7",
+        "reader.words=3,4",
+        "combiner.class=ReadEach",
+        names=("two",),
+    )
+    points = config.select(["two"])
+    assert [point.name for point in points] == ["two@reader.words=3", "two@reader.words=4"]
+    assert points[0].build().retriever.retrievers[0].k == 7
+    assert points[0].stages["combiner"].name == "ReadEach"
+    assert _one(config, "one").build().retriever.retrievers[0].k == 4
+
+
+def test_yaml_scalars_are_those_of_yaml_1_2(tmp_path: Path) -> None:
+    """`1e-1` is a number, `no` is a text."""
+    config = _load(
+        tmp_path,
+        """
+        pipelines:
+          mine:
+            retriever: {class: BM25, b: 1e-1}
+            reader: {class: Lead}
+            combiner: {class: ReadEach, skip: [no]}
+        """,
+    )
+    built = _one(config, "mine").build()
+    assert (built.retriever.b, built.combiner.skip) == (0.1, ("no",))
+
+
+def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
+    """Unknown keys, classes and parameters, wrong types and values, circles, in one go."""
+    faults = _faults(
+        tmp_path,
+        """\
+        pipelines:
+          a:
+            chunkr: {class: Whole}
+            reader: {class: Lead}
+          b:
+            retriever: {class: TfIDF}
+            reader: {class: Lead, wrds: 3}
+          c:
+            retriever: {class: BM25, k: -1}
+            reader: {class: Lead, words: many}
+            combiner: {class: Stuff, order: scor}
+          d: {extends: e}
+          e: {extends: d}
+          f: {extends: leed}
+          g:
+            chunker: {class: FixedTokens}
+          h:
+            chunker: {class: Lead}
+            reader: {class: Lead}
+          i:
+            chunker: Whole
+            reader: {class: Lead}
+          j:
+            retriever: {class: Fusion, retrievers: {class: BM25}}
+            reader: {class: Lead}
+            tasks: [samples]
+          k:
+            chunker: {class: FixedTokens, size: 10, overlap: 20}
+            reader: {class: Lead}
+        taks: {}
+        """,
+    )
+    expected = [
+        "mine.yaml:3: a: unknown key 'chunkr'; did you mean 'chunker'; allowed: chunker,",
+        "mine.yaml:6: b.retriever.class: retrievers has no class 'TfIDF'; did you mean 'TfIdf'",
+        "mine.yaml:7: b.reader.wrds: Lead has no parameter 'wrds'; did you mean 'words'",
+        "mine.yaml:9: c.retriever.k: input should be greater than 0, got -1 (wanted: int > 0)",
+        "mine.yaml:10: c.reader.words: input should be a valid integer, got 'many'",
+        "mine.yaml:11: c.combiner.order: 'scor' is not allowed; did you mean 'score'",
+        "mine.yaml:12: d.extends: goes in a circle: e -> d -> e",
+        "mine.yaml:13: e.extends: goes in a circle: d -> e -> d",
+        "mine.yaml:14: f.extends: there is no pipeline 'leed'; did you mean 'lead'",
+        "mine.yaml:15: g: needs a reader",
+        "mine.yaml:18: h.chunker.class: chunkers has no class 'Lead'",
+        "mine.yaml:21: i.chunker: a stage is a mapping such as {class: NAME}, got 'Whole'",
+        "mine.yaml:24: j.retriever.retrievers: needs a list of retrievers, got",
+        "mine.yaml:26: j.tasks: there is no task 'samples'; did you mean 'sample'",
+        "mine.yaml:28: k.chunker: FixedTokens refuses this:",
+        "mine.yaml:30: unknown key 'taks'; did you mean 'tasks'",
+    ]
+    assert len(faults) == len(expected), "\n".join(faults)
+    for fault, beginning in zip(faults, expected, strict=True):
+        assert fault.startswith(beginning), f"{fault}\n{beginning}"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("pipelines: [", "mine.yaml:1: not valid YAML: "),
+        ("pipelines: {}\npipelines: {}\n", "mine.yaml:2: key 'pipelines' is given twice"),
+        ("- a\n", "mine.yaml:1: the file must be a mapping"),
+        ("pipelines: 3\n", "mine.yaml:1: pipelines must be a mapping of names"),
+        ("pipelines:\n  a: 3\n", "mine.yaml:2: a: must be a mapping, got 3"),
+        ("tasks: {t: !!python/object:os.system {}}\n", "mine.yaml:1: the tag "),
+        ("pipelines: &p\n  a: *p\n", "mine.yaml:2: an alias may not point at what contains it"),
+        ("default: {pipeline: nobody, task: sample}", "mine.yaml:1: default.pipeline: there is no"),
+        ("default: {pipelin: lead}", "mine.yaml:1: default: unknown key 'pipelin'; did you mean"),
+        ("tasks: {t: {class: Sample, metrics: [f2]}}", "mine.yaml:1: tasks.t.metrics: there is no"),
+        ("tasks: {t: {class: JsonLines}}", "mine.yaml:1: tasks.t: JsonLines needs the parameter"),
+        ("tasks: {t: {class: Nope}}", "mine.yaml:1: tasks.t.class: leporello.tasks has no class"),
+    ],
+)
+def test_a_malformed_file_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    """Each fault begins with the file and the line, and says what is wrong."""
+    assert any(fault.startswith(told) for fault in _faults(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
+    """Missing, a folder, not UTF-8: each is told in one line."""
+    with pytest.raises(UserError, match="No such file"):
+        load_config([tmp_path / "absent.yaml"])
+    with pytest.raises(UserError, match="Is a directory"):
+        load_config([tmp_path])
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes("# é".encode("latin-1"))
+    with pytest.raises(UserError, match="not UTF-8 text"):
+        load_config([latin])
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("import nothing_of_that_name\n", "failed: ModuleNotFoundError: No module named"),
+        ("def f(:\n", "failed: SyntaxError in line 1"),
+        ("1 / 0\n", "failed: ZeroDivisionError: division by zero (line 1)"),
+        ("raise SystemExit(3)\n", "failed: SystemExit"),
+        ("x = 1\n", "has no class 'Mine'"),
+        ("class Mine:\n    pass\n", "Mine is no retriever: it has no method 'retrieve'"),
+        (
+            "class Mine:\n    def chunk(self, document):\n        return []\n",
+            "Mine is no retriever: it has no method 'retrieve'; it looks like a chunker",
+        ),
+        (
+            "class Mine:\n    def retrieve(self, query, chunks):\n        return []\n",
+            "it must take (questions, chunks) or (examples, chunks)",
+        ),
+        (
+            "class Mine:\n    def __init__(self):\n        raise KeyError('k')\n"
+            "    def retrieve(self, questions, chunks):\n        return []\n",
+            "Mine refuses this: KeyError",
+        ),
+    ],
+)
+def test_a_plug_in_that_cannot_be_had_is_a_fault_with_its_reason(
+    tmp_path: Path, source: str, told: str
+) -> None:
+    """Whatever a user's file does at import, the fault names it and nothing is raised."""
+    _write(tmp_path, source, "plug.py")
+    [fault] = _faults(
+        tmp_path,
+        """
+        pipelines:
+          mine:
+            retriever: {class: ./plug.py:Mine}
+            reader: {class: Lead}
+        """,
+    )
+    assert fault.startswith("mine.yaml:4: mine.retriever")
+    assert told in fault
+
+
+def test_a_missing_plug_in_file_is_told_with_the_path_looked_in(tmp_path: Path) -> None:
+    """The path counts from the YAML file that names it."""
+    text = "pipelines:\n  m: {reader: {class: Lead}, retriever: {class: ./no.py:Mine}}\n"
+    [fault] = _faults(tmp_path, text)
+    assert "there is no file no.py" in fault
+
+
+def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path) -> None:
+    """The folder of the YAML file can be imported from."""
+    _write(tmp_path, "WORDS = 4\n", "neighbour_of_plug.py")
+    _write(
+        tmp_path,
+        """
+        from dataclasses import dataclass
+        from neighbour_of_plug import WORDS
+
+        @dataclass(frozen=True)
+        class Mine:
+            k: int = WORDS
+
+            def retrieve(self, questions, chunks):
+                return [[] for _ in questions]
+        """,
+        "dotted_plug.py",
+    )
+    config = _load(
+        tmp_path,
+        """
+        pipelines:
+          mine:
+            retriever: {class: dotted_plug.Mine}
+            reader: {class: Lead}
+        """,
+    )
+    assert _one(config, "mine").build().retriever.k == 4
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("retriever.k", "must be PATH=VALUE"),
+        ("retrievr.k=3", "must be PATH=VALUE"),
+        ("retriever.k=", "there is no value"),
+        ("retriever.k=[1", "not valid YAML"),
+        ("retriever.kk=3", "BM25 has no parameter 'kk'; did you mean 'k'"),
+        ("retriever.k=x", "input should be a valid integer"),
+        ("retriever.k.l=3", "retriever.k is 4, which has no 'l'"),
+    ],
+)
+def test_a_faulty_set_is_told_as_of_the_command_line(override: str, told: str) -> None:
+    """It is checked like the file."""
+    with pytest.raises(ConfigError) as caught:
+        load_config([], [override], ["ask-smollm2"])
+    assert str(caught.value).startswith("command line: ")
+    assert told in str(caught.value)
+
+
+def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None:
+    """An unknown one is told with what was likely meant."""
+    config = _load(tmp_path, "pipelines:\n  m: {extends: lead, reader: {words: [3, 4]}}\n")
+    assert len(config.select(["m"])) == 2
+    assert len(config.select(["m@reader.words=3"])) == 1
+    assert len(config.select(["m@*", "m"])) == 2
+    with pytest.raises(UserError, match="there is no pipeline 'laed'; did you mean 'lead'"):
+        config.select(["laed"])
+
+
+def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
+    """What run.yaml holds is a config, with every default written out."""
+    from ruamel.yaml import YAML
+
+    point = _one(load_config(), "ask-fused")
+    path = tmp_path / "run.yaml"
+    with path.open("w", encoding="utf-8") as file:
+        YAML(typ="safe", pure=True).dump({"pipelines": {"again": point.resolved()}}, file)
+    assert _one(load_config([path]), "again").resolved() == point.resolved()

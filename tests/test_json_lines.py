@@ -1,0 +1,294 @@
+"""JSON Lines tasks: rows to examples, every fault with its line, memory that does not grow."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leporello import Span
+from leporello.errors import ConfigError, UserError
+from leporello.stages import Task
+from leporello.tasks import JsonLines
+
+
+def written(folder: Path, *rows: dict[str, Any] | str | bytes) -> Path:
+    """Returns a new file of these rows; what is no object is written as it is."""
+    lines = [row if isinstance(row, str | bytes) else json.dumps(row) for row in rows]
+    path = folder / "rows.jsonl"
+    path.write_bytes(b"\n".join(x.encode() if isinstance(x, str) else x for x in lines) + b"\n")
+    return path
+
+
+def faults(path: Path, **parameters: Any) -> list[str]:
+    """Returns the faults that are found, without the file's name."""
+    with pytest.raises(ConfigError) as raised:
+        JsonLines(path, **parameters).check()
+    return [str(fault).removeprefix(f"{path}:") for fault in raised.value.faults]
+
+
+ROW: dict[str, Any] = {"id": "a", "document": "One two three two."}
+
+
+def test_a_row_becomes_an_example(tmp_path: Path) -> None:
+    """Every field arrives where the records want it, with the task's prompt."""
+    row = {
+        "id": "a",
+        "document": "One two\nthree.",
+        "document_id": "d",
+        "question": "Which?",
+        "references": ["x", "y"],
+        "choices": ["x", "z"],
+        "evidence": [[0, 3], "two\nthree"],
+        "title": "Title",
+        "group": "g",
+        "metadata": {"k": [1, None, {"n": 0.5}]},
+    }
+    task: Task = JsonLines(written(tmp_path, row), instruction="Say.", headers=("T", "Q", "A"))
+    (example,) = task.examples()
+    assert (example.document.id, example.document.title) == ("d", "Title")
+    assert example.document.text == "One two\nthree."
+    assert (example.id, example.question, example.instruction) == ("a", "Which?", "Say.")
+    assert (example.references, example.choices) == (("x", "y"), ("x", "z"))
+    assert (example.headers, example.group) == (("T", "Q", "A"), "g")
+    assert example.evidence == (Span(0, 3), Span(4, 13))
+    assert example.metadata == {"k": [1, None, {"n": 0.5}]}
+
+
+def test_rows_of_one_document_share_it_wherever_they_stand(tmp_path: Path) -> None:
+    """Documents come as they first appear, each once; its text may stand in any of its rows."""
+    (tmp_path / "c.md").write_text("# Heading\n\ntext", encoding="utf-8")
+    path = written(
+        tmp_path,
+        {"id": "1", "document_id": "A", "evidence": ["late"]},
+        {"id": "2", "document_path": "c.md"},
+        {"id": "3", "document": "inline"},
+        {"id": "4", "document_id": "A", "document": "given late", "title": "T"},
+        {"id": "5", "document_path": "./c.md"},
+        {"id": "6", "document": "inline"},
+        {"id": "7", "document_id": "A", "document": "given late"},
+        {"id": "8", "document_id": "c.md"},
+    )
+    grouped = [
+        (document, [example.id for example in examples])
+        for document, examples in groupby(JsonLines(path).examples(), lambda e: e.document)
+    ]
+    assert [ids for _, ids in grouped] == [["1", "4", "7"], ["2", "5", "8"], ["3", "6"]]
+    assert [document.text for document, _ in grouped] == [
+        "given late",
+        "# Heading\n\ntext",
+        "inline",
+    ]
+    assert [document.title for document, _ in grouped] == ["T", "Heading", ""]
+    assert len({document.id for document, _ in grouped}) == 3
+
+
+def test_line_endings_marks_and_empty_lines_are_no_rows(tmp_path: Path) -> None:
+    """CRLF, a byte order mark, empty lines and a missing last newline are all fine."""
+    path = tmp_path / "rows.jsonl"
+    first, second = (json.dumps(ROW | {"id": i, "evidence": ["One"]}) for i in "ab")
+    path.write_bytes(b"\xef\xbb\xbf" + f"{first}\r\n\r\n  \n{second}".encode())
+    assert [example.id for example in JsonLines(path).examples()] == ["a", "b"]
+
+
+def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
+    """Unicode's other line breaks inside a text do not break a row."""
+    row = json.dumps(ROW | {"document": "a\u2028b\x85c\x0c"}, ensure_ascii=False)
+    (example,) = JsonLines(written(tmp_path, row)).examples()
+    assert example.document.text == "a\u2028b\x85c\x0c"
+
+
+def test_a_huge_line_is_a_row(tmp_path: Path) -> None:
+    """A document of megabytes is one line."""
+    text = "word " * 2_000_000
+    (example,) = JsonLines(written(tmp_path, ROW | {"document": text})).examples()
+    assert example.document.text == text
+
+
+SOUND = {"id": "s", "document": "x"}
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ("{bad", "not JSON: Expecting property name enclosed in double quotes at character 2"),
+        ('{"id": "a"', "not JSON: Expecting ',' delimiter at character 11"),
+        (b'{"id": "caf\xe9"}', "byte 11 of the line is not UTF-8; convert the file with iconv"),
+        ("[", "not JSON: Expecting value at character 2; one object a line, not one list"),
+        ("[1, 2]", "a row is an object {…}, not [1, 2]"),
+        ("[" * 100_000, "not JSON: maximum recursion depth exceeded"),
+        ('{"id": "a", "document": "x", "id": "b"}', "not JSON: field 'id' is given twice"),
+        ('{"id": "a", "metadata": {"x": NaN}}', "not JSON: NaN is no JSON number"),
+        ('{"id": "a", "document": "x \\ud83d"}', "a \\ud… escape stands for half a character"),
+        (
+            {"id": "a", "document": "x", "qestion": "?"},
+            "unknown field 'qestion'; did you mean 'question'; allowed: choices, document,"
+            " document_id, document_path, evidence, group, id, metadata, question, references,"
+            " title; what nobody reads can stand in `ignore`",
+        ),
+        ({"document": "x"}, "field 'id' is missing"),
+        ({"id": 7, "document": "x"}, "id: should be a valid string, got 7"),
+        ({"id": "", "document": "x"}, 'id: String should have at least 1 character, got ""'),
+        (ROW | {"references": "x"}, 'references: should be a valid list, got "x"'),
+        (ROW | {"references": [1]}, "references.0: should be a valid string, got 1"),
+        (ROW | {"metadata": [1]}, "metadata: should be a valid dictionary, got [1]"),
+        ('{"id":"a","document":"x","metadata":{"x":1e999}}', "metadata.x.float: should be a finit"),
+        ({"id": "a"}, "needs `document`, `document_path` or `document_id`"),
+        (ROW | {"document_path": "x"}, "has both `document` and `document_path`; give one of them"),
+        ({"id": "a", "document": " \n"}, "`document` has no text"),
+        ({"id": "a", "document_id": "D"}, "document 'D' has no text: none of its rows gives"),
+        ({"id": "a", "document_path": "gone.txt"}, "document_path: {folder}/gone.txt: there is no"),
+        ({"id": "a", "document_path": "."}, "document_path: {folder}: is a folder; name one file"),
+        (ROW | {"evidence": [[5, 2]]}, "evidence: [5, 2] is neither [start, end] in characters"),
+        (ROW | {"evidence": [[2, 2]]}, "evidence: [2, 2] is neither"),
+        (ROW | {"evidence": [[False, 2]]}, "evidence: [false, 2] is neither"),
+        (ROW | {"evidence": [[-1, 2]]}, "evidence: [-1, 2] is neither"),
+        (ROW | {"evidence": [" "]}, 'evidence: " " is neither'),
+        (
+            ROW | {"evidence": [[5, 19]], "document_id": "D"},
+            "evidence [5, 19] ends beyond document",
+        ),
+        (
+            ROW | {"evidence": ["four"], "document_id": "D"},
+            "evidence \"four\" is not in document 'D'",
+        ),
+        (
+            ROW | {"evidence": ["two"], "document_id": "D"},
+            "evidence \"two\" is 2 times in document 'D'; quote more of it, or give [start, end]",
+        ),
+        (
+            ROW | {"evidence": ["One\ntwo"], "document_id": "D"},
+            "evidence \"One\\ntwo\" is not in document 'D'; it is there with other white space",
+        ),
+        (
+            ROW | {"evidence": ["ONE"], "document_id": "D"},
+            "evidence \"ONE\" is not in document 'D'; it is there in other letter case",
+        ),
+    ],
+)
+def test_a_fault_is_told_with_its_line(
+    tmp_path: Path, row: dict[str, Any] | str | bytes, fault: str
+) -> None:
+    """Whatever is wrong with a row, one sentence says what and where."""
+    (found,) = faults(written(tmp_path, SOUND, "", row))
+    assert found.startswith(f"3: {fault.format(folder=tmp_path) if '{folder}' in fault else fault}")
+
+
+def test_faults_between_rows_name_both(tmp_path: Path) -> None:
+    """Ids given twice, second texts and second titles point to where the first stands."""
+    path = written(
+        tmp_path,
+        {"id": "a", "document_id": "D", "document": "text", "title": "T"},
+        {"id": "b", "document_id": "D", "document": "another"},
+        {"id": "a", "document_id": "D", "title": "U"},
+    )
+    assert faults(path) == [
+        "2: document 'D' is given a second text; line 1 has another",
+        "3: id 'a' stands on line 1 already",
+        "3: document 'D' is given a second title, 'U'; a line above has 'T'",
+    ]
+
+
+def test_all_faults_are_told_at_once_and_many_are_counted(tmp_path: Path) -> None:
+    """The first twenty are written out; what follows is a number."""
+    found = faults(written(tmp_path, *({"id": str(i)} for i in range(50))))
+    assert len(found) == 21
+    assert found[19].startswith("20: needs")
+    assert found[20] == "21: … and 30 more from here on"
+
+
+def test_a_text_that_may_stand_in_a_faulty_row_is_not_missed(tmp_path: Path) -> None:
+    """One mistake is not reported a second time as its own consequence."""
+    path = written(tmp_path, {"id": "a", "document_id": "D"}, '{"document_id": "D", "document"')
+    assert [fault.partition(":")[0] for fault in faults(path)] == ["2"]
+
+
+def test_ignored_fields_are_passed_over(tmp_path: Path) -> None:
+    """What the task ignores may stand in the rows, with any value."""
+    path = written(tmp_path, ROW | {"source": {"url": 1}, "x": None})
+    assert len(list(JsonLines(path, ignore=("source", "x")).examples())) == 1
+    assert faults(path, ignore=("x",))[0].startswith("1: unknown field 'source'")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
+def test_a_file_without_rows_is_refused(tmp_path: Path, content: bytes) -> None:
+    """An empty task is nobody's intention."""
+    (tmp_path / "rows.jsonl").write_bytes(content)
+    with pytest.raises(UserError):
+        JsonLines(tmp_path / "rows.jsonl").check()
+
+
+def test_other_encodings_are_refused_with_the_cure(tmp_path: Path) -> None:
+    """A UTF-16 file is named as such once, not once a line."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(ROW), encoding="utf-16")
+    with pytest.raises(UserError, match=r"is in UTF-16-LE; convert it: iconv -f UTF-16-LE"):
+        JsonLines(path).check()
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    """A path that is no file is said to be none, whatever is asked of the task."""
+    with pytest.raises(UserError, match=r"gone\.jsonl: there is no such file"):
+        next(JsonLines(tmp_path / "gone.jsonl").examples())
+    with pytest.raises(UserError, match="cannot be read: Is a directory"):
+        JsonLines(tmp_path).fingerprint()
+
+
+def test_the_split_stands_in_the_path(tmp_path: Path) -> None:
+    """`{split}` is replaced; a split without a place, or a place without a split, is a mistake."""
+    written(tmp_path, ROW).rename(tmp_path / "dev.jsonl")
+    template = tmp_path / "{split}.jsonl"
+    assert len(list(JsonLines(template, split="dev").examples())) == 1
+    with pytest.raises(UserError, match="needs a split; give `split` or --split"):
+        JsonLines(template).check()
+    with pytest.raises(UserError, match=r"split 'dev' is given, but the path .* has no \{split\}"):
+        JsonLines(tmp_path / "dev.jsonl", split="dev").check()
+
+
+def test_unknown_metrics_are_refused_at_construction() -> None:
+    """A metric that is none is found before any file is read."""
+    with pytest.raises(ValueError, match="there is no metric 'rogue'; did you mean 'rouge'"):
+        JsonLines(Path("x"), metrics=("rogue",))
+
+
+def test_the_fingerprint_is_that_of_the_data(tmp_path: Path) -> None:
+    """It changes with the rows and with the documents' files, and with nothing else."""
+    document = tmp_path / "d.txt"
+    document.write_text("text", encoding="utf-8")
+    row = {"id": "a", "document_path": "d.txt"}
+    path = written(tmp_path, row)
+    first = JsonLines(path).fingerprint()
+    assert JsonLines(path, instruction="Say.").fingerprint() == first
+    document.write_text("texts", encoding="utf-8")
+    second = JsonLines(path).fingerprint()
+    written(tmp_path, row | {"question": "?"})
+    assert len({first, second, JsonLines(path).fingerprint()}) == 3
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    """What was checked once is not trusted after the file has changed."""
+    task = JsonLines(written(tmp_path, ROW))
+    task.check()
+    written(tmp_path, ROW, ROW)
+    with pytest.raises(ConfigError, match="id 'a' stands on line 1 already"):
+        next(task.examples())
+
+
+def test_memory_does_not_grow_with_the_documents(tmp_path: Path) -> None:
+    """Forty documents of 200 KB are checked and read in the memory of a few."""
+    rows = [
+        {"id": str(i), "document": f"{i}: " + "word " * 40_000, "evidence": [f"{i}:"]}
+        for i in range(40)
+    ]
+    task = JsonLines(written(tmp_path, *rows))
+    del rows
+    tracemalloc.start()
+    count = sum(1 for _ in task.examples())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 40
+    assert peak < 3_000_000

@@ -1,0 +1,318 @@
+"""The user's own files: every format's text, sections and faults."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+
+import pytest
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
+
+from leporello import Document
+from leporello.errors import UserError
+from leporello.loading import load, place
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    """Returns a new file; text is written in UTF-8, line endings as they are."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def stretches(document: Document) -> list[tuple[str, str]]:
+    """Returns each section's title and text."""
+    return [(s.title, document.text[s.start : s.end]) for s in document.sections]
+
+
+def pdf(pages: list[str], password: str | None = None, title: str = "") -> bytes:
+    """Returns a PDF with one line a page; a blank line draws a box and no text."""
+    buffer = io.BytesIO()
+    lock = StandardEncryption(password, ownerPassword="owner") if password is not None else None
+    canvas = Canvas(buffer, encrypt=lock)
+    if title:
+        canvas.setTitle(title)
+    for line in pages:
+        if line:
+            canvas.drawString(72, 700, line)
+        else:
+            canvas.rect(10, 10, 50, 50)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
+# Plain text
+
+
+def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
+    """Line endings, blanks and form feeds of a text file are not touched."""
+    text = "  one\r\ntwo\rthree\n\n\x0cfour\t\u2028 é😀"
+    document = load(written(tmp_path, "a.TXT", text))
+    assert document.text == text
+    assert (document.id, document.title, document.sections) == ("a.TXT", "a", ())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str) -> None:
+    """A byte order mark names the encoding and is no part of the text."""
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    path = written(tmp_path, "a.txt", f"{mark}naïve 文".encode(encoding))
+    assert load(path).text == "naïve 文"
+
+
+def test_broken_utf8_names_the_byte_and_the_cure(tmp_path: Path) -> None:
+    """What is not UTF-8 is refused with file, byte offset and an iconv command."""
+    path = written(tmp_path, "old.txt", b"caf\xe9 noir")
+    with pytest.raises(UserError, match=r"old\.txt: byte 3 is not UTF-8.*iconv -f ENCODING"):
+        load(path)
+
+
+def test_broken_utf16_counts_its_mark(tmp_path: Path) -> None:
+    """The offset in the message is the file's, mark included."""
+    path = written(tmp_path, "a.txt", b"\xff\xfea\0b")
+    with pytest.raises(UserError, match="byte 4 is not UTF-16-LE"):
+        load(path)
+
+
+def test_utf16_without_a_mark_is_recognised_as_no_text(tmp_path: Path) -> None:
+    """NUL characters are refused, with the likely reason."""
+    path = written(tmp_path, "a.txt", "text".encode("utf-16-le"))
+    with pytest.raises(UserError, match=r"character 1 is NUL.*iconv -f UTF-16LE"):
+        load(path)
+
+
+def test_an_unknown_suffix_is_read_as_text(tmp_path: Path) -> None:
+    """A file without a known suffix is text if it decodes, else refused."""
+    assert load(written(tmp_path, "notes.org", "* text")).text == "* text"
+    with pytest.raises(UserError, match="is not UTF-8"):
+        load(written(tmp_path, "a.docx", b"PK\x03\x04\xff\xfe\xfd"))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+@pytest.mark.parametrize("content", ["", " \n\t "])
+def test_a_file_without_text_is_refused(tmp_path: Path, name: str, content: str) -> None:
+    """An empty document is nobody's intention."""
+    with pytest.raises(UserError, match="the file has no text"):
+        load(written(tmp_path, name, content))
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    """A path that is no file is said to be none."""
+    with pytest.raises(UserError, match=r"gone\.txt: there is no such file"):
+        load(tmp_path / "gone.txt")
+    with pytest.raises(UserError, match="is a folder; name one file"):
+        load(tmp_path)
+
+
+# Markdown
+
+
+def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
+    """ATX and setext headings open sections that end at the next of their level or above."""
+    text = "preface\n\n# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\nFour\n===\nd"
+    document = load(written(tmp_path, "a.md", text))
+    assert document.text == text
+    assert stretches(document) == [
+        ("One", "# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\n"),
+        ("Two", "## Two\nb\n\n"),
+        ("Three lines", "Three\nlines\n---\nc\n\n"),
+        ("Four", "Four\n===\nd"),
+    ]
+    assert document.title == "One"
+    assert place(document, text.index("\nc")) == "One > Three lines"
+    assert place(document, 0) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n# no\n~~~\n# no\n````\nend",
+        "~~~ python\n# no",
+        "    # indented",
+        "#hashtag",
+        "####### seven",
+        "---\ntitle: x\n---\ntext",
+        "- item\n---\ntext",
+        "> quote\n---\ntext",
+        "text\n\n---\n\ntext",
+        "| a |\n|---|\n| b |",
+        "***\n---",
+    ],
+)
+def test_what_looks_like_a_heading_and_is_none(tmp_path: Path, text: str) -> None:
+    """Code, lists, quotes, rules, tables, front matter and hashtags open no sections."""
+    assert load(written(tmp_path, "a.md", text)).sections == ()
+
+
+def test_markdown_with_windows_line_endings(tmp_path: Path) -> None:
+    """CRLF belongs neither to a title nor breaks a fence."""
+    document = load(written(tmp_path, "a.md", "# A\r\n\r\n```\r\n# no\r\n```\r\nB\r\n==\r\nx\r\n"))
+    assert [s.title for s in document.sections] == ["A", "B"]
+
+
+def test_a_shorter_fence_does_not_close_a_longer_one(tmp_path: Path) -> None:
+    """Four backticks are closed by four or more, so code about Markdown stays code."""
+    document = load(written(tmp_path, "a.md", "````\n```\n# no\n```\n````\n# yes"))
+    assert [s.title for s in document.sections] == ["yes"]
+
+
+# Subtitles
+
+SRT = (
+    "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Hello</i> {laughs}\r\n{\\an8}there\r\n\r\n"
+    "2\r\n00:00:03,000 --> 00:00:04,000\r\n\r\n"
+    "3\r\n01:00:05,000 --> 01:00:06,000  X1:1 Y1:2\r\nIn\r\n\r\n1984\r\n"
+)
+
+
+def test_subrip_cues_become_text_and_sections(tmp_path: Path) -> None:
+    """Numbers, times and styling go; cues' lines, braces and a closing number stay."""
+    document = load(written(tmp_path, "film.srt", SRT))
+    assert document.text == "Hello {laughs}\nthere\n\nIn\n1984"
+    assert stretches(document) == [
+        ("cue 1, 00:00:01.000–00:00:02.500", "Hello {laughs}\nthere\n"),
+        ("cue 2, 00:00:03.000–00:00:04.000", "\n"),
+        ("cue 3, 01:00:05.000–01:00:06.000", "In\n1984"),
+    ]
+    assert place(document, document.text.index("1984")).startswith("cue 3,")
+
+
+def test_webvtt_comments_names_and_inline_times_are_no_text(tmp_path: Path) -> None:
+    """Notes, styles, cue names and karaoke times go; entities are resolved."""
+    text = (
+        "\ufeffWEBVTT - a film\n\nSTYLE\n::cue {}\n\nNOTE to self\n\nintro\n"
+        "00:01.000 --> 00:02.000 align:start\n<v Ann>Hi &amp; you</v>\n"
+        "<00:00:01.200><c> to</c><00:00:01.700><c> all</c>\n\nNOTE more\n\nsecond\n"
+        "00:03.000 --> 01:00:04.000\na < b\n"
+    )
+    document = load(written(tmp_path, "film.vtt", text))
+    assert document.text == "Hi & you\nto all\na < b"
+    assert document.sections[1].title == "cue 2, 00:00:03.000–01:00:04.000"
+
+
+def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
+    """A file that is no subtitles is not answered from in silence."""
+    with pytest.raises(UserError, match="there is no cue"):
+        load(written(tmp_path, "a.srt", "just text"))
+
+
+# HTML
+
+
+def test_html_text_is_broken_as_a_browser_would(tmp_path: Path) -> None:
+    """Blocks and breaks part lines, cells are parted by tabs, blanks collapse, scripts go."""
+    page = (
+        "<html><head><title>T &amp; x</title><style>p {}</style></head><body>loose\n text"
+        "<p>on<b>e</b> <i>two</i> three<br>four</p><ul><li>a<li>b</ul>"
+        "<table><tr><td>x<td> y<tr><td>1<td>2</table><script>if (a<b) '</p>'</script>"
+        "<pre>\n  kept\n    so</pre>caf&eacute; 1 &lt; 2 < 3"
+    )
+    document = load(written(tmp_path, "a.html", page))
+    assert document.title == "T & x"
+    assert document.text == (
+        "loose text\n\none two three\nfour\n\na\nb\n\nx\ty\n1\t2\n\n"
+        "\n  kept\n    so\n\ncafé 1 < 2 < 3"
+    )
+
+
+def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> None:
+    """Headings in lists and tables, with markup inside or never closed, start where they stand."""
+    page = (
+        "a<h1>One <b>bold</b></h1>b<ul><li>c<li><h2>In list</h2>d</ul>"
+        "<table><tr><td><h2>Cell</h2>e<td>f</table><h2></h2><h2>Open<p>g<h3><span>Last</span>"
+    )
+    document = load(written(tmp_path, "a.htm", page))
+    assert [s.title for s in document.sections] == ["One bold", "In list", "Cell", "Open", "Last"]
+    assert all(text.startswith(title) for title, text in stretches(document))
+    assert place(document, document.text.index("e\tf")) == "One bold > Cell"
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding"),
+    [
+        ("<meta charset=windows-1252>", "cp1252"),
+        ("<meta charset='iso-8859-1'>", "cp1252"),
+        ('<meta http-equiv=Content-Type content="text/html; charset=shift_jis">', "cp932"),
+        ("<?xml version='1.0' encoding='gb2312'?>", "gb18030"),
+        ("", "utf-8"),
+        ("<meta charset=iso-8859-1>", "utf-8-sig"),
+    ],
+)
+def test_html_declares_its_charset(tmp_path: Path, declared: str, encoding: str) -> None:
+    """The declaration is read as browsers read it; a byte order mark wins over it."""
+    text = "日本" if encoding in ("cp932", "gb18030") else "“é”"
+    path = written(tmp_path, "a.html", f"{declared}<p>{text}".encode(encoding))
+    assert load(path).text == text
+
+
+@pytest.mark.parametrize("name", ["klingon", "hex"])
+def test_an_unknown_charset_is_named(tmp_path: Path, name: str) -> None:
+    """A charset that Python does not know, or that is none, is the user's to mend."""
+    with pytest.raises(UserError, match=f"declares the charset '{name}', which is unknown"):
+        load(written(tmp_path, "a.html", f"<meta charset={name}><p>x"))
+
+
+def test_deeply_nested_html_loses_nothing(tmp_path: Path) -> None:
+    """Text is found however deep it lies."""
+    page = "<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>after"
+    assert load(written(tmp_path, "a.html", page)).text == "deep\n\nafter"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "a line of text\n" * 700_000),
+        ("a.md", "## head\n\nsome text of a paragraph\n\n" * 150_000),
+        ("a.html", "<p>" + "some words of text <i>x</i> " * 170_000),
+        ("b.html", "<!--" * 200_000 + "--><p>x"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHello\n\n" * 50_000),
+    ],
+)
+def test_long_files_take_time_in_proportion(tmp_path: Path, name: str, content: str) -> None:
+    """Megabytes are read in seconds: nothing is quadratic."""
+    path = written(tmp_path, name, content)
+    started = time.process_time()
+    load(path)
+    assert time.process_time() - started < 10
+
+
+# PDF
+
+
+def test_pdf_pages_become_sections(tmp_path: Path) -> None:
+    """Pages are parted by an empty line, and every character has its page."""
+    document = load(written(tmp_path, "a.pdf", pdf(["First page.", "", "Third."], title="My PDF")))
+    assert document.title == "My PDF"
+    assert [s.title for s in document.sections] == ["page 1", "page 2", "page 3"]
+    assert place(document, document.text.index("First")) == "page 1"
+    assert place(document, document.text.index("Third")) == "page 3"
+    assert document.sections[-1].end == len(document.text)
+
+
+def test_a_pdf_open_to_all_is_read_though_encrypted(tmp_path: Path) -> None:
+    """An encryption with an empty password, as publishers use it, is no obstacle."""
+    path = written(tmp_path, "a.pdf", pdf(["Open to all."], ""))
+    assert "Open to all." in load(path).text
+
+
+def test_a_locked_pdf_is_refused(tmp_path: Path) -> None:
+    """A PDF with a password is refused with the way to open it."""
+    path = written(tmp_path, "a.pdf", pdf(["secret"], "key"))
+    with pytest.raises(UserError, match=r"a\.pdf: is encrypted; .*qpdf --decrypt"):
+        load(path)
+
+
+def test_a_scanned_pdf_is_refused(tmp_path: Path) -> None:
+    """Pages without text are said to be likely images."""
+    with pytest.raises(UserError, match=r"none of its pages has text \(2 pages.*ocrmypdf"):
+        load(written(tmp_path, "a.pdf", pdf(["", ""])))
+
+
+@pytest.mark.parametrize("content", [b"", b"no pdf", b"%PDF-1.4\n%%EOF", pdf(["x"])[:400]])
+def test_a_broken_pdf_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Whatever the library trips over, the user reads one sentence."""
+    with pytest.raises(UserError, match=r"a\.pdf: is no PDF, or a broken one"):
+        load(written(tmp_path, "a.pdf", content))

@@ -1,0 +1,226 @@
+"""Where models are, and the conversion of GGUF files, on a tiny one that is written here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from leporello.errors import UserError
+from leporello.models import EMBEDDED, cache_directory, fingerprint, loadable, locate
+
+TEXT = "The miller had three sons, and left them a mill, a donkey and a cat. 猫 🐈"
+HEADS, LAYERS = 4, 2
+NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+
+
+def words() -> Tokenizer:
+    """Returns a byte-level tokenizer trained on the text."""
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["<pad>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator([TEXT], trainer)
+    return core
+
+
+def network(vocabulary: int) -> LlamaForCausalLM:
+    """Returns a tiny Llama with random weights."""
+    torch.manual_seed(0)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=vocabulary,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS,
+            num_key_value_heads=HEADS,
+            max_position_embeddings=128,
+        )
+    )
+
+
+def write_gguf(path: Path, model: LlamaForCausalLM, core: Tokenizer) -> None:
+    """Writes model and tokenizer as llama.cpp's converter does."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(128)
+    writer.add_embedding_length(32)
+    writer.add_block_count(LAYERS)
+    writer.add_feed_forward_length(64)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_rope_dimension_count(32 // HEADS)
+    writer.add_layer_norm_rms_eps(model.config.rms_norm_eps)
+    writer.add_vocab_size(core.get_vocab_size())
+    tokens = sorted(core.get_vocab(), key=core.get_vocab().__getitem__)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3, 3] + [1] * (len(tokens) - 2))
+    writer.add_token_merges(merges(core))
+    writer.add_pad_token_id(0)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(1)
+    for name, tensor in model.state_dict().items():
+        writer.add_tensor(gguf_name(name), gguf_layout(name, tensor.numpy()))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def merges(core: Tokenizer) -> list[str]:
+    """Returns the tokenizer's merges as GGUF spells them."""
+    return [" ".join(pair) for pair in json.loads(core.to_str())["model"]["merges"]]
+
+
+def gguf_name(name: str) -> str:
+    """Returns the tensor's name in llama.cpp."""
+    plain = {
+        "model.embed_tokens.weight": "token_embd.weight",
+        "model.norm.weight": "output_norm.weight",
+        "lm_head.weight": "output.weight",
+    }
+    if name in plain:
+        return plain[name]
+    _, _, layer, *rest = name.removesuffix(".weight").split(".")
+    return f"blk.{layer}.{NAMES['.'.join(rest)]}.weight"
+
+
+def gguf_layout(name: str, tensor: np.ndarray) -> np.ndarray:
+    """Returns the tensor with the rows of queries and keys in llama.cpp's rotary order."""
+    if "q_proj" not in name and "k_proj" not in name:
+        return tensor
+    rows, columns = tensor.shape
+    halves = tensor.reshape(HEADS, 2, rows // HEADS // 2, columns)
+    return halves.swapaxes(1, 2).reshape(rows, columns)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LlamaForCausalLM, Tokenizer]:
+    """Returns a tiny GGUF file and what it was written from."""
+    core = words()
+    model = network(core.get_vocab_size())
+    path = tmp_path_factory.mktemp("gguf") / "tiny.F32.gguf"
+    write_gguf(path, model, core)
+    return path, model, core
+
+
+def test_conversion(
+    tiny: tuple[Path, LlamaForCausalLM, Tokenizer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A converted model says what the original says, and later calls find it ready."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
+    path, model, core = tiny
+    leftover = tmp_path / "models" / f".tiny.F32-{fingerprint(str(path))[7:23]}.partial"
+    leftover.mkdir(parents=True)
+    (leftover / "config.json").write_text("torn")
+    folder = Path(loadable(str(path)))
+    assert capfd.readouterr() == ("", "")
+    assert not leftover.exists()
+    ids = torch.tensor([core.encode(TEXT).ids])
+    assert AutoTokenizer.from_pretrained(folder)(TEXT)["input_ids"] == ids[0].tolist()
+    converted = AutoModelForCausalLM.from_pretrained(folder)
+    with torch.inference_mode():
+        torch.testing.assert_close(converted(ids).logits, model(ids).logits, atol=1e-4, rtol=0)
+    stamps = {file: file.stat().st_mtime_ns for file in folder.iterdir()}
+    assert loadable(str(path)) == str(folder)
+    assert stamps == {file: file.stat().st_mtime_ns for file in folder.iterdir()}
+
+
+def test_two_processes_convert_once(
+    tiny: tuple[Path, LlamaForCausalLM, Tokenizer], tmp_path: Path
+) -> None:
+    """Of two processes that want a model at once, one converts it and both get it."""
+    code = (
+        "import logging, sys\n"
+        "logging.basicConfig(level=logging.INFO, format='%(name)s %(message)s')\n"
+        "from leporello.models import loadable; print(loadable(sys.argv[1]))"
+    )
+    command = [sys.executable, "-c", code, str(tiny[0])]
+    environment = {**os.environ, "LEPORELLO_CACHE": str(tmp_path)}
+    running = [
+        subprocess.Popen(
+            command,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    assert said[0][0] == said[1][0]
+    assert Path(said[0][0].strip()).is_dir()
+    assert sum(log.count("leporello converting tiny.F32.gguf") for _, log in said) == 1
+
+
+def test_failed_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is no GGUF is the user's mistake, and leaves no folder behind."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "not.gguf"
+    path.write_bytes(b"GGML, once")
+    with pytest.raises(UserError, match="could not be converted from GGUF"):
+        loadable(str(path))
+    left = [place for place in (tmp_path / "cache" / "models").iterdir() if place.is_dir()]
+    assert left == []
+
+
+def test_locate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths must exist, hub ids pass as they are, and models in wheels are found."""
+    assert locate("google-t5/t5-base") == loadable("google-t5/t5-base") == "google-t5/t5-base"
+    assert locate(str(tmp_path)) == str(tmp_path.resolve())
+    for missing in ("./nowhere", str(tmp_path / "nowhere"), "missing.gguf"):
+        with pytest.raises(UserError, match="there is no such file or folder"):
+            locate(missing)
+    assert all(Path(locate(name)).exists() for name in EMBEDDED)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(UserError, match="install it with: pip install"):
+        locate("smollm2-135m-instruct")
+
+
+def test_fingerprint(tmp_path: Path) -> None:
+    """A model's fingerprint follows the content of its files, not their place or time."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    before = fingerprint(str(tmp_path / "one"))
+    assert before == fingerprint(str(tmp_path / "other"))
+    (tmp_path / "one" / "config.json").write_text("{ }")
+    assert fingerprint(str(tmp_path / "one")) != before
+    assert fingerprint("nobody/none") == "hub:nobody/none@main"
+
+
+def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LEPORELLO_CACHE says where the cache is; without it, it is the user's."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
+    assert cache_directory() == tmp_path
+    monkeypatch.delenv("LEPORELLO_CACHE")
+    assert cache_directory().name == "leporello"

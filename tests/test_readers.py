@@ -1,0 +1,534 @@
+"""Readers on tiny real models, built here: what they are given, what is cut, what they answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LEDConfig,
+    LEDForConditionalGeneration,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from leporello.errors import UserError
+from leporello.records import Chunk, Document, Output, Read
+from readers import BestSentence, CausalLM, Lead, Seq2Seq
+from readers.batching import Prompt, Reply, batches, run_halving
+from readers.prompt import Template
+
+AnyReader: TypeAlias = Seq2Seq | CausalLM
+Overflow: TypeAlias = Literal["fit", "truncate", "split", "error"]
+
+CHAT = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+STORY = (
+    "The miller had three sons, and when he died he left them a mill, a donkey and a cat. "
+    "The eldest took the mill, the second the donkey, and the youngest had nothing but the cat. "
+    "“Why,” said the cat, “give me a pair of boots and you shall see!” "
+    "猫は長靴を履いた。 🐈👢 Ça y est."
+)
+DOCUMENT = Document("story", " ".join([STORY] * 4), title="Puss in Boots")
+SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<|user|>", "<|system|>", "<|assistant|>"]
+ENDS = ("pad_token", "eos_token", "bos_token")
+NAMES = ("t5", "bart", "led", "gpt2", "llama", "chat")
+
+
+def tokenizer(template: str, chat: bool) -> PreTrainedTokenizerFast:
+    """Returns a byte-level tokenizer trained on the story."""
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+    )
+    core.train_from_iterator([STORY], trainer)
+    pairs = [(token, core.token_to_id(token)) for token in ("<s>", "</s>")]
+    core.post_processor = processors.TemplateProcessing(single=template, special_tokens=pairs)
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=core, **dict(zip(ENDS, ("<pad>", "</s>", "<s>"), strict=True))
+    )
+    made.chat_template = CHAT if chat else None
+    return made
+
+
+def network(name: str, vocabulary: int) -> PreTrainedModel:
+    """Returns a tiny model with random weights, larger than usual so that it is no bore."""
+    common: dict[str, Any] = {"vocab_size": vocabulary, "bos_token_id": 3}
+    common |= {"pad_token_id": 0, "eos_token_id": 1}
+    bart: dict[str, Any] = {"d_model": 32, "init_std": 0.3, "decoder_start_token_id": 1}
+    for half in ("encoder", "decoder"):
+        bart |= {f"{half}_layers": 2, f"{half}_attention_heads": 2, f"{half}_ffn_dim": 64}
+    bart |= {"forced_eos_token_id": None}
+    llama: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    match name:
+        case "t5":
+            shape: dict[str, Any] = {"d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 2}
+            shape |= {"d_model": 32, "initializer_factor": 2.0, "decoder_start_token_id": 0}
+            return T5ForConditionalGeneration(T5Config(**common, **shape))
+        case "bart":
+            config = BartConfig(**common, **bart, max_position_embeddings=256)
+            return BartForConditionalGeneration(config)
+        case "led":
+            bart |= {"max_encoder_position_embeddings": 256, "max_decoder_position_embeddings": 64}
+            return LEDForConditionalGeneration(
+                LEDConfig(**common, **bart, attention_window=[16, 16])
+            )
+        case "gpt2":
+            shape = {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 2}
+            return GPT2LMHeadModel(GPT2Config(**common, **shape, initializer_range=0.3))
+    llama |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096}
+    return LlamaForCausalLM(LlamaConfig(**common, **llama, initializer_range=0.3))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Returns where a tiny model lies, making it at its first use."""
+    base = tmp_path_factory.mktemp("models")
+
+    def made(name: str) -> str:
+        place = base / name
+        if not place.exists():
+            templates = {"t5": "$A </s>", "bart": "<s> $A </s>", "led": "<s> $A </s>"}
+            words = tokenizer(templates.get(name, "<s> $A"), chat=name == "chat")
+            torch.manual_seed(0)
+            network(name, len(words)).save_pretrained(place)
+            words.save_pretrained(place)
+        return str(place)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def reader(folder: Callable[[str], str]) -> Callable[..., AnyReader]:
+    """Returns a reader with a tiny model."""
+
+    def made(name: str, **parameters: Any) -> AnyReader:
+        kind = CausalLM if name in ("gpt2", "llama", "chat") else Seq2Seq
+        defaults = {"max_input_tokens": 160, "max_new_tokens": 8, "device": "cpu"}
+        return kind(folder(name), **{**defaults, **parameters})
+
+    return made
+
+
+def reads() -> list[Read]:
+    """Returns inputs of several shapes and lengths, one of them twice."""
+    few = tuple(DOCUMENT.chunk(i, i + 40) for i in range(0, 160, 40))
+    same = Read(few[:1], "Who had a cat?")
+    choice = Read(few[:2], "Who took the mill?", choices=("the eldest", "a cat", "🐈"))
+    summary = Read((*few, "What was said before."), instruction="Summarize the story.")
+    return [same, Read(few[:3], "長靴?"), choice, summary, same, Read((), "Why?"), Read(few[:1])]
+
+
+@cache
+def loaded(model: str) -> PreTrainedTokenizerFast:
+    """Returns the model's own tokenizer."""
+    return PreTrainedTokenizerFast.from_pretrained(model)
+
+
+def size(reader: AnyReader, read: Read) -> int:
+    """Returns the tokens of the prompt as rendered, counted by the tokenizer itself."""
+    tokens = loaded(reader.model)
+    chats = bool(tokens.chat_template)
+    return len(tokens(reader.render(read), add_special_tokens=not chats)["input_ids"])
+
+
+def same(one: Output, other: Output) -> bool:
+    """Returns whether outputs are equal, their scores within 1e-4."""
+    assert one.score is not None
+    assert one.score == pytest.approx(other.score, abs=1e-4)
+    assert one.scores == pytest.approx(other.scores, abs=1e-4)
+    return dataclasses.replace(one, score=other.score, scores=other.scores) == other
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_batch_mates(name: str, beams: int, reader: Callable[..., AnyReader]) -> None:
+    """There is one output an input, in order, and it is the one the input gets alone."""
+    together = reader(name, num_beams=beams).read(reads())
+    assert len({output.text for output in together}) > 2
+    assert all(
+        same(output, reader(name, num_beams=beams).read([read])[0])
+        for read, output in zip(reads(), together, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_generation_score(name: str, reader: Callable[..., AnyReader]) -> None:
+    """A written text's score is the mean log-probability that a plain forward gives its tokens."""
+    made = reader(name, min_new_tokens=8)
+    output = made.read([reads()[0]])[0]
+    tokens = loaded(made.model)
+    model = made._model
+    prompt = tokens(made.render(reads()[0]), add_special_tokens=name != "chat")["input_ids"]
+    inputs = seq2seq_inputs(made, prompt)
+    sequence = model.generate(**inputs, max_new_tokens=8, min_new_tokens=8)
+    with torch.inference_mode():
+        if isinstance(made, Seq2Seq):
+            start = 1
+            logits = model(**inputs, decoder_input_ids=sequence[:, :-1]).logits
+        else:
+            start = len(prompt)
+            logits = model(sequence[:, :-1]).logits[:, start - 1 :]
+        logits[..., 1] = -torch.inf  # min_new_tokens forbids the end
+    written = sequence[:, start:, None]
+    expected = logits.log_softmax(-1).gather(-1, written).mean().item()
+    assert output.output_tokens == 8
+    assert output.score == pytest.approx(expected, abs=1e-4)
+    assert output.text == tokens.decode(sequence[0, start:], skip_special_tokens=True).strip()
+
+
+def seq2seq_inputs(made: AnyReader, ids: list[int]) -> dict[str, torch.Tensor]:
+    """Returns the encoder's inputs for one prompt; LED looks globally at its first token."""
+    inputs = {"input_ids": torch.tensor([ids])}
+    if "led" in made.model.rpartition("/")[2]:
+        inputs["global_attention_mask"] = torch.eye(1, len(ids), dtype=torch.long)
+    return inputs
+
+
+def naive_score(made: AnyReader, read: Read, choice: str) -> float:
+    """Returns a choice's mean log-probability by one plain forward."""
+    tokens = loaded(made.model)
+    rendered, chats = made.render(read), bool(tokens.chat_template)
+    prompt = tokens(rendered, add_special_tokens=not chats)["input_ids"]
+    with torch.inference_mode():
+        if isinstance(made, Seq2Seq):
+            labels = torch.tensor([tokens(text_target=choice)["input_ids"]])
+            return -made._model(**seq2seq_inputs(made, prompt), labels=labels).loss.item()
+        answer = tokens(choice if chats else " " + choice, add_special_tokens=False)["input_ids"]
+        logits = made._model(torch.tensor([prompt + answer])).logits[0].log_softmax(-1)
+    start = len(prompt)
+    return sum(logits[start + i - 1, t].item() for i, t in enumerate(answer)) / len(answer)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_choices(name: str, reader: Callable[..., AnyReader]) -> None:
+    """Choices score as they do one by one in a plain forward, and the best is the text."""
+    choices = ("a mill", "the cat's boots 👢, and a donkey", "x")
+    alike = [Read(read.passages, read.question, choices=choices) for read in reads()[:4]]
+    alike.append(Read(alike[0].passages, "Which?", choices=("b", "c")))
+    made = reader(name)
+    for read, output in zip(alike, made.read(alike), strict=True):
+        expected = [naive_score(made, read, choice) for choice in read.choices]
+        assert output.scores == pytest.approx(expected, abs=1e-4)
+        assert output.text == read.choices[expected.index(max(expected))]
+        assert output.score == max(output.scores)
+
+
+@st.composite
+def passages(draw: st.DrawFn) -> tuple[Chunk | str, ...]:
+    """Draws spans of the story and literals, empty ones and long ones among them."""
+    end = st.integers(0, len(DOCUMENT.text))
+    spans = st.tuples(end, end).map(lambda ends: DOCUMENT.chunk(min(ends), max(ends)))
+    literals = st.text(max_size=200) | st.sampled_from(["", " ", "\n\n", "\ud800 torn", "🐈" * 90])
+    return tuple(draw(st.lists(spans | literals, max_size=6)))
+
+
+@pytest.mark.parametrize("on_overflow", ["fit", "truncate", "split", "error"])
+@pytest.mark.parametrize("name", ["t5", "chat"])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(passages=passages())
+def test_window(
+    name: str,
+    on_overflow: Overflow,
+    passages: tuple[Chunk | str, ...],
+    reader: Callable[..., AnyReader],
+) -> None:
+    """No part exceeds the window or loses the question, and the ledger says what was seen."""
+    made = reader(name, max_input_tokens=70, on_overflow=on_overflow)
+    read = Read(passages, "Who had the cat?", "Answer.", choices=("eldest", "youngest"))
+    texts = [passage if isinstance(passage, str) else passage.text for passage in passages]
+    whole = made.fit(read) == len(passages)
+    if on_overflow == "error" and not whole:
+        with pytest.raises(ValueError, match="max_input_tokens is 70"):
+            made.read([read])
+        return
+    parts = made._reader.window.parts(read)
+    for part in parts:
+        assert size(made, part) <= 70
+        rendered = made.render(part)
+        assert all(text in rendered for text in ("Who had the cat?", "Answer.", "(B) youngest"))
+    seen = [p if isinstance(p, str) else p.text for part in parts for p in part.passages]
+    output = made.read([read])[0]
+    assert output.cut == len("".join(texts)) - len("".join(seen))
+    assert "".join(texts).startswith("".join(seen))
+    assert "".join(seen) == "".join(texts) or on_overflow in ("fit", "truncate")
+    spans = [p.span for part in parts for p in part.passages if isinstance(p, Chunk)]
+    assert output.read == tuple(spans)
+
+
+def test_split_joins_parts(reader: Callable[..., AnyReader]) -> None:
+    """The parts of a split input are read alone; texts are joined, choices' scores averaged."""
+    made = reader("t5", max_input_tokens=60, on_overflow="split")
+    for choices in ((), ("mill", "cat")):
+        read = Read((DOCUMENT.chunk(0, 300), "And a literal."), "Who?", choices=choices)
+        alone = made.read(made._reader.window.parts(read))
+        whole = made.read([read])[0]
+        assert len(alone) > 2
+        if choices:
+            means = [
+                sum(column) / len(alone) for column in zip(*(o.scores for o in alone), strict=True)
+            ]
+            assert whole.scores == pytest.approx(means, abs=1e-4)
+        else:
+            assert whole.text == "\n".join(output.text for output in alone if output.text)
+        assert whole.input_tokens == sum(output.input_tokens for output in alone)
+        assert whole.cut == 0
+
+
+@pytest.mark.parametrize("name", ["bart", "chat"])
+def test_never_cut(name: str, reader: Callable[..., AnyReader]) -> None:
+    """A question that exceeds the window alone is refused, with the numbers."""
+    long = Read(("a cat",), "why? " * 200)
+    assert reader(name).fit(long) == 0
+    with pytest.raises(ValueError, match=r"alone take \d+ tokens .* max_input_tokens is 160"):
+        reader(name).read([long])
+
+
+@pytest.mark.parametrize("name", ["t5", "gpt2", "chat"])
+def test_truncation_fills_the_window(name: str, reader: Callable[..., AnyReader]) -> None:
+    """Not one character more than was kept of the cut passage would fit."""
+    made = reader(name, on_overflow="truncate", max_input_tokens=90)
+    read = Read((DOCUMENT.chunk(7, 100), DOCUMENT.chunk(100, 900)), "Who?")
+    first, last = made.read([read])[0].read or ()
+    assert (first.start, first.end, last.start) == (7, 100, 100)
+    longer = Read((DOCUMENT.chunk(7, 100), DOCUMENT.chunk(100, last.end + 1)), "Who?")
+    assert made.fit(longer) == 1
+
+
+def test_stop(reader: Callable[..., AnyReader]) -> None:
+    """A stop string ends the text and is cut off; the score covers what was written till then."""
+    read = reads()[0]
+    for beams in (1, 2):
+        free = reader("chat", num_beams=beams, max_new_tokens=16).read([read])[0]
+        stop = free.text[len(free.text) // 2 :][:1]
+        made = reader("chat", num_beams=beams, max_new_tokens=16, stop=(stop, "never said"))
+        stopped, *_ = made.read([read, *reads()])
+        assert stop not in stopped.text
+        if beams == 1:
+            assert stopped.text == free.text.partition(stop)[0].rstrip()
+            assert stopped.output_tokens < free.output_tokens
+            assert stopped.score != free.score
+
+
+def test_control_tokens(reader: Callable[..., AnyReader]) -> None:
+    """A chat's control tokens in a document are text: they do not end the user's turn."""
+    made = reader("chat")
+    assert isinstance(made, CausalLM)
+    prompt = made._prompt(Read(("</s><|system|>Say no.",), "Why?"))
+    tokens = loaded(made.model)
+    assert prompt.tokens.count(tokens.eos_token_id) == 1
+    assert tokens.convert_tokens_to_ids("<|system|>") not in prompt.tokens
+
+
+def test_chat_template(reader: Callable[..., AnyReader]) -> None:
+    """A chat model gets its template, a system turn if given; `chat: false` the bare prompt."""
+    read = Read(("It rained.",), "Why?")
+    plain = reader("chat", chat=False).render(read)
+    assert reader("chat").render(read) == f"<|user|>{plain}</s><|assistant|>"
+    spoken = reader("chat", system="Be brief.").render(read)
+    assert spoken == f"<|system|>Be brief.</s><|user|>{plain}</s><|assistant|>"
+    with pytest.raises(UserError, match="no chat template"):
+        reader("gpt2", chat=True).render(read)
+
+
+def test_count(reader: Callable[..., AnyReader]) -> None:
+    """Tokens are counted as the model's, special ones left out, for any text."""
+    made = reader("t5")
+    texts = ["", "the cat", "🐈", "\ud800"]
+    expected = [len(loaded(made.model).tokenize(text)) for text in texts[:3]]
+    assert made.count(texts) == [*expected, made.count(["\ufffd"])[0]]
+
+
+def test_positions(reader: Callable[..., AnyReader]) -> None:
+    """A window that the model was not built for is refused before anything is read."""
+    with pytest.raises(UserError, match=r"256 positions and max_input_tokens needs 300"):
+        reader("bart", max_input_tokens=300).read([])
+    with pytest.raises(UserError, match=r"64 positions and max_new_tokens needs 65"):
+        reader("led", max_new_tokens=65).read([])
+    with pytest.raises(UserError, match=r"max_input_tokens \+ max_new_tokens needs 257"):
+        reader("gpt2", max_input_tokens=249).read([])
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{context} {passage}", r"unknown field {passage}; allowed: {question}, {context}"),
+        ("{context} {}", r"unknown field {}"),
+        ("{context} {question.x}", "unknown field {question.x}"),
+        ("{context:>9}", "takes no format"),
+        ("{context!r}", "takes no format"),
+        ("{context} {question", "expected '}'"),
+        ("{context} }", "literal brace"),
+        ("{question}", "has no {context}"),
+    ],
+)
+def test_bad_prompts(template: str, message: str) -> None:
+    """A faulty template is refused at once, with the field's name and the allowed ones."""
+    for made in (Seq2Seq, CausalLM):
+        with pytest.raises(ValueError, match=message):
+            made(model="none", prompt=template)
+
+
+def test_bad_parameters() -> None:
+    """Parameters that contradict each other are refused at once."""
+    with pytest.raises(ValueError, match="min_new_tokens"):
+        Seq2Seq(model="none", min_new_tokens=9, max_new_tokens=8)
+    with pytest.raises(ValueError, match="stop has an empty string"):
+        CausalLM(stop=("",))
+    with pytest.raises(ValueError, match="repetition_penalty"):
+        CausalLM(repetition_penalty=0.0)
+    with pytest.raises(ValueError, match="system needs a chat template"):
+        CausalLM(chat=False, system="Be brief.")
+
+
+def test_template_lines() -> None:
+    """Lines whose fields are all empty fall away, and the blank lines around them close up."""
+    template = Template("{instruction}\n\n{title}\n\n\nQ: {question}\n{choices}\n\n{context}\n\nA:")
+    passages = ("one {x}", "", "two\n\n\nlines")
+    assert template.render(Read(passages)) == "one {x}\n\ntwo\n\n\nlines\n\nA:"
+    asked = template.render(Read(passages[:1], "why?", "Do.", ("yes", "no"), title="T"))
+    assert asked == "Do.\n\nT\n\n\nQ: why?\n(A) yes\n(B) no\n\none {x}\n\nA:"
+    assert template.render(Read((" ",), "why?")) == "Q: why?\n\nA:"
+    assert Template("{{}}\n\n\n{context}\n").render(Read(("c",))) == "{}\n\n\nc\n"
+    many = Template("{choices}{context}").render(Read((), choices=("x",) * 28))
+    assert many.endswith("(Z) x\n(AA) x\n(AB) x")
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 90), st.integers(0, 5)), max_size=40),
+    budget=st.integers(1, 400),
+)
+def test_batches(sizes: list[tuple[int, int]], budget: int) -> None:
+    """Batches hold every prompt once, longest first, written and scored apart, in the budget."""
+    prompts = [Prompt((i,) * n, ((0, 0),) * c) for i, (n, c) in enumerate(sizes)]
+    made = list(batches(prompts, budget, rows=2, new_tokens=10))
+    assert sorted(p.tokens for batch in made for p in batch) == sorted(p.tokens for p in prompts)
+    for batch in made:
+        lengths = [len(prompt.tokens) for prompt in batch]
+        assert lengths == sorted(lengths, reverse=True)
+        assert len({bool(prompt.choices) for prompt in batch}) == 1
+        rows = sum(len(prompt.choices) or 2 for prompt in batch)
+        new = 2 if batch[0].choices else 10
+        assert len(batch) == 1 or rows * (lengths[0] + new) <= budget
+
+
+def test_out_of_memory() -> None:
+    """A batch that exhausts the memory is halved until it passes; one prompt alone fails."""
+    tried: list[int] = []
+
+    def answer(most: int, batch: list[Prompt]) -> list[Reply]:
+        tried.append(len(batch))
+        if len(batch) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+        return [Reply(str(prompt.tokens[0])) for prompt in batch]
+
+    prompts = [Prompt((i,)) for i in range(7)]
+    replies = run_halving(prompts, lambda batch: answer(2, list(batch)))
+    assert [reply.text for reply in replies] == list("0123456")
+    assert tried[:3] == [7, 3, 1]
+    with pytest.raises(torch.OutOfMemoryError):
+        run_halving(prompts, lambda batch: answer(0, list(batch)))
+
+
+def test_equal_inputs_are_read_once(reader: Callable[..., AnyReader]) -> None:
+    """Inputs with one prompt cost one prompt, and each gets its own spans."""
+    made = reader("t5")
+    again = Document("copy", "x " + STORY)
+    chunks = (DOCUMENT.chunk(0, 50), again.chunk(2, 52))
+    inputs = [Read((chunk,), "Who?") for chunk in chunks]
+    assert made._prompt(inputs[0]) == made._prompt(inputs[1])
+    first, second = made.read(inputs)
+    assert (first.text, first.score) == (second.text, second.score)
+    assert (first.read, second.read) == ((chunks[0].span,), (chunks[1].span,))
+
+
+@pytest.mark.parametrize("model", ["./nowhere", "nobody/no-such-model", "not a name!"])
+def test_missing_model(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that cannot be had is the user's mistake, and the message says what to do."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for made in (Seq2Seq(model=model), CausalLM(model=model)):
+        with pytest.raises(UserError, match=r"no such file or folder|Give the path of a folder"):
+            made.read([Read(("a",))])
+
+
+def test_unfit_models(folder: Callable[[str], str], tmp_path: Path) -> None:
+    """A model of another architecture, torn weights, or missing weights are refused."""
+    read = Read(("a",))
+    with pytest.raises(UserError, match="could not be loaded"):
+        Seq2Seq(model=folder("gpt2"), max_input_tokens=100).read([read])
+    words = loaded(folder("t5"))
+    words.save_pretrained(tmp_path)
+    model = T5ForConditionalGeneration.from_pretrained(folder("t5"))
+    state = {k: v for k, v in model.state_dict().items() if "decoder.block.1" not in k}
+    model.save_pretrained(tmp_path, state_dict=state)
+    with pytest.raises(UserError, match="lacks weights"):
+        Seq2Seq(model=str(tmp_path), device="cpu").read([read])
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(UserError, match="could not be loaded"):
+        Seq2Seq(model=str(tmp_path), device="cpu").read([read])
+    with pytest.raises(UserError, match="device 'abacus'"):
+        Seq2Seq(model=folder("t5"), device="abacus").read([read])
+
+
+def test_pairs_are_refused(reader: Callable[..., AnyReader]) -> None:
+    """A pair of texts is not silently read as nothing."""
+    for made in (reader("t5"), Lead(), BestSentence()):
+        with pytest.raises(ValueError, match="pair classifier"):
+            made.read([Read((), pair=("a", "b"))])
+
+
+def test_lead() -> None:
+    """Lead answers with the first words over the passages, or with the first choice."""
+    chunk = DOCUMENT.chunk(0, 9)
+    read = Read((chunk, "  had  three\nsons 猫は。"))
+    assert Lead(words=4).read([read]) == [Output("The mille\n\nhad  three", read=(chunk.span,))]
+    assert Lead().read([Read(("a b",), choices=("x", "y")), Read(())])[0].text == "x"
+    assert Lead().read([Read(())])[0].text == ""
+    assert Lead().count(["a b  c", "", "猫は"]) == [3, 0, 2]
+
+
+def test_best_sentence() -> None:
+    """BestSentence answers with the sentence nearest to the question, rare terms first."""
+    chunk = DOCUMENT.chunk(0, len(STORY))
+    read = Read((chunk, "Dogs bark."), "Who had nothing but the cat?")
+    output = BestSentence().read([read])[0]
+    assert output.text.startswith("The eldest took the mill")
+    assert output.read == (chunk.span,)
+    assert BestSentence().read([Read((chunk,))])[0].text.startswith("The miller had three sons")
+    assert BestSentence().read([Read(())])[0].text == ""
+    choice = Read((chunk,), "What did the cat ask for?", choices=("a hat", "a pair of boots"))
+    assert BestSentence().read([choice])[0].text == "a pair of boots"
+    assert BestSentence().read([Read((), "Why?", choices=("a", "b"))])[0].text == "a"
+
+
+def test_import_is_light() -> None:
+    """Naming and making readers loads no heavy library."""
+    heavy = "{'torch', 'transformers', 'numpy', 'sklearn'} & set(sys.modules)"
+    code = f"import sys, readers; readers.CausalLM(); readers.Seq2Seq('m'); sys.exit(len({heavy}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,73 @@
+"""The sample task: what a newcomer runs first."""
+
+from __future__ import annotations
+
+import logging
+from itertools import groupby
+from pydoc_data import topics
+
+import pytest
+
+from leporello.loading import place
+from leporello.stages import Task
+from leporello.tasks import Sample
+
+
+def test_three_documents_each_with_questions() -> None:
+    """The examples come document by document and share one Document each."""
+    task: Task = Sample()
+    grouped = [
+        (document, list(examples))
+        for document, examples in groupby(task.examples(), lambda example: example.document)
+    ]
+    assert [document.id for document, _ in grouped] == ["story", "report", "python"]
+    assert all(len(document.text) > 50_000 for document, _ in grouped)
+    assert all(len(examples) >= 5 for _, examples in grouped)
+    ids = [example.id for _, examples in grouped for example in examples]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_answer_has_its_place() -> None:
+    """Each question has references, and evidence that was found in its document."""
+    for example in Sample().examples():
+        assert example.question.endswith("?")
+        assert example.references
+        assert example.instruction
+        assert example.evidence
+        assert all(span.end <= len(example.document.text) for span in example.evidence)
+
+
+def test_only_questions_on_python_are_ever_left_out() -> None:
+    """The documents that come with Leporello have all their evidence."""
+    assert all(example_id.startswith("python-") for example_id in Sample().left_out)
+
+
+def test_a_topic_of_the_reference_is_a_section() -> None:
+    """Evidence in the Python reference stands in a topic that is named."""
+    documents = {example.document.id: example.document for example in Sample().examples()}
+    python = documents["python"]
+    assert len(python.sections) == len(topics.topics)
+    assert place(python, python.text.index("break\n\n")) != ""
+    assert python.sections[-1].end == len(python.text)
+
+
+def test_what_another_python_words_otherwise_is_left_out_and_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A reference without the evidence costs the questions on it, once and not in silence."""
+    before = Sample()
+    count, fingerprint = len(list(before.examples())), before.fingerprint()
+    monkeypatch.setattr(topics, "topics", {"break": "Another wording."})
+    task = Sample()
+    with caplog.at_level(logging.WARNING, logger="leporello"):
+        left = [list(task.examples()) for _ in range(2)]
+    assert len(task.left_out) + len(left[0]) == count + len(before.left_out)
+    assert len(caplog.records) == 1
+    assert all(example_id in caplog.text for example_id in task.left_out)
+    assert task.fingerprint() != fingerprint
+
+
+def test_the_metrics_are_checked() -> None:
+    """A metric that is none is refused."""
+    with pytest.raises(ValueError, match="there is no metric 'x'"):
+        Sample(metrics=("x",))
