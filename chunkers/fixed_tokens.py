@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chunkers.packing import check_overlap, pack, token_overlap, token_units
+from chunkers.packing import check_overlap, pack, token_units
 from leporello import Document, Span
 from leporello.stages import Count, ModelSource, Positive
 
@@ -35,5 +35,9 @@ class FixedTokens:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
+        import numpy as np
+
         pieces = token_units(document, self.tokenizer)
-        return pack(pieces, self.size, token_overlap(pieces, self.overlap))
+        packed = np.append(pieces.before, pieces.through[-1:])
+        back = np.searchsorted(pieces.before, packed - self.overlap)
+        return pack(pieces, self.size, back)

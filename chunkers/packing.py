@@ -24,7 +24,6 @@ __all__ = [
     "pack",
     "refine",
     "spans",
-    "token_overlap",
     "token_units",
     "units",
 ]
@@ -125,14 +124,6 @@ def pack(pieces: Units, size: int, back: NDArray[np.int64] | None = None) -> Ite
         end = int(reach[start])
         yield pieces.run(start, end)
         start = int(begin[end])
-
-
-def token_overlap(pieces: Units, overlap: int) -> NDArray[np.int64]:
-    """Returns, for `pack`, where runs begin that repeat up to `overlap` tokens of the last."""
-    import numpy as np
-
-    packed = np.append(pieces.before, pieces.through[-1:])
-    return np.searchsorted(pieces.before, packed - overlap)
 
 
 def check_overlap(overlap: int, size: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from chunkers.packing import Units, check_overlap, token_overlap, token_units
+from chunkers.packing import Units, check_overlap, token_units
 from leporello import Document, Span
 from leporello.stages import Count, ModelSource, Positive
 
@@ -38,7 +38,8 @@ class Recursive:
 
     Attributes:
         size: Tokens a chunk, those of the overlap included.
-        overlap: How many tokens of the text before it a chunk begins with.
+        overlap: How many tokens of the text before it a chunk begins with; fewer where it would
+            exceed `size`.
         tokenizer: What counts: `words`, or a Hugging Face tokenizer by path or hub id.
         separators: Plain strings, coarse ones first; `""` stands for any place between tokens,
             which is tried last in any case.
@@ -57,15 +58,25 @@ class Recursive:
         import numpy as np
 
         pieces = token_units(document, self.tokenizer)
+        if not pieces:
+            return iter(())
         separators = self.separators[: (*self.separators, "").index("")]
         shadow = _Shadow.cast(document.text, pieces, separators)
-        ends = np.searchsorted(pieces.starts, shadow.split(self.size - self.overlap))
-        ends = ends[ends > np.append(0, ends[:-1])]
-        begins = token_overlap(pieces, self.overlap)[np.append(0, ends[:-1])][: len(ends)]
-        longest = np.append(begins[1:] > begins[:-1], True)[
-            : len(ends)
-        ]  # of those that begin alike
-        return map(pieces.run, begins[longest], ends[longest])
+        cuts = np.unique(np.searchsorted(pieces.starts, shadow.split(self.size - self.overlap)))
+        begins = _with_overlap(pieces, cuts, self.overlap, self.size)
+        longest = np.append(begins[1:] > begins[:-1], True)  # of those that begin alike
+        return map(pieces.run, begins[longest], cuts[1:][longest])
+
+
+def _with_overlap(
+    pieces: Units, cuts: NDArray[np.intp], overlap: int, size: int
+) -> NDArray[np.intp]:
+    """Returns where runs of units between cuts begin once they repeat what is before them."""
+    import numpy as np
+
+    repeated = np.searchsorted(pieces.before, pieces.before[cuts[:-1]] - overlap)
+    within_size = np.searchsorted(pieces.before, pieces.through[cuts[1:] - 1] - size)
+    return np.minimum(np.maximum(repeated, within_size), cuts[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +110,30 @@ class _Shadow:
         classes = {c: _one_of(palette[n::shades]) for n, c in enumerate(alphabet, start=1)}
         return cls(
             text=shadows.tobytes().decode("utf-32-le"),
-            weights={chr(c): weights[(c - _SHADOWS) // shades] for c in palette[shades:]},
+            weights={
+                chr(code): weight
+                for code in np.unique(shadows)
+                if (weight := weights[(code - _SHADOWS) // shades])
+            },
             patterns=[
                 *("".join(classes[character] for character in s) for s in separators),
-                f"(?={_one_of(palette[shades:])})",
+                f"(?=[{chr(_SHADOWS + shades)}-\U0010ffff])",  # any weight but none
             ],
         )
 
     def split(self, size: int) -> list[int]:
-        """Returns where pieces of up to `size` tokens end."""
+        """Returns where pieces of up to `size` tokens end, 0 first."""
         from langchain_text_splitters import RecursiveCharacterTextSplitter
 
         token = len(self.text) + 2  # outweighs all characters together
+        weights = [(character, token * weight) for character, weight in self.weights.items()]
 
         def length(piece: str) -> int:
             """Counts tokens; characters too, since the splitter repeats pieces of no length."""
-            tokens = sum(weight * piece.count(c) for c, weight in self.weights.items())
-            return token * tokens + len(piece)
+            total = len(piece)
+            for character, weight in weights:
+                total += weight * piece.count(character)
+            return total
 
         splitter = RecursiveCharacterTextSplitter(
             separators=self.patterns,
@@ -126,7 +144,9 @@ class _Shadow:
             chunk_overlap=0,
             length_function=length,
         )
-        return list(accumulate(map(len, splitter.split_text(self.text))))
+        ends = list(accumulate(map(len, splitter.split_text(self.text)), initial=0))
+        assert ends[-1] == len(self.text), "the splitter lost characters"
+        return ends
 
 
 def _weights(pieces: Units, length: int) -> tuple[list[int], NDArray[np.intp]]:

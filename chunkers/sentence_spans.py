@@ -37,24 +37,29 @@ _DOTTED = regex.compile(r"(?:\p{L}\.)+\p{L}")  # U.S, Ph.D, z.B
 _BLANK_LINE = regex.compile(r"[\n\r\u2028]\s*[\n\r]|\u2029")
 _CONTINUES = regex.compile(r"[\p{Ll},;:.!?…)\]}%]")
 
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
 # They never end a sentence.
-_NEVER = frozenset(
+_NEVER = _words(
     "adm approx bzw capt cf cmdr col comdr d.h dipl dr e.g eg esp fr gen gov hr i.e ie inkl lt ltc"
-    " maj messrs mgr mlle mme mr mrs ms msgr prof pvt rev sen sens sgt u.a viz vs z.b zzgl".split()
+    " maj messrs mgr mlle mme mr mrs ms msgr prof pvt rev sen sens sgt u.a viz vs z.b zzgl"
 )
 # They do unless a number follows.
-_NUMBERED = frozenset("art ca ch eq eqn est fig figs no nos nr op p pp sec vol vols".split())
+_NUMBERED = _words("art ca ch eq eqn est fig figs no nos nr op p pp sec vol vols")
 # They do where the next word is one that often opens a sentence; so do initials.
-_PERHAPS = frozenset(
+_PERHAPS = _words(
     "al apr aug ave a.d a.m b.c bros co corp d.c dec dept ed eds etc feb ft hon inc ing jan jr"
     " jul jun ltd mar mt nov oct ph.d p.m pres ref rep reps rt sep sept sr st ste supt u.k u.n"
-    " univ u.s u.s.a usw v".split()
+    " univ u.s u.s.a usw v"
 )
-_OPENERS = frozenset(
+_OPENERS = _words(
     "a after all an and as at because before but by during each even for from he her here his how"
     " however i if in it its later many meanwhile most my no not now on once one or our perhaps"
     " she since so some such that the their then there these they this those though to under"
-    " until we what when where which while who why with yet you your".split()
+    " until we what when where which while who why with yet you your"
 )
 
 

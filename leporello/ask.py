@@ -27,7 +27,7 @@ class Passage:
         span: Characters of the document's text.
         text: Those characters.
         score: The retriever's.
-        place: Page, cue or heading, where the document has any.
+        place: Page, cue or heading, where the document has any: `page 3 to page 4`.
         read: Whether the reader saw any of it.
     """
 
@@ -103,4 +103,5 @@ def ask(
 def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:
     seen = any(r.start < span.end and span.start < r.end for r in read)
     text = document.text[span.start : span.end]
-    return Passage(span, text, score, place(document, span.start), seen)
+    places = dict.fromkeys([place(document, span.start), place(document, max(span.end - 1, 0))])
+    return Passage(span, text, score, " to ".join(filter(None, places)), seen)

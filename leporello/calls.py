@@ -1,4 +1,4 @@
-"""Calls a retriever: gives it what its parameters ask for, and checks what comes back."""
+"""Calls a stage: gives it what its parameters ask for, and checks what comes back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.records import JSON, Chunk, Document, Example, Hit
+from leporello.records import JSON, Chunk, Document, Example, Hit, Output, Read, Span
+from leporello.stages import Chunker, Reader
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Index", "StageError", "retrieve", "sees_gold"]
+__all__ = ["Index", "StageError", "asks_question", "divide", "read", "retrieve", "sees_gold"]
 
 # What a retriever's `index` returns: named arrays and plain values, which files can hold.
 Index: TypeAlias = "dict[str, NDArray[Any] | JSON]"
@@ -107,6 +108,11 @@ def _checked_hit(name: str, hit: object, document: Document) -> Hit:
             f"{name} returned a chunk of document {hit.chunk.document.id!r} for a question"
             f" on document {document.id!r}; hits are made of the chunks that it was given"
         )
+    if not 0 <= hit.chunk.start <= hit.chunk.end <= len(document.text):
+        raise StageError(
+            f"{name} returned the span ({hit.chunk.start}, {hit.chunk.end}), which lies outside"
+            f" document {document.id!r} of {len(document.text)} characters"
+        )
     if not isinstance(hit.score, Real) or not math.isfinite(hit.score):
         raise StageError(f"{name} gave a hit the score {hit.score!r}; it must be a finite number")
     return hit if type(hit.score) is float else Hit(hit.chunk, float(hit.score))
@@ -117,3 +123,58 @@ def _show(value: object) -> str:
     if value is None or isinstance(value, bool | int | float | str):
         return reprlib.repr(value)
     return f"a {type(value).__name__}"
+
+
+def asks_question(chunker: Chunker) -> bool:
+    """Returns whether a chunker wants the question, and so runs once an example."""
+    return "question" in inspect.signature(chunker.chunk).parameters
+
+
+def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:
+    """Returns the chunks of a document.
+
+    Raises:
+        StageError: The chunker yields something else than spans within the document.
+    """
+    wanted = {"question": question} if asks_question(chunker) else {}
+    spans = chunker.chunk(document, **wanted)
+    if not hasattr(spans, "__iter__"):
+        name = type(chunker).__name__
+        raise StageError(f"{name}.chunk returned {spans!r:.80}; it must yield Span(start, end)")
+    return tuple(_chunk(chunker, document, span) for span in spans)
+
+
+def _chunk(chunker: Chunker, document: Document, span: object) -> Chunk:
+    name = type(chunker).__name__
+    if not isinstance(span, Span):
+        raise StageError(f"{name}.chunk yielded {span!r:.80}; it must yield Span(start, end)")
+    if span.end > len(document.text):
+        raise StageError(
+            f"{name}.chunk yielded ({span.start}, {span.end}), outside document {document.id!r}"
+            f" of {len(document.text)} characters"
+        )
+    return document.chunk(span.start, span.end)
+
+
+def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
+    """Returns the reader's outputs, one an input.
+
+    Raises:
+        StageError: The reader returns something else.
+    """
+    outputs = reader.read(inputs)
+    name = type(reader).__name__
+    if not isinstance(outputs, (list, tuple)) or len(outputs) != len(inputs):
+        count = len(outputs) if isinstance(outputs, (list, tuple)) else repr(outputs)[:80]
+        raise StageError(
+            f"{name}.read returned {count} for {len(inputs)} inputs;"
+            " it must return a list with one Output an input"
+        )
+    for output, asked in zip(outputs, inputs, strict=True):
+        if not isinstance(output, Output) or not isinstance(output.text, str):
+            raise StageError(f"{name}.read returned {output!r:.80}; it must return Output(text)")
+        if output.scores and len(output.scores) != len(asked.choices):
+            raise StageError(
+                f"{name}.read gave {len(output.scores)} scores for {len(asked.choices)} choices"
+            )
+    return list(outputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -27,28 +28,34 @@ def _percent(share: float) -> str:
 
 
 def _table(title: str, *headers: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, header in enumerate(headers):
-        table.add_column(header, justify="right" if position > 1 else "left", overflow="fold")
+        table.add_column(header, justify="right" if position else "left", overflow="fold")
     return table
 
 
-def scores(console: Console, results: Sequence[Result], title: str = "Scores") -> None:
-    """Prints one line a pipeline and task, with failures and the ledger."""
-    names = list(dict.fromkeys(name for result in results for name in result.scores))
-    ledger = ("selected", "read", "cut")
-    table = _table(title, "pipeline", "task", "examples", "failed", "empty", *names, *ledger)
-    for r in results:
-        shown = [f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names]
-        shares = [_percent(share) for share in (r.selected, r.read, r.cut)]
-        counts = [str(r.examples), str(r.failures), str(r.empty)]
-        table.add_row(escape(r.pipeline), escape(r.task), *counts, *shown, *shares)
-    console.print(table)
+def scores(console: Console, results: Sequence[Result]) -> None:
+    """Prints, task by task, the scores of every pipeline and the ledger beside them."""
+    for task in dict.fromkeys(result.task for result in results):
+        _task_scores(console, task, [result for result in results if result.task == task])
     signatures = {name: text for result in results for name, text in result.signatures.items()}
     for text in signatures.values():
-        console.print(f"[dim]{escape(text)}[/dim]")
-    if any(result.sees_gold for result in results):
-        console.print("[yellow]an oracle: these scores were made with the gold in view[/yellow]")
+        console.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
+
+
+def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
+    names = list(dict.fromkeys(name for result in results for name in result.scores))
+    table = _table(f"Scores on {escape(task)}", "pipeline", *names)
+    ledger = _table("Ledger", "pipeline", "examples", "failed", "empty", "selected", "read", "cut")
+    for r in results:
+        pipeline = escape(r.pipeline) + (" [yellow](sees the gold)[/yellow]" if r.sees_gold else "")
+        shown = [f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names]
+        table.add_row(pipeline, *shown)
+        counts = [str(count) for count in (r.examples, r.failures, r.empty)]
+        shares = [_percent(share) for share in (r.selected, r.read, r.cut)]
+        ledger.add_row(pipeline, *counts, *shares)
+    console.print(table)
+    console.print(ledger)
 
 
 def _excerpt(text: str) -> str:
@@ -98,7 +105,7 @@ def plan(console: Console, planned: Sequence[PlannedJob]) -> None:
     )
     for job in planned:
         counts = (job.documents, job.examples, job.done, job.examples - job.done, job.characters)
-        table.add_row(escape(job.pipeline), escape(job.task), *(f"{count:,}" for count in counts))
+        table.add_row(escape(f"{job.pipeline} on {job.task}"), *(f"{count:,}" for count in counts))
     console.print(table)
     for job in {job.pipeline: job for job in planned}.values():
         console.print(f"[bold]{escape(job.pipeline)}[/bold]")

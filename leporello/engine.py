@@ -18,9 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from leporello.calls import retrieve, sees_gold
+from leporello.calls import asks_question, divide, read, retrieve, sees_gold
 from leporello.config import Built
-from leporello.contracts import asks_question, divide, read
 from leporello.errors import UserError
 from leporello.flight import ExampleError, Flight, ReadError, blame
 from leporello.journal import Journal

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leporello.calls import asks_question, divide
 from leporello.config import Built, load_config
-from leporello.contracts import asks_question, divide
 from leporello.coverage import merge, overlap
 from leporello.directory import RunDirectory, read_rows
 from leporello.errors import UserError, did_you_mean

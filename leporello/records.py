@@ -92,7 +92,7 @@ class Document:
     """
 
     id: str
-    text: str
+    text: str = field(repr=False)
     title: str = ""
     sections: tuple[Section, ...] = ()
     parts: tuple[Span, ...] = ()

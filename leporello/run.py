@@ -106,6 +106,8 @@ def prepare(
         for task in loaded.select_tasks(pipeline, tasks)
     ]
     sources = {task.name: _built_task(task) for _, task in pairs}
+    for source in sources.values():
+        make_metrics(source.metrics)  # raises if there is no such metric
     prints = _fingerprints(sources)
     return [
         Job(pipeline, task, sources[task.name], job_signature(pipeline, task, prints[task.name]))
@@ -206,17 +208,22 @@ def _run_job(
 ) -> Result:
     journal = Journal(directory.journal(job.pipeline.name, job.task.name))
     metrics: Mapping[str, Metric] = make_metrics(job.source.metrics)
+    stages = workshop.build(job.pipeline)
     before, started = len(journal.done), time.monotonic()
     try:
         with Progress(job.name, limit) as progress:
-            engine = Engine(workshop.build(job.pipeline), journal, metrics, progress, limits)
+            engine = Engine(stages, journal, metrics, progress, limits)
             engine.run(islice(job.source.examples(), limit))
     finally:
         directory.write_results(job.pipeline.name, job.task.name, journal)
         journal.close()
     folder = directory.results(job.pipeline.name, job.task.name)
     result = summarise(
-        job.pipeline.name, job.task.name, journal.rows(), metrics, sees_gold=_sees_gold(job)
+        job.pipeline.name,
+        job.task.name,
+        journal.rows(),
+        metrics,
+        sees_gold=any(map(sees_gold, stages.all())),
     )
     if len(journal.done) > before:
         seconds = time.monotonic() - started
@@ -224,11 +231,6 @@ def _run_job(
         _write_json(folder / "timings.json", timings)
     _write_json(folder / "metrics.json", asdict(result))
     return result
-
-
-def _sees_gold(job: Job) -> bool:
-    stages = job.pipeline.stages.values()
-    return any(sees_gold(spec.cls) for stage in stages for spec in stage.all_specs())
 
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], *, update: bool) -> None:

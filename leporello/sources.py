@@ -41,13 +41,24 @@ def source_hash(cls: type) -> str:
 
 
 def _local_source(name: str) -> Path | None:
-    module = sys.modules.get(name)
-    origin = getattr(module, "__file__", None) if module else _origin(name)
-    if not origin or not origin.endswith(".py"):
+    """Returns a local module's file; what is installed is never imported to find out."""
+    if not _is_local(name.partition(".")[0]):
         return None
-    path = Path(origin).resolve()
-    installed = any(path.is_relative_to(folder) for folder in _installed())
-    return path if name.partition(".")[0] in _OWN or not installed else None
+    module = sys.modules.get(name)
+    return _source(getattr(module, "__file__", None) if module else _origin(name))
+
+
+@cache
+def _is_local(package: str) -> bool:
+    if package in _OWN:
+        return True
+    module = sys.modules.get(package)
+    path = _source(getattr(module, "__file__", None) if module else _origin(package))
+    return path is not None and not any(path.is_relative_to(folder) for folder in _installed())
+
+
+def _source(origin: str | None) -> Path | None:
+    return Path(origin).resolve() if origin and origin.endswith(".py") else None
 
 
 def _origin(name: str) -> str | None:

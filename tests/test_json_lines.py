@@ -139,7 +139,6 @@ SOUND = {"id": "s", "document": "x"}
         ('{"id":"a","document":"x","metadata":{"x":1e999}}', "metadata.x.float: should be a finit"),
         ({"id": "a"}, "needs `document`, `document_path` or `document_id`"),
         (ROW | {"document_path": "x"}, "has both `document` and `document_path`; give one of them"),
-        ({"id": "a", "document": " \n"}, "`document` has no text"),
         ({"id": "a", "document_id": "D"}, "document 'D' has no text: none of its rows gives"),
         ({"id": "a", "document_path": "gone.txt"}, "document_path: {folder}/gone.txt: there is no"),
         ({"id": "a", "document_path": "."}, "document_path: {folder}: is a folder; name one file"),

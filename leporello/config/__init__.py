@@ -12,7 +12,6 @@ from leporello.config.specs import Built, PipelineSpec, Spec, TaskSpec
 from leporello.config.tree import Tree, read_tree
 from leporello.config.variants import Labels, Variants
 from leporello.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.metrics import METRICS
 from leporello.stages import KINDS, TASK
 
 __all__ = ["Built", "Config", "PipelineSpec", "Spec", "TaskSpec", "built_in_path", "load_config"]
@@ -129,16 +128,7 @@ class _Loader:
         self.faults.extend(variants.faults)
         if len(options) > 1:
             self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
-        for spec in (spec for _, spec in options[:1]):
-            self._check_metrics(name, tree, spec)
         return TaskSpec(name, options[0][1]) if options else None
-
-    def _check_metrics(self, name: str, tree: Tree, spec: Spec) -> None:
-        for metric in spec.build().metrics:
-            if metric not in METRICS:
-                text = f"tasks.{name}.metrics: there is no metric {metric!r}"
-                place = tree.items.get("metrics", tree)
-                self.faults.append(place.fault(f"{text}{did_you_mean(metric, METRICS)}"))
 
     def _pipeline(self, name: str, tasks: set[str]) -> list[PipelineSpec]:
         keys = self.layers.resolve(name)

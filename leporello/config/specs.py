@@ -85,6 +85,10 @@ class Built:
     reader: Any
     combiner: Any
 
+    def all(self) -> tuple[Any, ...]:
+        """Returns the four, in the order of their work."""
+        return (self.chunker, self.retriever, self.reader, self.combiner)
+
 
 @dataclass(frozen=True, slots=True)
 class PipelineSpec:

@@ -18,7 +18,11 @@ __all__ = ["Scalar", "Tree", "parse", "read_tree", "tree_of"]
 
 Scalar: TypeAlias = bool | int | float | str | None
 _STANDARD = "tag:yaml.org,2002:"
-_TAGS = frozenset(_STANDARD + name for name in ("null", "bool", "int", "float"))
+_TYPED = frozenset(_STANDARD + name for name in ("null", "bool", "int", "float"))
+# What is neither of these (a date, `<<`) is text, as in YAML 1.2's core schema.
+_ALLOWED = _TYPED | {
+    _STANDARD + name for name in ("str", "seq", "map", "timestamp", "merge", "value")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class _Converter:
         return Tree(value, self.file, line)
 
     def value(self, node: Node) -> dict[str, Tree] | list[Tree] | Scalar:
-        if not str(node.tag).startswith(_STANDARD):
+        if str(node.tag) not in _ALLOWED:
             self.fault(node, f"the tag {node.tag!r} is not allowed; plain YAML only")
         if isinstance(node, MappingNode):
             return dict(self.pairs(node))
@@ -151,7 +155,7 @@ class _Converter:
                 yield key, self.convert(child, line)
 
     def scalar(self, node: ScalarNode) -> Scalar:
-        if node.tag not in _TAGS:
+        if node.tag not in _TYPED:
             return str(node.value)
         try:
             value: Scalar = self.yaml.constructor.construct_object(node)

@@ -62,7 +62,7 @@ class Row(BaseModel):
 
     Attributes:
         id: Of the example.
-        document: The text.
+        document: The text; official data has empty ones, which are read like any other.
         document_path: A file that holds it, counted from the folder of the JSON Lines file.
         document_id: Shared by the rows on one document; one of them gives the text or the path.
         question: Empty for summarisation.
@@ -95,8 +95,6 @@ class Row(BaseModel):
             raise ValueError("needs `document`, `document_path` or `document_id`")
         if self.document is not None and self.document_path is not None:
             raise ValueError("has both `document` and `document_path`; give one of them")
-        if self.document is not None and not self.document.strip():
-            raise ValueError("`document` has no text")
         return self
 
     @property

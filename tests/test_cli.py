@@ -1,0 +1,388 @@
+"""The command line as a user has it: real processes, real files, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LONGEST = """
+from dataclasses import dataclass
+from leporello import Hit
+
+@dataclass(frozen=True)
+class Longest:
+    k: int = 5
+
+    def retrieve(self, questions, chunks):
+        longest = sorted(chunks, key=lambda c: c.start - c.end)[: self.k]
+        return [[Hit(c, len(c.text)) for c in longest] for _ in questions]
+"""
+
+# Says who its batch mates were, as a float reader may, and takes its time.
+SLOW = """
+import time
+from dataclasses import dataclass
+from leporello import Output
+
+@dataclass(frozen=True)
+class Slow:
+    def read(self, inputs):
+        time.sleep(0.02)
+        mates = sum(len(read.question) for read in inputs) + len(inputs)
+        return [Output(f"{read.question} {mates} {len(read.passages)}") for read in inputs]
+
+    def count(self, texts):
+        return [len(text) for text in texts]
+"""
+
+
+def _command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
+
+
+def _leporello(
+    *arguments: str | Path, status: int = 0, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command; its exit status must be as expected, and it never shows a traceback."""
+    done = subprocess.run(
+        _command(*arguments), cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+    assert done.returncode == status, f"{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def _project(folder: Path, plug_in: str = LONGEST, name: str = "Longest", rows: int = 12) -> Path:
+    """Writes documents, questions, a plug-in and a config; returns the config's path."""
+    questions = [
+        {
+            "id": f"q{n}",
+            "document_id": f"d{n % 4}",
+            "question": f"Where is lamp {n}?",
+            "references": [f"in house {n}"],
+            "evidence": [f"Lamp {n} hangs in house {n}."],
+        }
+        for n in range(rows)
+    ]
+    for d in range(4):
+        mine = [n for n in range(rows) if n % 4 == d]
+        lines = [f"Lamp {n} hangs in house {n}. " + "Rain falls on the street. " * 30 for n in mine]
+        questions[d]["document"] = "\n\n".join(lines)
+    text = "".join(json.dumps(row) + "\n" for row in questions)
+    (folder / "lamps.jsonl").write_text(text, encoding="utf-8")
+    (folder / "plug.py").write_text(plug_in, encoding="utf-8")
+    config = folder / "mine.yaml"
+    config.write_text(
+        textwrap.dedent(f"""
+        pipelines:
+          mine:
+            tasks: [lamps]
+            chunker: {{class: FixedTokens, size: 30}}
+            retriever: {{class: "./plug.py:{name}", k: 2}}
+            reader: {{class: BestSentence}}
+        tasks:
+          lamps: {{class: JsonLines, path: lamps.jsonl, metrics: [f1, recall]}}
+        """),
+        encoding="utf-8",
+    )
+    return config
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Path) -> None:
+    """By path and by dotted name, swept by a list; the files of the run are all there."""
+    config = _project(tmp_path)
+    out = tmp_path / "out"
+    done = _leporello("run", "mine", "--config", config, "--set", "retriever.k=1,2", "--out", out)
+    assert "mine@retriever.k=1" in done.stdout
+    rows = _rows(out / "mine@retriever.k=2" / "lamps" / "predictions.jsonl")
+    assert len(rows) == 12
+    assert all(len(row["hits"]) == 2 for row in rows)
+    config.write_text(config.read_text().replace('"./plug.py:Longest"', "plug.Longest"))
+    _leporello("run", "mine", "--config", config, "--out", tmp_path / "dotted")
+    dotted = _rows(tmp_path / "dotted" / "mine" / "lamps" / "predictions.jsonl")
+    assert dotted == rows
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return []", "Wrong.retrieve returned 0 lists for 1 questions"),
+        ("return chunks", "it must return one list of Hit a question"),
+        (
+            "return [[(c, 1.0) for c in chunks] for _ in questions]",
+            "it must be a Hit(chunk, score)",
+        ),
+        (
+            "return [[Hit(Chunk(chunks[0].document, 0, 10**9), 1.0)] for _ in questions]",
+            "lies outside document",
+        ),
+        (
+            "return [[Hit(chunks[0], float('nan'))] for _ in questions]",
+            "it must be a finite number",
+        ),
+        ("return {}[questions[0]]", "KeyError: 'Where is lamp"),
+    ],
+)
+def test_a_retriever_that_misbehaves_fails_helpfully(tmp_path: Path, body: str, told: str) -> None:
+    """Each example fails alone with the reason; the run ends with status 1 and all its files."""
+    plug_in = f"""
+from dataclasses import dataclass
+from leporello import Chunk, Hit
+
+@dataclass(frozen=True)
+class Wrong:
+    k: int = 5
+
+    def retrieve(self, questions, chunks):
+        {body}
+"""
+    config = _project(tmp_path, plug_in, "Wrong", rows=5)
+    out = tmp_path / "out"
+    done = _leporello("run", "mine", "--config", config, "--out", out, status=1)
+    failures = _rows(out / "mine" / "lamps" / "failures.jsonl")
+    assert len(failures) == 5
+    assert all(row["stage"] == "retriever" and told in row["error"] for row in failures)
+    assert "failed: q0 at the retriever" in done.stdout
+    told_so = _leporello("explain", out, "q0")
+    assert "failed at the retriever" in told_so.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "nobody"], "there is no pipeline 'nobody'"),
+        (["run", "lead", "--task", "smple"], "there is no task 'smple'; did you mean 'sample'"),
+        (["run", "lead", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["run", "lead", "--set", "reader.words=x"], "command line: lead.reader.words: "),
+        (["run", "lead", "--split", "test"], "task 'sample' (Sample) has no splits"),
+        (["run", "lead", "--out", "/proc/nowhere"], "/proc/nowhere: cannot be made"),
+        (["run", "lead", "--limit", "0"], "greater than or equal to 1"),
+        (["run", "ask-smollm2", "--set", "reader.model=./none"], "there is no such file or folder"),
+        (["ask", "absent.txt", "Why?"], "absent.txt"),
+        (["ask", "README.md", "Why?", "--pipeline", "nobody"], "there is no pipeline 'nobody'"),
+        (["explain", "absent", "q0"], "absent: no run lies there"),
+        (["score", "absent.jsonl", "--task", "sample"], "absent.jsonl: cannot be read"),
+        (["list", "chunker"], "there is no list of 'chunker'; did you mean 'chunkers'"),
+        (["plan", "lead", "--task", "x"], "there is no task 'x'"),
+        (["rnu"], "No such command 'rnu'"),
+    ],
+)
+def test_a_mistake_of_the_users_ends_with_status_2(
+    tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    """The message says what is wrong; there is no traceback, and nothing is left behind."""
+    (tmp_path / "README.md").write_text("A text.", encoding="utf-8")
+    done = _leporello(*arguments, status=2, folder=tmp_path)
+    assert told in " ".join(done.stderr.split()).replace("│ ", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    """SIGKILL, again and again, then the same command: predictions.jsonl is byte-identical."""
+    config = _project(tmp_path, SLOW, "Slow", rows=300)
+    text = config.read_text().replace("{class: BestSentence}", '{class: "./plug.py:Slow"}')
+    config.write_text(text.replace('{class: "./plug.py:Slow", k: 2}', "{class: BM25, k: 3}"))
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    predictions = Path("mine", "lamps", "predictions.jsonl")
+    _leporello("run", "mine", "--config", config, "--out", whole)
+    moments = random.Random(7)
+    for _ in range(5):
+        process = subprocess.Popen(
+            _command("run", "mine", "--config", config, "--out", killed),
+            stdout=subprocess.DEVNULL,
+        )
+        time.sleep(moments.uniform(0.6, 1.1))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    _leporello("run", "mine", "--config", config, "--out", killed)
+    assert (killed / predictions).read_bytes() == (whole / predictions).read_bytes()
+
+
+def test_a_changed_plug_in_is_noticed(tmp_path: Path) -> None:
+    """The same command refuses with what differs; `--update` does the work again."""
+    config = _project(tmp_path)
+    out = tmp_path / "out"
+    _leporello("run", "mine", "--config", config, "--out", out)
+    (tmp_path / "plug.py").write_text(LONGEST.replace("c.start - c.end", "c.start"))
+    done = _leporello("run", "mine", "--config", config, "--out", out, status=2)
+    assert "mine on lamps: sources.plug.py:Longest:" in done.stderr
+    _leporello("run", "mine", "--config", config, "--out", out, "--update")
+    rows = _rows(out / "mine" / "lamps" / "predictions.jsonl")
+    assert rows[0]["hits"][0][0] == 0
+
+
+def test_changed_data_is_noticed(tmp_path: Path) -> None:
+    """A run under `--out` is not continued with other data."""
+    config = _project(tmp_path)
+    out = tmp_path / "out"
+    _leporello("run", "mine", "--config", config, "--out", out)
+    data = tmp_path / "lamps.jsonl"
+    data.write_text(data.read_text().replace("in house 3", "in house 33"))
+    done = _leporello("run", "mine", "--config", config, "--out", out, status=2)
+    assert "mine on lamps: data: " in done.stderr
+
+
+def test_a_limited_run_is_continued_by_the_whole_one(tmp_path: Path) -> None:
+    """The limit is no part of the run's name, and nothing finished is read again."""
+    config = _project(tmp_path)
+    first = _leporello("run", "mine", "--config", config, "--limit", "5", "--json", folder=tmp_path)
+    again = _leporello("run", "mine", "--config", config, "--json", folder=tmp_path)
+    one, other = json.loads(first.stdout), json.loads(again.stdout)
+    assert one["directory"] == other["directory"]
+    assert [r["results"][0]["examples"] for r in (one, other)] == [5, 12]
+    timings = json.loads(
+        (Path(other["directory"]) / "mine" / "lamps" / "timings.json").read_text("utf-8")
+    )
+    assert timings["examples"] == 7
+
+
+def test_a_second_process_on_one_run_says_who_holds_it(tmp_path: Path) -> None:
+    """It stops with the first one's process id."""
+    config = _project(tmp_path, SLOW.replace("0.02", "3"), "Slow")
+    text = config.read_text().replace("{class: BestSentence}", '{class: "./plug.py:Slow"}')
+    config.write_text(text.replace('{class: "./plug.py:Slow", k: 2}', "{class: BM25, k: 3}"))
+    out = tmp_path / "out"
+    arguments = ("run", "mine", "--config", config, "--out", out)
+    with subprocess.Popen(_command(*arguments), stdout=subprocess.DEVNULL) as first:
+        while not (out / "run.yaml").exists():
+            time.sleep(0.05)
+        done = _leporello(*arguments, status=2)
+        assert f"another process (pid {first.pid}) is running there" in done.stderr
+        first.kill()
+
+
+def test_score_gives_what_the_run_gave(tmp_path: Path) -> None:
+    """From our predictions.jsonl, and from a plain JSON object of texts."""
+    config = _project(tmp_path)
+    out = tmp_path / "out"
+    _leporello("run", "mine", "--config", config, "--out", out)
+    folder = out / "mine" / "lamps"
+    wanted = json.loads((folder / "metrics.json").read_text("utf-8"))["scores"]
+    done = _leporello(
+        "score", folder / "predictions.jsonl", "--task", "lamps", "--config", config, "--json"
+    )
+    assert json.loads(done.stdout)["scores"] == wanted
+    plain = {row["id"]: row["prediction"] for row in _rows(folder / "predictions.jsonl")}
+    (tmp_path / "plain.json").write_text(json.dumps(plain), encoding="utf-8")
+    done = _leporello(
+        "score", tmp_path / "plain.json", "--task", "lamps", "--config", config, "--json"
+    )
+    assert json.loads(done.stdout)["scores"]["f1"] == wanted["f1"]
+    del plain["q3"]
+    (tmp_path / "plain.json").write_text(json.dumps({**plain, "zz": ""}), encoding="utf-8")
+    done = _leporello(
+        "score", tmp_path / "plain.json", "--task", "lamps", "--config", config, status=2
+    )
+    assert "1 ids of the task are missing (q3); 1 ids are not the task's (zz)" in done.stderr
+
+
+def test_plan_tells_what_is_done_and_what_is_left(tmp_path: Path) -> None:
+    """Documents and examples, before and after a limited run, and nothing is written."""
+    config = _project(tmp_path)
+    arguments = ("mine", "--config", config, "--json")
+    [before] = json.loads(_leporello("plan", *arguments, folder=tmp_path).stdout)
+    assert (before["documents"], before["examples"], before["done"]) == (4, 12, 0)
+    assert not (tmp_path / "runs").exists()
+    _leporello("run", *arguments, "--limit", "3", folder=tmp_path)
+    [after] = json.loads(_leporello("plan", *arguments, folder=tmp_path).stdout)
+    assert (after["documents"], after["examples"], after["done"]) == (3, 12, 3)
+
+
+def test_explain_tells_where_the_evidence_was_lost(tmp_path: Path) -> None:
+    """Hits, the exact input, the output, and the stage that lost the evidence."""
+    config = _project(tmp_path)
+    out = tmp_path / "out"
+    _leporello("run", "mine", "--config", config, "--out", out, "--set", "retriever.class=BM25")
+    kept = _leporello("explain", out, "q6").stdout
+    assert "Lamp 6 hangs in house 6." in kept
+    assert "kept through every stage" in kept
+    other = tmp_path / "other"
+    _leporello(
+        "run", "mine", "--config", config, "--out", other, "--set", "retriever={class: First, k: 1}"
+    )
+    assert "lost at the retriever" in _leporello("explain", other, "q10").stdout
+    done = _leporello("explain", other, "q100", status=2)
+    assert "there is no example 'q100'; did you mean 'q10'" in done.stderr
+
+
+def test_list_and_schema_are_for_programs_too() -> None:
+    """Every kind is listed; the schema names every class."""
+    lists = json.loads(_leporello("list", "--json").stdout)
+    assert {
+        "pipelines",
+        "tasks",
+        "chunkers",
+        "retrievers",
+        "readers",
+        "combiners",
+        "metrics",
+    } == set(lists)
+    assert (
+        "BM25(k: int > 0 = 10, k1: float >= 0 = 1.5, b: float >= 0 <= 1 = 0.75)"
+        in lists["retrievers"]
+    )
+    schema = json.loads(_leporello("schema").stdout)
+    classes = [
+        option["properties"]["class"].get("const")
+        for option in schema["$defs"]["chunker"]["anyOf"]
+        if "properties" in option
+    ]
+    assert "FixedTokens" in classes
+
+
+def _pdf(path: Path, text: str) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(path))
+    for page in ("Nothing is told here.", text):
+        canvas.drawString(72, 720, page)
+        canvas.showPage()
+    canvas.save()
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "srt", "html", "pdf"])
+def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> None:
+    """The answer, the passage with its characters and place, and the ledger line."""
+    fact = "The lighthouse keeper keeps a tame heron."
+    filler = "Rain falls on the harbour. " * 50
+    texts = {
+        "txt": f"{filler}\n\n{fact}\n\n{filler}",
+        "md": f"# One\n\n{filler}\n\n# Two\n\n{fact}\n\n{filler}",
+        "srt": f"1\n00:00:01,000 --> 00:00:02,000\nHello.\n\n2\n00:00:03,000 --> 00:00:05,000\n{fact}\n",
+        "html": f"<html><body><h1>One</h1><p>{filler}</p><h1>Two</h1><p>{fact}</p></body></html>",
+    }
+    path = tmp_path / f"file.{suffix}"
+    if suffix == "pdf":
+        _pdf(path, fact)
+    else:
+        path.write_text(texts[suffix], encoding="utf-8")
+    done = _leporello(
+        "ask", path, "Who keeps a tame heron?", "--pipeline", "best-sentence", "--json"
+    )
+    told = json.loads(done.stdout)
+    assert fact in told["answer"]
+    [passage] = [p for p in told["passages"] if fact in p["text"]]
+    assert passage["span"]["end"] - passage["span"]["start"] == len(passage["text"])
+    places = {"txt": "", "md": "Two", "srt": "cue 1", "html": "Two", "pdf": "page 1"}
+    assert places[suffix] in passage["place"]
+    assert told["coverage"]["read"] > 0
+    shown = _leporello("ask", path, "Who keeps a tame heron?", "--pipeline", "best-sentence")
+    assert "characters" in shown.stdout
+    assert "selected" in shown.stdout
