@@ -3,7 +3,8 @@
     python -m benchmarks.chunking [--text FILE] [--tokenizer PATH] [--repeats 5]
 
 The text is repeated, each time with other numbers strewn in, up to 100 KB, 1 MB and 10 MB. Times
-are CPU seconds; a ratio is the median over paired runs of the tokenizer's time by that of FixedTokens, tokenising included:
+are CPU seconds; a ratio is the median over paired runs of the tokenizer's time by that of
+FixedTokens, tokenising included:
 `words` is measured against `Words.offsets`, a Hugging Face tokenizer against its own
 `encode_batch` of the same pieces, which makes no offsets yet. On one thread unless
 TOKENIZERS_PARALLELISM says otherwise.

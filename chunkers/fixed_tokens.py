@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from chunkers.packing import check_overlap, pack, token_units
+from chunkers.packing import Units, check_overlap, pack, token_units
 from leporello import Document, Span
 from leporello.stages import Count, ModelSource, Positive
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["FixedTokens"]
 
@@ -35,9 +40,13 @@ class FixedTokens:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
-        import numpy as np
-
         pieces = token_units(document, self.tokenizer)
-        packed = np.append(pieces.before, pieces.through[-1:])
-        back = np.searchsorted(pieces.before, packed - self.overlap)
-        return pack(pieces, self.size, back)
+        return pack(pieces, self.size, _back(pieces, self.overlap) if self.overlap else None)
+
+
+def _back(pieces: Units, overlap: int) -> NDArray[np.intp]:
+    """Returns where chunks begin that repeat up to `overlap` tokens, by what is packed before."""
+    import numpy as np
+
+    packed = np.append(pieces.before, pieces.through[-1:])
+    return np.searchsorted(pieces.before, packed - overlap)

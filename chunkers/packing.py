@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leporello import Document, Span
-from leporello.tokens import tokenizer, white
+from leporello.tokens import next_ink, tokenizer, white
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,17 +31,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Stretches of a document that chunks are made of; arrays of one length, ascending.
+    """Stretches of a text that chunks are made of: arrays of one length, ascending.
 
     Attributes:
+        text: The document's.
         starts: First characters; none is white space.
-        ends: One past the last character that is not white space.
-        before: How many of the document's tokens start before `starts`.
-        through: How many of them start before `ends`.
+        before: How many of the document's tokens start before each unit.
+        through: How many start before its end, the white space behind it left out.
     """
 
+    text: str
     starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
     before: NDArray[np.int64]
     through: NDArray[np.int64]
 
@@ -50,7 +50,9 @@ class Units:
 
     def run(self, first: int, end: int) -> Span:
         """Returns the span of the units `first` up to, not including, `end`."""
-        return Span(int(self.starts[first]), int(self.ends[end - 1]))
+        start = int(self.starts[first])
+        limit = int(self.starts[end]) if end < len(self) else len(self.text)
+        return Span(start, start + len(self.text[start:limit].rstrip()))
 
 
 def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
@@ -63,15 +65,17 @@ def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
     """
     import numpy as np
 
-    blank = white(document.text)
-    inked = np.flatnonzero(~blank)
-    rank = np.concatenate([[0], np.cumsum(~blank)])  # characters of ink before each offset
-    first = np.append(0, rank[np.asarray(boundaries, dtype=np.int64)])
-    first = first[np.append(first[1:] != first[:-1], first[-1] < len(inked))]
-    starts = inked[first]
-    ends = inked[np.append(first[1:], len(inked))[: len(first)] - 1] + 1
-    tokens = document.tokens(tokenizer(model))[:, 0]
-    return Units(starts, ends, np.searchsorted(tokens, starts), np.searchsorted(tokens, ends))
+    text = document.text
+    blank: NDArray[np.bool_] = document.memo(white, lambda: white(text))
+    starts = next_ink(blank, np.append(0, np.asarray(boundaries, dtype=np.int64)))
+    edges = np.append(starts[np.append(True, starts[1:] > starts[:-1])], len(text))
+    edges = edges[: np.searchsorted(edges, len(text)) + 1]
+    tokens = np.ascontiguousarray(document.tokens(tokenizer(model))[:, 0])
+    before = np.searchsorted(tokens, edges)
+    # A token of white space alone is in a unit only if something comes after it there.
+    needed = next_ink(blank, tokens)
+    through = before if needed is tokens else np.searchsorted(needed, edges)
+    return Units(text, edges[:-1], before[:-1], through[1:])
 
 
 def token_units(document: Document, model: str) -> Units:

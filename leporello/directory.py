@@ -18,7 +18,7 @@ from leporello.journal import Journal
 from leporello.records import JSON
 from leporello.signature import digest
 
-__all__ = ["RunDirectory", "read_json", "read_rows", "run_name", "write_atomically"]
+__all__ = ["RunDirectory", "read_json", "read_rows", "run_name", "write_atomically", "write_json"]
 
 _NAME_LIMIT = 60
 
@@ -135,6 +135,11 @@ def write_atomically(path: Path, parts: Iterable[str]) -> None:
     with temporary.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
         file.writelines(parts)
     temporary.replace(path)
+
+
+def write_json(path: Path, value: JSON) -> None:
+    """Writes a JSON file for people to read, atomically."""
+    write_atomically(path, [json.dumps(value, indent=2, ensure_ascii=False) + "\n"])
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON

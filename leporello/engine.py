@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from leporello.calls import asks_question, divide, read, retrieve, sees_gold
+from leporello.calls import read, sees_gold
 from leporello.config import Built
 from leporello.errors import UserError
 from leporello.flight import ExampleError, Flight, ReadError, blame
@@ -27,8 +27,6 @@ from leporello.metrics import Metric
 from leporello.progress import Progress
 from leporello.records import (
     JSON,
-    Chunk,
-    Document,
     Example,
     Fit,
     Hit,
@@ -48,6 +46,7 @@ from leporello.rows import (
     prediction_row,
     rounded,
 )
+from leporello.selection import select, select_apart
 from leporello.stages import RendersPrompt
 
 __all__ = ["Engine", "Limits"]
@@ -167,44 +166,16 @@ class Engine:
 
     def _select(self, pairs: Sequence[tuple[int, Example]]) -> dict[int, Flight]:
         """Divides one document and selects for all its questions in one call."""
-        examples = [example for _, example in pairs]
-        try:
-            with self._timed("select"), blame("retriever"):
-                hits = self._hits(examples)
-        except ExampleError as error:
-            return self._select_apart(pairs, error)
+        with self._timed("select"):
+            found = select_apart(self.stages, [example for _, example in pairs])
         flights = {}
-        for (number, example), found in zip(pairs, hits, strict=True):
-            combiner = self._combine(example, found)
-            flights[number] = Flight(number, example, found, combiner, self._answer_now)
+        for (number, example), hits in zip(pairs, found, strict=True):
+            if isinstance(hits, ExampleError):
+                self._fail(number, example, hits)
+                continue
+            combiner = self._combine(example, hits)
+            flights[number] = Flight(number, example, hits, combiner, self._answer_now)
         return flights
-
-    def _select_apart(
-        self, pairs: Sequence[tuple[int, Example]], error: ExampleError
-    ) -> dict[int, Flight]:
-        """After a failure: each question on its own, so that only the guilty one fails."""
-        if len(pairs) > 1:
-            apart = [self._select([pair]) for pair in pairs]
-            return {number: flight for flights in apart for number, flight in flights.items()}
-        self._fail(*pairs[0], error)
-        return {}
-
-    def _hits(self, examples: Sequence[Example]) -> list[list[Hit]]:
-        if not asks_question(self.stages.chunker):
-            chunks = self._chunks(examples[0].document, "")
-            return retrieve(self.stages.retriever, examples, chunks)
-        return [
-            retrieve(self.stages.retriever, [e], self._chunks(e.document, e.question))[0]
-            for e in examples
-        ]
-
-    def _chunks(self, document: Document, question: str) -> tuple[Chunk, ...]:
-        with blame("chunker"):
-            chunks: tuple[Chunk, ...] = document.memo(
-                ("chunks", repr(self.stages.chunker), question),
-                lambda: divide(self.stages.chunker, document, question),
-            )
-        return chunks
 
     def _combine(self, example: Example, hits: Sequence[Hit]) -> Generator[Any, list[Any], JSON]:
         """Runs the combiner as a generator, also one that answers at once."""
@@ -225,7 +196,7 @@ class Engine:
                 return reader.fit(request.read)
         with blame("retriever"):
             asked = dataclasses.replace(flight.example, question=request.question)
-            hits = self._hits([asked])[0]
+            [hits] = select(self.stages, [asked])
         known = {hit.chunk.span for hit in flight.hits}
         flight.hits += [hit for hit in hits if hit.chunk.span not in known]
         return tuple(hits)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from leporello.calls import sees_gold
 from leporello.config import Built, PipelineSpec, Spec, TaskSpec, load_config
-from leporello.directory import RunDirectory, read_rows, run_name, write_atomically
+from leporello.directory import RunDirectory, read_rows, run_name, write_json
 from leporello.engine import Engine, Limits
 from leporello.errors import ConfigError, Fault, UserError
 from leporello.journal import Journal
+from leporello.manifest import write_manifest
 from leporello.metrics import Metric, make_metrics
 from leporello.progress import Progress
 from leporello.records import JSON, Prediction
@@ -29,11 +26,6 @@ from leporello.signature import differences, job_signature
 from leporello.stages import Task
 
 __all__ = ["Job", "Run", "job_directory", "prepare", "run"]
-
-_LIBRARIES = (
-    "faiss-cpu", "numpy", "rank-bm25", "scikit-learn", "sentence-transformers", "tokenizers",
-    "torch", "transformers",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -171,7 +163,7 @@ def run(
     workshop = _Workshop({})
     with directory.held():
         _compare(directory, jobs, update=update)
-        _write_manifest(directory, jobs, limits)
+        write_manifest(directory, [job.row() for job in jobs], asdict(limits))
         results = [_run_job(job, directory, workshop, limit, limits) for job in jobs]
     return Run(directory.path, tuple(results))
 
@@ -227,9 +219,13 @@ def _run_job(
     )
     if len(journal.done) > before:
         seconds = time.monotonic() - started
-        timings = {**engine.timings(), "examples": len(journal.done) - before, "total": seconds}
-        _write_json(folder / "timings.json", timings)
-    _write_json(folder / "metrics.json", asdict(result))
+        timings: dict[str, JSON] = {
+            **engine.timings(),
+            "examples": len(journal.done) - before,
+            "total": seconds,
+        }
+        write_json(folder / "timings.json", timings)
+    write_json(folder / "metrics.json", asdict(result))
     return result
 
 
@@ -252,53 +248,3 @@ def _compare(directory: RunDirectory, jobs: Sequence[Job], *, update: bool) -> N
         )
     for job in stale:
         directory.journal(job.pipeline.name, job.task.name).unlink(missing_ok=True)
-
-
-def _write_manifest(directory: RunDirectory, jobs: Sequence[Job], limits: Limits) -> None:
-    from ruamel.yaml import YAML
-
-    fresh = [job.row() for job in jobs]
-    kept: list[dict[str, Any]] = [
-        {"pipeline": pipeline, "task": task, "signature": signature}
-        for (pipeline, task), signature in directory.jobs().items()
-        if all((row["pipeline"], row["task"]) != (pipeline, task) for row in fresh)
-    ]
-    manifest = {
-        "leporello": _version("leporello"),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
-        "git": _git_revision(),
-        "limits": asdict(limits),
-        "command": sys.argv,
-        "jobs": [*kept, *fresh],
-    }
-    resolved = {
-        "default": {"pipeline": jobs[0].pipeline.name, "task": jobs[0].task.name},
-        "pipelines": {row["pipeline"]: row["signature"]["pipeline"] for row in [*kept, *fresh]},
-        "tasks": {row["task"]: row["signature"]["task"] for row in [*kept, *fresh]},
-    }
-    _write_json(directory.manifest, manifest)
-    with directory.config.open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump(resolved, file)
-
-
-def _write_json(path: Path, value: Any) -> None:  # noqa: ANN401 -- any JSON
-    write_atomically(path, [json.dumps(value, indent=2, ensure_ascii=False) + "\n"])
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _git_revision() -> str:
-    """Returns the revision that Leporello's own source stands at, where it is a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- fixed words
-    except OSError:  # no git here
-        return ""
-    return done.stdout.strip()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Backend: TypeAlias = tokenizers.Tokenizer
 
-__all__ = ["HuggingFace", "Words", "terms", "tokenizer", "white"]
+__all__ = ["HuggingFace", "Words", "next_ink", "terms", "tokenizer", "white"]
 
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -89,15 +89,16 @@ class HuggingFace:
         import numpy as np
 
         backend = self._backend  # before anything else: a wrong name fails on an empty text too
-        readable = _LONE_SURROGATE.sub("\ufffd", text)
-        cuts = _pieces(readable)
+        text = _LONE_SURROGATE.sub("\ufffd", text)
+        cuts = _pieces(text)
         found = [np.empty((0, 2), dtype=np.int64)]
         for first in range(0, len(cuts) - 1, _BATCH):
             ends = cuts[first : first + _BATCH + 1]
-            pieces = [readable[start:end] for start, end in pairwise(ends)]
+            pieces = [text[start:end] for start, end in pairwise(ends)]
             encodings = backend.encode_batch(pieces, add_special_tokens=False)
-            found.extend(map(_shifted, encodings, ends))
-        return _tidy(np.concatenate(found), text)
+            offsets = np.concatenate([*map(_shifted, encodings, ends)]) - ends[0]
+            found.append(_tidy(offsets, text[ends[0] : ends[-1]]) + ends[0])
+        return np.concatenate(found)
 
 
 def _pieces(text: str) -> list[int]:
@@ -128,13 +129,8 @@ def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
     import numpy as np
 
     starts, ends = offsets[offsets[:, 0] < offsets[:, 1]].T
-    blank = white(text)
-    led = np.flatnonzero(blank[starts])
-    if led.size:
-        inked = np.append(np.flatnonzero(~blank), len(text))
-        after = inked[np.searchsorted(inked, starts[led])]
-        starts[led] = np.where(after < ends[led], after, starts[led])
-    starts = np.maximum.accumulate(starts)
+    after = next_ink(white(text), starts)
+    starts = np.maximum.accumulate(np.where(after < ends, after, starts))
     return np.stack([starts, np.maximum(ends, starts + 1)], axis=1)
 
 
@@ -143,7 +139,25 @@ def white(text: str) -> NDArray[np.bool_]:
     import numpy as np
 
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    return _white_codes()[np.minimum(codes, _PAST_WHITE)]
+    return _white_codes().take(codes, mode="clip")
+
+
+def next_ink(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns positions with those on white space moved to the next character that is none.
+
+    Args:
+        blank: What `white` says of the text; its end counts as such a character.
+        positions: From 0 to the length of the text; returned itself where none moves.
+    """
+    import numpy as np
+
+    moved = np.flatnonzero(np.append(blank, False)[positions])
+    if not moved.size:
+        return positions
+    inked = np.flatnonzero(np.append(~blank, True))
+    found = positions.copy()
+    found[moved] = inked[np.searchsorted(inked, positions[moved])]
+    return found
 
 
 @cache

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CausalLM"]
 
-# The wording did best of seven with SmolLM2 on questions about papers and Wikipedia, as a chat and
-# as plain text alike. What is said of the question stands on its line, so that it falls with it.
+# What is said of the question stands on its line, so that it falls away with it. The last line
+# is for plain models, which continue it.
 PROMPT = """\
 {instruction}
 
@@ -32,7 +32,6 @@ PROMPT = """\
 
 Answer in a few words, from the text above. Question: {question}
 {choices}
-
 Answer:"""
 
 

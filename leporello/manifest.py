@@ -1,0 +1,82 @@
+"""What made a run: versions, limits, the signature of every job, the resolved config."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from leporello.directory import RunDirectory, write_json
+from leporello.records import JSON
+
+__all__ = ["write_manifest"]
+
+_LIBRARIES = (
+    "faiss-cpu",
+    "numpy",
+    "scikit-learn",
+    "sentence-transformers",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
+
+
+def write_manifest(
+    directory: RunDirectory, jobs: Sequence[Mapping[str, Any]], limits: Mapping[str, JSON]
+) -> None:
+    """Writes manifest.json and run.yaml; jobs that ran here earlier stay in both.
+
+    Args:
+        directory: Of the run.
+        jobs: Rows with `pipeline`, `task` and `signature`.
+        limits: How much is under way at once.
+    """
+    fresh = {(job["pipeline"], job["task"]) for job in jobs}
+    kept = [
+        {"pipeline": pipeline, "task": task, "signature": signature}
+        for (pipeline, task), signature in directory.jobs().items()
+        if (pipeline, task) not in fresh
+    ]
+    rows = [*kept, *jobs]
+    manifest: dict[str, Any] = {
+        "leporello": _version("leporello"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "git": _git_revision(),
+        "limits": dict(limits),
+        "command": sys.argv,
+        "jobs": rows,
+    }
+    resolved = {
+        "default": {"pipeline": rows[0]["pipeline"], "task": rows[0]["task"]},
+        "pipelines": {row["pipeline"]: row["signature"]["pipeline"] for row in rows},
+        "tasks": {row["task"]: row["signature"]["task"] for row in rows},
+    }
+    write_json(directory.manifest, manifest)
+    with directory.config.open("w", encoding="utf-8") as file:
+        YAML(typ="safe", pure=True).dump(resolved, file)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _git_revision() -> str:
+    """Returns the revision that Leporello's own source stands at, where it is a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 -- fixed words
+    except OSError:  # no git here
+        return ""
+    return done.stdout.strip()

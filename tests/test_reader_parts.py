@@ -1,0 +1,135 @@
+"""Readers' parts that need no model: templates, batches, and the baselines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leporello.records import Document, Output, Read
+from readers import BestSentence, CausalLM, Lead, Seq2Seq
+from readers.batching import Prompt, Reply, batches, run_halving
+from readers.prompt import Template
+
+STORY = (
+    "The miller had three sons, and when he died he left them a mill, a donkey and a cat. "
+    "The eldest took the mill, the second the donkey, and the youngest had nothing but the cat. "
+    "“Why,” said the cat, “give me a pair of boots and you shall see!” 猫は長靴を履いた。"
+)
+DOCUMENT = Document("story", STORY)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{context} {passage}", r"unknown field {passage}; allowed: {question}, {context}"),
+        ("{context} {}", r"unknown field {}"),
+        ("{context} {question.x}", "unknown field {question.x}"),
+        ("{context:>9}", "takes no format"),
+        ("{context!r}", "takes no format"),
+        ("{context} {question", "expected '}'"),
+        ("{context} }", "literal brace"),
+        ("{question}", "has no {context}"),
+    ],
+)
+def test_bad_prompts(template: str, message: str) -> None:
+    """A faulty template is refused at once, with the field's name and the allowed ones."""
+    for made in (Seq2Seq, CausalLM):
+        with pytest.raises(ValueError, match=message):
+            made(model="none", prompt=template)
+
+
+def test_bad_parameters() -> None:
+    """Parameters that contradict each other are refused at once."""
+    with pytest.raises(ValueError, match="min_new_tokens"):
+        Seq2Seq(model="none", min_new_tokens=9, max_new_tokens=8)
+    with pytest.raises(ValueError, match="stop has an empty string"):
+        CausalLM(stop=("",))
+    with pytest.raises(ValueError, match="repetition_penalty"):
+        CausalLM(repetition_penalty=0.0)
+    with pytest.raises(ValueError, match="system needs a chat template"):
+        CausalLM(chat=False, system="Be brief.")
+
+
+def test_template_lines() -> None:
+    """Lines whose fields are all empty fall away, and the blank lines around them close up."""
+    template = Template("{instruction}\n\n{title}\n\n\nQ: {question}\n{choices}\n\n{context}\n\nA:")
+    passages = ("one {x}", "", "two\n\n\nlines")
+    assert template.render(Read(passages)) == "one {x}\n\ntwo\n\n\nlines\n\nA:"
+    asked = template.render(Read(passages[:1], "why?", "Do.", ("yes", "no"), title="T"))
+    assert asked == "Do.\n\nT\n\n\nQ: why?\n(A) yes\n(B) no\n\none {x}\n\nA:"
+    assert template.render(Read((" ",), "why?")) == "Q: why?\n\nA:"
+    assert Template("{{}}\n\n\n{context}\n").render(Read(("c",))) == "{}\n\n\nc\n"
+    many = Template("{choices}{context}").render(Read((), choices=("x",) * 28))
+    assert many.endswith("(Z) x\n(AA) x\n(AB) x")
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 90), st.integers(0, 5)), max_size=40),
+    budget=st.integers(1, 400),
+)
+def test_batches(sizes: list[tuple[int, int]], budget: int) -> None:
+    """Batches hold every prompt once, longest first, written and scored apart, in the budget."""
+    prompts = [Prompt((i,) * n, ((0, 0),) * c) for i, (n, c) in enumerate(sizes)]
+    made = list(batches(prompts, budget, rows=2, new_tokens=10))
+    assert sorted(p.tokens for batch in made for p in batch) == sorted(p.tokens for p in prompts)
+    for batch in made:
+        lengths = [len(prompt.tokens) for prompt in batch]
+        assert lengths == sorted(lengths, reverse=True)
+        assert len({bool(prompt.choices) for prompt in batch}) == 1
+        rows = sum(len(prompt.choices) or 2 for prompt in batch)
+        new = 2 if batch[0].choices else 10
+        assert len(batch) == 1 or rows * (lengths[0] + new) <= budget
+
+
+def test_out_of_memory() -> None:
+    """A batch that exhausts the memory is halved until it passes; one prompt alone fails."""
+    tried: list[int] = []
+
+    def answer(most: int, batch: list[Prompt]) -> list[Reply]:
+        tried.append(len(batch))
+        if len(batch) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+        return [Reply(str(prompt.tokens[0])) for prompt in batch]
+
+    prompts = [Prompt((i,)) for i in range(7)]
+    replies = run_halving(prompts, lambda batch: answer(2, list(batch)))
+    assert [reply.text for reply in replies] == list("0123456")
+    assert tried[:3] == [7, 3, 1]
+    with pytest.raises(torch.OutOfMemoryError):
+        run_halving(prompts, lambda batch: answer(0, list(batch)))
+
+
+def test_lead() -> None:
+    """Lead answers with the first words over the passages, or with the first choice."""
+    chunk = DOCUMENT.chunk(0, 9)
+    read = Read((chunk, "  had  three\nsons 猫は。"))
+    assert Lead(words=4).read([read]) == [Output("The mille\n\nhad  three", read=(chunk.span,))]
+    assert Lead().read([Read(("a b",), choices=("x", "y")), Read(())])[0].text == "x"
+    assert Lead().read([Read(())])[0].text == ""
+    assert Lead().count(["a b  c", "", "猫は"]) == [3, 0, 2]
+
+
+def test_best_sentence() -> None:
+    """BestSentence answers with the sentence nearest to the question, rare terms first."""
+    chunk = DOCUMENT.chunk(0, len(STORY))
+    read = Read((chunk, "Dogs bark."), "Who had nothing but the cat?")
+    output = BestSentence().read([read])[0]
+    assert output.text.startswith("The eldest took the mill")
+    assert output.read == (chunk.span,)
+    assert BestSentence().read([Read((chunk,))])[0].text.startswith("The miller had three sons")
+    assert BestSentence().read([Read(())])[0].text == ""
+    choice = Read((chunk,), "What did the cat ask for?", choices=("a hat", "a pair of boots"))
+    assert BestSentence().read([choice])[0].text == "a pair of boots"
+    assert BestSentence().read([Read((), "Why?", choices=("a", "b"))])[0].text == "a"
+
+
+def test_import_is_light() -> None:
+    """Naming and making readers loads no heavy library."""
+    heavy = "{'torch', 'transformers', 'numpy', 'sklearn'} & set(sys.modules)"
+    code = f"import sys, readers; readers.CausalLM(); readers.Seq2Seq('m'); sys.exit(len({heavy}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
