@@ -46,7 +46,7 @@ def scores(console: Console, results: Sequence[Result]) -> None:
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
     table = _table(f"Scores on {escape(task)}", "pipeline", *names)
-    ledger = _table("Ledger", "pipeline", "examples", "failed", "empty", "selected", "read", "cut")
+    ledger = _table(f"Ledger of {escape(task)}", "pipeline", "examples", "failed", "empty", "selected", "read", "cut")
     for r in results:
         pipeline = escape(r.pipeline) + (" [yellow](sees the gold)[/yellow]" if r.sees_gold else "")
         shown = [f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names]
@@ -54,7 +54,8 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
         counts = [str(count) for count in (r.examples, r.failures, r.empty)]
         shares = [_percent(share) for share in (r.selected, r.read, r.cut)]
         ledger.add_row(pipeline, *counts, *shares)
-    console.print(table)
+    if names:
+        console.print(table)
     console.print(ledger)
 
 

@@ -35,8 +35,8 @@ _TERM = regex.compile(rf"(?P<unspaced>(?:[{_UNSPACED}]\p{{M}}*+)++)|[\p{{L}}\p{{
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8, which the tokenizers speak, has none
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
-_PIECE = 4096  # characters given to a tokenizer at once
-_BATCH = 64  # pieces whose encodings are held at once: they take some 100 bytes a token
+_PIECE = 8192  # characters given to a tokenizer at once
+_BATCH = 4  # pieces whose encodings are held at once: they take some 100 bytes a token
 _PAST_WHITE = 0x3001  # no white space from here on
 
 
@@ -88,17 +88,22 @@ class HuggingFace:
         """
         import numpy as np
 
-        backend = self._backend  # before anything else: a wrong name fails on an empty text too
         text = _LONE_SURROGATE.sub("\ufffd", text)
         cuts = _pieces(text)
-        found = [np.empty((0, 2), dtype=np.int64)]
-        for first in range(0, len(cuts) - 1, _BATCH):
-            ends = cuts[first : first + _BATCH + 1]
-            pieces = [text[start:end] for start, end in pairwise(ends)]
-            encodings = backend.encode_batch(pieces, add_special_tokens=False)
-            offsets = np.concatenate([*map(_shifted, encodings, ends)]) - ends[0]
-            found.append(_tidy(offsets, text[ends[0] : ends[-1]]) + ends[0])
-        return np.concatenate(found)
+        batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
+        return np.concatenate([self._encoded("", [0]), *(self._encoded(text, b) for b in batches)])
+
+    def _encoded(self, text: str, cuts: list[int]) -> NDArray[np.int64]:
+        """Returns the offsets of the tokens of neighbouring pieces."""
+        import numpy as np
+
+        pieces = [text[start:end] for start, end in pairwise(cuts)]
+        encodings = self._backend.encode_batch(pieces, add_special_tokens=False)
+        counts = [len(encoding) for encoding in encodings]
+        numbers = chain.from_iterable(chain.from_iterable(e.offsets for e in encodings))
+        offsets = np.fromiter(numbers, dtype=np.int64, count=2 * sum(counts)).reshape(-1, 2)
+        offsets += np.repeat(np.subtract(cuts[:-1], cuts[0]), counts)[:, None]
+        return _tidy(offsets, text[cuts[0] : cuts[-1]]) + cuts[0]
 
 
 def _pieces(text: str) -> list[int]:
@@ -114,14 +119,6 @@ def _pieces(text: str) -> list[int]:
             space = _LAST_SPACE.search(text, start + 1, limit)
             cuts.append(space.start() if space else limit)
     return cuts
-
-
-def _shifted(encoding: Encoding, start: int) -> NDArray[np.int64]:
-    """Returns one piece's offsets, counted from the beginning of the text."""
-    import numpy as np
-
-    numbers = chain.from_iterable(encoding.offsets)
-    return np.fromiter(numbers, dtype=np.int64, count=2 * len(encoding)).reshape(-1, 2) + start
 
 
 def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:

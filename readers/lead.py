@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.records import Chunk, Output, Read
+from leporello.records import Chunk, Output, Read, Span
 from leporello.stages import Positive
 from leporello.tokens import Words
 from readers.prompt import passage_text
@@ -34,17 +34,23 @@ class Lead:
         return [len(Words().offsets(text)) for text in texts]
 
     def _answer(self, read: Read) -> Output:
-        text = read.choices[0] if read.choices else self._beginning(read.passages)
-        return Output(text, read=tuple(p.span for p in read.passages if isinstance(p, Chunk)))
+        """Counts as seen only what it takes: the ledger shows how little that is."""
+        texts = list(map(passage_text, read.passages))
+        ends = [0] * len(texts) if read.choices else self._ends(texts)
+        taken = [text[:end] for text, end in zip(texts, ends, strict=True)]
+        spans = [
+            Span(passage.start, passage.start + end)
+            for passage, end in zip(read.passages, ends, strict=True)
+            if isinstance(passage, Chunk) and end
+        ]
+        answer = read.choices[0] if read.choices else "\n\n".join(filter(None, taken))
+        return Output(answer.strip(), read=tuple(spans), cut=sum(map(len, texts)) - sum(ends))
 
-    def _beginning(self, passages: Sequence[Chunk | str]) -> str:
-        taken: list[str] = []
-        left = self.words
-        for text in map(passage_text, passages):
+    def _ends(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many characters of each text the first words take."""
+        ends, left = [], self.words
+        for text in texts:
             offsets = Words().offsets(text)[:left]
-            if len(offsets):
-                taken.append(text[offsets[0][0] : offsets[-1][1]])
+            ends.append(int(offsets[-1][1]) if len(offsets) else 0)
             left -= len(offsets)
-            if not left:
-                break
-        return "\n\n".join(taken)
+        return ends

@@ -108,7 +108,9 @@ def test_lead() -> None:
     """Lead answers with the first words over the passages, or with the first choice."""
     chunk = DOCUMENT.chunk(0, 9)
     read = Read((chunk, "  had  three\nsons 猫は。"))
-    assert Lead(words=4).read([read]) == [Output("The mille\n\nhad  three", read=(chunk.span,))]
+    assert Lead(words=4).read([read]) == [
+        Output("The mille\n\n  had  three", read=(chunk.span,), cut=9)
+    ]
     assert Lead().read([Read(("a b",), choices=("x", "y")), Read(())])[0].text == "x"
     assert Lead().read([Read(())])[0].text == ""
     assert Lead().count(["a b  c", "", "猫は"]) == [3, 0, 2]
