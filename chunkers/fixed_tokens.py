@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from chunkers.packing import Units, check_overlap, pack, token_units
+from chunkers.packing import check_overlap, pack, token_units
 from leporello import Document, Span
 from leporello.stages import Count, ModelSource, Positive
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["FixedTokens"]
 
@@ -41,12 +36,4 @@ class FixedTokens:
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
         pieces = token_units(document, self.tokenizer)
-        return pack(pieces, self.size, _back(pieces, self.overlap) if self.overlap else None)
-
-
-def _back(pieces: Units, overlap: int) -> NDArray[np.intp]:
-    """Returns where chunks begin that repeat up to `overlap` tokens, by what is packed before."""
-    import numpy as np
-
-    packed = np.append(pieces.before, pieces.through[-1:])
-    return np.searchsorted(pieces.before, packed - overlap)
+        return pack(pieces, self.size, lambda unit: pieces.back(unit, self.overlap))

@@ -7,7 +7,7 @@ ends with white space, and nothing but white space lies outside the chunks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,18 @@ class Units:
         limit = int(self.starts[end]) if end < len(self) else len(self.text)
         return Span(start, start + len(self.text[start:limit].rstrip()))
 
+    def end_of_run(self, first: int, size: int) -> int:
+        """Returns one past the last unit that `size` tokens reach, but takes one unit at least."""
+        return max(first + 1, int(self.through.searchsorted(self.before[first] + size, "right")))
+
+    def start_of_run(self, last: int, size: int) -> int:
+        """Returns the first unit from which `size` tokens reach through `last`, or `last`."""
+        return min(last, int(self.before.searchsorted(self.through[last] - size)))
+
+    def back(self, unit: int, overlap: int) -> int:
+        """Returns the first unit that is at most `overlap` tokens before this one."""
+        return int(self.before.searchsorted(self.before[unit] - overlap))
+
 
 def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
     """Returns the stretches between boundaries, blank ones left out.
@@ -67,9 +79,9 @@ def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
 
     text = document.text
     blank: NDArray[np.bool_] = document.memo(white, lambda: white(text))
-    starts = next_ink(blank, np.append(0, np.asarray(boundaries, dtype=np.int64)))
-    edges = np.append(starts[np.append(True, starts[1:] > starts[:-1])], len(text))
-    edges = edges[: np.searchsorted(edges, len(text)) + 1]
+    edges = np.concatenate([[0], np.asarray(boundaries, dtype=np.int64), [len(text)]])
+    edges = next_ink(blank, edges)
+    edges = edges[np.append(True, edges[1:] > edges[:-1])]
     tokens = np.ascontiguousarray(document.tokens(tokenizer(model))[:, 0])
     before = np.searchsorted(tokens, edges)
     # A token of white space alone is in a unit only if something comes after it there.
@@ -104,30 +116,24 @@ def spans(pieces: Units) -> Iterator[Span]:
     return (pieces.run(i, i + 1) for i in range(len(pieces)))
 
 
-def pack(pieces: Units, size: int, back: NDArray[np.int64] | None = None) -> Iterator[Span]:
+def pack(
+    pieces: Units, size: int, back: Callable[[int], int] = lambda unit: unit
+) -> Iterator[Span]:
     """Yields runs of as many whole units as have no more than `size` tokens.
 
-    A unit that has more by itself makes a run by itself. Linear in the number of units.
+    A unit that has more by itself makes a run by itself.
 
     Args:
         pieces: What is packed, in order.
         size: Tokens a run.
-        back: For runs that overlap, per number of units packed (0 to all): where the next run
-            would begin. It begins later if it would otherwise end where the last one did.
+        back: For runs that overlap: where the run begins that goes on with this unit. It begins
+            later if `size` tokens would not reach that unit from there.
     """
-    import numpy as np
-
-    numbers = np.arange(len(pieces) + 1)
-    reach = np.searchsorted(pieces.through, pieces.before + size, side="right")
-    reach = np.maximum(reach, numbers[1:])
-    begin = np.maximum(
-        numbers if back is None else back, np.searchsorted(reach, numbers, side="right")
-    )
-    start = 0
-    while start < len(pieces):
-        end = int(reach[start])
+    end = 0
+    while end < len(pieces):
+        start = max(back(end), pieces.start_of_run(end, size))
+        end = pieces.end_of_run(start, size)
         yield pieces.run(start, end)
-        start = int(begin[end])
 
 
 def check_overlap(overlap: int, size: int) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from chunkers.packing import Units, check_overlap, token_units
@@ -62,21 +62,17 @@ class Recursive:
             return iter(())
         separators = self.separators[: (*self.separators, "").index("")]
         shadow = _Shadow.cast(document.text, pieces, separators)
-        cuts = np.unique(np.searchsorted(pieces.starts, shadow.split(self.size - self.overlap)))
-        begins = _with_overlap(pieces, cuts, self.overlap, self.size)
-        longest = np.append(begins[1:] > begins[:-1], True)  # of those that begin alike
-        return map(pieces.run, begins[longest], cuts[1:][longest])
+        ends = shadow.split(self.size - self.overlap)
+        cuts = np.unique(np.searchsorted(pieces.starts, ends)).tolist()
+        starts = [self._start(pieces, first, end) for first, end in pairwise(cuts)]
+        following = [*starts[1:], len(pieces)]  # a chunk that begins like the next is inside it
+        runs = zip(starts, cuts[1:], following, strict=True)
+        return (pieces.run(start, end) for start, end, after in runs if start < after)
 
-
-def _with_overlap(
-    pieces: Units, cuts: NDArray[np.intp], overlap: int, size: int
-) -> NDArray[np.intp]:
-    """Returns where runs of units between cuts begin once they repeat what is before them."""
-    import numpy as np
-
-    repeated = np.searchsorted(pieces.before, pieces.before[cuts[:-1]] - overlap)
-    within_size = np.searchsorted(pieces.before, pieces.through[cuts[1:] - 1] - size)
-    return np.minimum(np.maximum(repeated, within_size), cuts[:-1])
+    def _start(self, pieces: Units, first: int, end: int) -> int:
+        """Returns where the run of units begins once it repeats what is before it."""
+        reached = pieces.start_of_run(end - 1, self.size)
+        return min(first, max(reached, pieces.back(first, self.overlap)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,7 @@ class Sentences:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
-        import numpy as np
-
         pieces = units(document, self.tokenizer, sentence_starts(document.text))
         tokens = token_units(document, self.tokenizer)
         pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
-        return pack(pieces, self.size, np.arange(len(pieces) + 1) - self.overlap)
+        return pack(pieces, self.size, lambda unit: max(0, unit - self.overlap))

@@ -21,6 +21,7 @@ __all__ = ["answer", "explanation", "listing", "plan", "prediction", "scores", "
 
 _EXCERPT = 360
 _HITS_SHOWN = 12
+_LEDGER = ("examples", "failed", "empty", "selected", "read", "cut")
 
 
 def _percent(share: float) -> str:
@@ -46,7 +47,7 @@ def scores(console: Console, results: Sequence[Result]) -> None:
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
     table = _table(f"Scores on {escape(task)}", "pipeline", *names)
-    ledger = _table(f"Ledger of {escape(task)}", "pipeline", "examples", "failed", "empty", "selected", "read", "cut")
+    ledger = _table(f"Ledger of {escape(task)}", "pipeline", *_LEDGER)
     for r in results:
         pipeline = escape(r.pipeline) + (" [yellow](sees the gold)[/yellow]" if r.sees_gold else "")
         shown = [f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -76,8 +77,8 @@ class Journal:
 
     def admitted_before(self, example: int) -> int | None:
         """Returns the first step that an example had been admitted before, or None."""
-        steps = (step for step, cursor in enumerate(self.cursors) if cursor > example)
-        return next(steps, None)
+        step = bisect_right(self.cursors, example)  # cursors never go back
+        return step if step < len(self.cursors) else None
 
     def step(self, cursor: int, outputs: Sequence[tuple[int, Mapping[str, JSON]]]) -> None:
         """Records what the reader said, on disk before this returns."""

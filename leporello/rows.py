@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import traceback
 from collections.abc import Iterable, Mapping
@@ -77,10 +76,12 @@ def empty_prediction(example: Example) -> Prediction:
 
 def prediction_row(prediction: Prediction) -> dict[str, JSON]:
     """Returns a row of predictions.jsonl."""
-    row = dataclasses.asdict(prediction)
-    row["hits"] = [list(hit) for hit in prediction.hits]
-    row["read"] = _pairs(prediction.read)
-    return row
+    return {
+        **_fields(prediction),
+        "hits": [list(hit) for hit in prediction.hits],
+        "read": _pairs(prediction.read),
+        "coverage": _fields(prediction.coverage),
+    }
 
 
 def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
@@ -121,10 +122,8 @@ def output_row(output: Output | ReadError) -> dict[str, JSON]:
     """Returns an output, or a failed read, as JSON."""
     if isinstance(output, ReadError):
         return {"error": str(output)}
-    row = dataclasses.asdict(output)
-    row["scores"] = list(output.scores)
-    row["read"] = None if output.read is None else _pairs(output.read)
-    return row
+    read = None if output.read is None else _pairs(output.read)
+    return {**_fields(output), "scores": list(output.scores), "read": read}
 
 
 def output_from_row(row: Mapping[str, Any]) -> Output | ReadError:
@@ -151,6 +150,11 @@ def failure_row(failure: Failure, error: ExampleError) -> dict[str, JSON]:
         "error": failure.error,
         "traceback": "".join(lines),
     }
+
+
+def _fields(record: Prediction | Coverage | Output) -> dict[str, Any]:
+    """Returns a record's own fields; `dataclasses.asdict` would copy each of them deeply."""
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def _pairs(spans: Iterable[Span]) -> list[list[int]]:

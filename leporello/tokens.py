@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     import tokenizers
     from numpy.typing import NDArray
-    from tokenizers import Encoding
 
     Backend: TypeAlias = tokenizers.Tokenizer
 
@@ -35,8 +34,9 @@ _TERM = regex.compile(rf"(?P<unspaced>(?:[{_UNSPACED}]\p{{M}}*+)++)|[\p{{L}}\p{{
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8, which the tokenizers speak, has none
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
-_PIECE = 8192  # characters given to a tokenizer at once
-_BATCH = 4  # pieces whose encodings are held at once: they take some 100 bytes a token
+_PIECE = 4096  # characters given to a tokenizer at once
+_BATCH = 16  # pieces whose encodings are held at once: they take some 100 bytes a token
+_BLOCK = 65536  # characters looked up at once: they fit the processor's cache
 _PAST_WHITE = 0x3001  # no white space from here on
 
 
@@ -91,7 +91,7 @@ class HuggingFace:
         text = _LONE_SURROGATE.sub("\ufffd", text)
         cuts = _pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
-        return np.concatenate([self._encoded("", [0]), *(self._encoded(text, b) for b in batches)])
+        return np.concatenate([self._encoded(text, batch) for batch in batches])
 
     def _encoded(self, text: str, cuts: list[int]) -> NDArray[np.int64]:
         """Returns the offsets of the tokens of neighbouring pieces."""
@@ -109,16 +109,11 @@ class HuggingFace:
 def _pieces(text: str) -> list[int]:
     """Returns where the text is cut before it is tokenised, both ends included."""
     cuts = [0]
-    while (start := cuts[-1]) < len(text):
-        limit = start + _PIECE
-        if limit >= len(text):
-            cuts.append(len(text))
-        elif newline := text.rfind("\n", start, limit) + 1:
-            cuts.append(newline)
-        else:
-            space = _LAST_SPACE.search(text, start + 1, limit)
-            cuts.append(space.start() if space else limit)
-    return cuts
+    while (limit := cuts[-1] + _PIECE) < len(text):
+        newline = text.rfind("\n", cuts[-1], limit) + 1
+        space = None if newline else _LAST_SPACE.search(text, cuts[-1] + 1, limit)
+        cuts.append(newline or (space.start() if space else limit))
+    return [*cuts, len(text)]
 
 
 def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
@@ -132,26 +127,33 @@ def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
 
 
 def white(text: str) -> NDArray[np.bool_]:
-    """Returns which characters are white space, as `str.isspace` has it."""
+    """Returns which characters are white space, as `str.isspace` has it.
+
+    There is one entry more, for the end of the text, which is none.
+    """
     import numpy as np
 
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    return _white_codes().take(codes, mode="clip")
+    blank = np.zeros(len(text) + 1, dtype=np.bool_)
+    for start in range(0, len(text), _BLOCK):
+        block = text[start : start + _BLOCK].encode("utf-32-le", "surrogatepass")
+        codes = np.frombuffer(block, dtype=np.uint32)
+        blank[start : start + len(codes)] = _white_codes().take(codes, mode="clip")
+    return blank
 
 
 def next_ink(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns positions with those on white space moved to the next character that is none.
 
     Args:
-        blank: What `white` says of the text; its end counts as such a character.
+        blank: What `white` says of the text.
         positions: From 0 to the length of the text; returned itself where none moves.
     """
     import numpy as np
 
-    moved = np.flatnonzero(np.append(blank, False)[positions])
+    moved = np.flatnonzero(blank[positions])
     if not moved.size:
         return positions
-    inked = np.flatnonzero(np.append(~blank, True))
+    inked = np.flatnonzero(~blank)
     found = positions.copy()
     found[moved] = inked[np.searchsorted(inked, positions[moved])]
     return found

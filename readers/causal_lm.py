@@ -50,7 +50,8 @@ class CausalLM:
         chat: Whether the prompt is put into the tokenizer's chat template as the user's turn;
             `auto` does so if there is one.
         system: The chat's system message; if empty, the chat template's own.
-        stop: Writing ends at the first of these strings, which is cut off.
+        stop: Writing ends at the first of these strings, which is cut off; white space that the
+            answer begins with does not count.
         separator: Put between passages.
         max_input_tokens: The window: prompt, chat template and special tokens.
         on_overflow: What is done with passages that do not fit: `fit` leaves out the last ones,

@@ -27,7 +27,8 @@ class Decoding:
         length_penalty: Beams are ranked by log-probability / length ** length_penalty.
         no_repeat_ngram_size: No n-gram of this size comes twice; 0 is no rule.
         repetition_penalty: Divides the scores of tokens that came before; 1 is none.
-        stop: Writing ends at the first of these strings, which is cut off.
+        stop: Writing ends at the first of these strings, which is cut off; white space that the
+            answer begins with does not count.
     """
 
     max_new_tokens: int
@@ -100,7 +101,7 @@ class Decoding:
         return stopped
 
     def _stops(self, ids: list[int], tokens: Tokens) -> bool:
-        text = tokens.decode(ids)
+        text = tokens.decode(ids).lstrip()
         return any(stop in text for stop in self.stop)
 
     def _trimmed(self, ids: list[int], tokens: Tokens, ends: frozenset[int]) -> list[int]:
@@ -112,6 +113,7 @@ class Decoding:
         return ids[:length]
 
     def _cut_off(self, text: str) -> str:
+        text = text.lstrip() if self.stop else text
         for stop in self.stop:
             text = text.partition(stop)[0]
         return text.rstrip()
