@@ -57,7 +57,9 @@ def convert(path: Path, split_input: Callable[[Row], Row]) -> Iterator[Row]:
         rows = [json.loads(line) for line in file]
     merged: dict[str, Row] = {}
     for row in rows:
-        entry = merged.setdefault(row["id"], {"id": row["id"], **split_input(row), "references": []})
+        entry = merged.setdefault(
+            row["id"], {"id": row["id"], **split_input(row), "references": []}
+        )
         entry["references"].append(row["output"])
     given: set[str] = set()
     for entry in merged.values():

@@ -85,9 +85,9 @@ def test_looking_around_imports_no_heavy_library(command: list[str]) -> None:
     assert done.stderr.strip() == ""
 
 
-def test_public_names_are_all_there() -> None:
-    """What `leporello` exports exists, sorted."""
-    import leporello
-
-    assert leporello.__all__ == sorted(leporello.__all__)
-    assert all(hasattr(leporello, name) for name in leporello.__all__)
+@pytest.mark.parametrize("name", ["leporello", "leporello.api"])
+def test_public_names_are_all_there(name: str) -> None:
+    """What is exported exists, sorted."""
+    module = importlib.import_module(name)
+    assert module.__all__ == sorted(module.__all__)
+    assert all(hasattr(module, exported) for exported in module.__all__)

@@ -1,0 +1,34 @@
+"""The verbs as typed functions: what the command line does, from Python.
+
+Nothing heavy is imported until a model is needed.
+"""
+
+from __future__ import annotations
+
+from leporello.ask import Answer, Passage, ask
+from leporello.config import Config, PipelineSpec, TaskSpec
+from leporello.config import load_config as load_pipelines
+from leporello.errors import ConfigError, Fault, UserError
+from leporello.explain import Explanation, explain
+from leporello.results import Result
+from leporello.run import Run, run
+from leporello.scoring import score
+
+__all__ = [
+    "Answer",
+    "Config",
+    "ConfigError",
+    "Explanation",
+    "Fault",
+    "Passage",
+    "PipelineSpec",
+    "Result",
+    "Run",
+    "TaskSpec",
+    "UserError",
+    "ask",
+    "explain",
+    "load_pipelines",
+    "run",
+    "score",
+]
