@@ -206,6 +206,7 @@ class Engine:
     def _step(self) -> None:
         """Reads one window, records it, and hands complete rounds over."""
         window = self._window()
+        self.progress.reading(len(window))
         with self._timed("read"):
             outputs = self._read([flight.reads[place] for flight, place in window])
         numbers = [flight.number for flight, _ in window]

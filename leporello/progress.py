@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bar
 
 __all__ = ["Progress"]
@@ -31,14 +38,17 @@ class Progress:
     documents: int = 0
     failed: int = 0
     read_tokens: int = 0
+    _waiting: int = 0
     _started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         columns = [
+            SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[counts]}"),
+            TimeElapsedColumn(),
             TimeRemainingColumn(),
         ]
         console = Console(stderr=True)
@@ -67,14 +77,22 @@ class Progress:
         self.failed += failed
         self._update(1)
 
+    def reading(self, inputs: int) -> None:
+        """Says that the reader is at work on a window."""
+        self._waiting = inputs
+        self._update(0)
+
     def tokens(self, count: int) -> None:
         """Counts tokens that the reader read and wrote."""
         self.read_tokens += count
+        self._waiting = 0
         self._update(0)
 
     def _update(self, advance: int) -> None:
         seconds = time.monotonic() - self._started
         counts = f"{self.documents} documents, {self.read_tokens / seconds:,.0f} tokens/s"
+        if self._waiting:
+            counts += f", reading {self._waiting} inputs"
         if self.failed:
             counts += f", {self.failed} failed"
         self._bar.update(self._task, advance=advance, counts=counts)

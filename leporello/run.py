@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -97,7 +97,7 @@ def prepare(
         for pipeline in loaded.select(pipelines)
         for task in loaded.select_tasks(pipeline, tasks)
     ]
-    sources = {task.name: _built_task(task) for _, task in pairs}
+    sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     for source in sources.values():
         make_metrics(source.metrics)  # raises if there is no such metric
     prints = _fingerprints(sources)
@@ -105,14 +105,6 @@ def prepare(
         Job(pipeline, task, sources[task.name], job_signature(pipeline, task, prints[task.name]))
         for pipeline, task in pairs
     ]
-
-
-def _built_task(task: TaskSpec) -> Task:
-    try:
-        built: Task = task.spec.build()
-    except TypeError:
-        raise UserError(f"task {task.name!r} ({task.spec.cls.__name__}) has no splits") from None
-    return built
 
 
 def _fingerprints(sources: Mapping[str, Task]) -> dict[str, str]:
@@ -203,7 +195,7 @@ def _run_job(
     stages = workshop.build(job.pipeline)
     before, started = len(journal.done), time.monotonic()
     try:
-        with Progress(job.name, limit) as progress:
+        with Progress(job.name, _expected(job.source, limit)) as progress:
             engine = Engine(stages, journal, metrics, progress, limits)
             engine.run(islice(job.source.examples(), limit))
     finally:
@@ -227,6 +219,13 @@ def _run_job(
         write_json(folder / "timings.json", timings)
     write_json(folder / "metrics.json", asdict(result))
     return result
+
+
+def _expected(source: Task, limit: int | None) -> int | None:
+    """Returns how many examples are to come, where the task knows."""
+    if not isinstance(source, Sized):
+        return limit
+    return len(source) if limit is None else min(limit, len(source))
 
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], *, update: bool) -> None:

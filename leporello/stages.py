@@ -111,7 +111,10 @@ class Combiner(Protocol):
 
 
 class Task(Protocol):
-    """Where examples come from; declared under `tasks:` rather than in a pipeline."""
+    """Where examples come from; declared under `tasks:` rather than in a pipeline.
+
+    A task that also has `__len__` lets the progress bar tell the time left.
+    """
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
     starts, ends = offsets[offsets[:, 0] < offsets[:, 1]].T
     after = next_ink(white(text), starts)
     starts = np.maximum.accumulate(np.where(after < ends, after, starts))
-    return np.stack([starts, np.maximum(ends, starts + 1)], axis=1)
+    return np.stack([starts, np.maximum(ends, starts + 1)]).T  # by columns, as they are used
 
 
 def white(text: str) -> NDArray[np.bool_]:

@@ -71,3 +71,8 @@ def test_the_metrics_are_checked() -> None:
     """A metric that is none is refused."""
     with pytest.raises(ValueError, match="there is no metric 'x'"):
         Sample(metrics=("x",))
+
+
+def test_the_sample_knows_its_length() -> None:
+    """As many as it yields, the left-out ones not counted."""
+    assert len(Sample()) == len(list(Sample().examples()))

@@ -1,0 +1,177 @@
+"""Tokens: offsets of words and of Hugging Face tokenizers, and what cannot be loaded."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+from leporello import Document
+from leporello.errors import UserError
+from leporello.tokens import _PIECE, HuggingFace, Words, _pieces, terms, tokenizer, white
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A byte-level BPE that was saved with truncation, padding and trimmed offsets."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.post_processor = processors.ByteLevel(trim_offsets=True)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        ["one two three one two three"] * 9,
+        trainers.BpeTrainer(vocab_size=290, initial_alphabet=alphabet, show_progress=False),
+    )
+    made.enable_truncation(4)
+    made.enable_padding(length=16)
+    place = tmp_path_factory.mktemp("bpe")
+    made.save(str(place / "tokenizer.json"))
+    return place
+
+
+def texts(name: str, text: str) -> list[str]:
+    """Returns the tokens' own characters."""
+    return [text[start:end] for start, end in tokenizer(name).offsets(text).tolist()]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" \u3000\x1c", []),
+        ("It's  a\tword.\r\n", ["It's", "a", "word."]),
+        ("你好 wide世", ["你", "好", "wide", "世"]),
+        ("ก\u0e31น e\u0301a", ["ก\u0e31", "น", "e\u0301a"]),
+        ("👩‍👧 \ud800", ["👩‍👧", "\ud800"]),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    """Words are runs without white space; characters where a script has no spaces."""
+    assert texts("words", text) == expected
+
+
+@given(st.text(alphabet=st.sampled_from("ab é\n\u3000\x1c\u2028\x85👩\u200d")))
+def test_words_are_the_same_beside_unspaced_scripts(text: str) -> None:
+    """One Chinese character does not change how the words around it are found."""
+    assert texts("words", text + " 你") == [*texts("words", text), "你"]
+
+
+def test_tokens_of_a_model(folder: Path) -> None:
+    """Tokens leave out the space before them, are not truncated or padded, and keep newlines."""
+    expected = ["one", "two", "three", "one", "two", "\n", "three"]
+    assert texts(str(folder), "one two three one two\n three") == expected
+
+
+def test_tokens_of_one_character_share_its_offsets(folder: Path) -> None:
+    """An emoji that is four bytes is four tokens with the same offsets."""
+    assert tokenizer(str(folder)).offsets("one 🦄").tolist() == [[0, 3], [3, 4], *[[4, 5]] * 4]
+
+
+def test_lone_surrogates_count_as_characters(folder: Path) -> None:
+    """Half a surrogate pair, which tokenizers cannot take, does not move what comes after it."""
+    assert tokenizer(str(folder)).offsets("\ud800 one").tolist()[-1] == [2, 5]
+
+
+def test_offsets_point_into_the_text_that_was_given(tmp_path: Path) -> None:
+    """A normalizer that changes lengths does not move offsets."""
+    made = Tokenizer(models.WordPiece({"[UNK]": 0, "fi": 1, "##x": 2, "a": 3}, unk_token="[UNK]"))  # noqa: S106 -- a token of text
+    made.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents()])
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.save(str(tmp_path / "tokenizer.json"))
+    assert texts(str(tmp_path), "a\u0301 ﬁx á zzz") == ["a", "ﬁ", "x", "á", "zzz"]
+
+
+@given(st.lists(st.sampled_from(["x" * 5000, "ab ", "\n", " ", "\t", "🦄", "y" * 700])))
+def test_pieces_are_bounded_and_end_at_white_space(parts: list[str]) -> None:
+    """A text is cut after newlines or before white space wherever a piece has any."""
+    text = "".join(parts)
+    cuts = _pieces(text)
+    assert (cuts[0], cuts[-1]) == (0, len(text))
+    for start, end in pairwise(cuts[:-1]):
+        assert 0 < end - start <= _PIECE
+        newline = text.rfind("\n", start, end)
+        assert newline in (-1, end - 1)
+        if newline < 0 and not text[end].isspace():
+            assert len(text[start + 1 : end].split()) == 1
+
+
+def test_long_texts_have_the_tokens_of_their_words(folder: Path) -> None:
+    """Offsets go on rightly from piece to piece and from batch to batch."""
+    found = texts(str(folder), " one two three\n" * 10_000)
+    assert found == ["one", "two", "three", "\n"] * 10_000
+
+
+def test_a_tokenizer_is_known_by_its_model(folder: Path) -> None:
+    """Loading changes neither equality nor hash; a copy finds what a document keeps."""
+    first, second = HuggingFace(str(folder)), HuggingFace(str(folder))
+    document = Document("d", "one two")
+    kept = document.tokens(first)
+    assert (first, hash(first), repr(first)) == (second, hash(second), repr(second))
+    assert document.tokens(second) is kept
+    assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301 -- our own object
+    assert tokenizer(str(folder)) is tokenizer(str(folder))
+    assert tokenizer("words") == Words()
+
+
+def test_a_file_and_a_folder_name_the_same_tokenizer(folder: Path) -> None:
+    """A `tokenizer.json` may be named itself."""
+    assert texts(str(folder / "tokenizer.json"), "one two") == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing", None, "there is no such file or folder"),
+        ("broken.json", "{", "cannot be loaded"),
+        ("notes.txt", "a", "give 'words', the hub id of a model"),
+    ],
+)
+def test_what_cannot_be_loaded(
+    tmp_path: Path, name: str, content: str | None, message: str
+) -> None:
+    """A wrong name is the user's mistake, told with what to give instead, on any text."""
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=message):
+        tokenizer(str(tmp_path / name)).offsets("")
+
+
+def test_a_hub_id_that_cannot_be_reached_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network the message asks for a path."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(UserError, match=r"no/such-model.*the path of a folder"):
+        tokenizer("no/such-model").offsets("text")
+
+
+def test_slow_tokenizers_are_refused(tmp_path: Path) -> None:
+    """A tokenizer in Python, which tells no offsets, is refused with what to give instead."""
+    (tmp_path / "config.json").write_text('{"model_type": "canine"}')
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
+    with pytest.raises(UserError, match="is a slow one"):
+        tokenizer(str(tmp_path)).offsets("text")
+
+
+@given(st.text())
+def test_white_space_is_what_python_says(text: str) -> None:
+    """The array and `str.isspace` agree; the end of the text is none."""
+    assert white(text).tolist() == [*map(str.isspace, text), False]
+
+
+def test_terms() -> None:
+    """Terms are case-folded; scripts without spaces give pairs of characters."""
+    assert terms("Straße, it's X_1 你好世 é") == ["strasse", "it", "s", "x_1", "你好", "好世", "é"]
+
+
+def test_importing_stays_light() -> None:
+    """Chunkers are imported without the libraries that they use later."""
+    heavy = {"langchain_text_splitters", "numpy", "tokenizers", "torch", "transformers"}
+    code = f"import sys, chunkers; print(sorted({heavy} & {{*sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from leporello.config.parameters import parameters
+from leporello.errors import UserError
 from leporello.records import JSON
 from leporello.stages import MODEL_MARK
 
@@ -71,7 +72,13 @@ class TaskSpec:
     spec: Spec
 
     def with_split(self, split: str) -> TaskSpec:
-        """Returns the task with another split."""
+        """Returns the task with another split.
+
+        Raises:
+            UserError: The task has no splits.
+        """
+        if "split" not in parameters(self.spec.cls):
+            raise UserError(f"task {self.name!r} ({self.spec.cls.__name__}) has no splits")
         params = {**self.spec.params, "split": split}
         return TaskSpec(self.name, Spec(self.spec.name, self.spec.cls, params))
 

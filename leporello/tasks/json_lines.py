@@ -91,6 +91,14 @@ class JsonLines:
                     raise _error(faults)
                 yield from found
 
+    def __len__(self) -> int:
+        """Returns how many examples there are.
+
+        Raises:
+            ConfigError: As `check` does.
+        """
+        return sum(len(group.rows) for group in self._groups())
+
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the file and of the documents' files.
 

@@ -66,6 +66,10 @@ class Sample:
                 if row.id not in self.left_out:
                     yield example(row, document, _INSTRUCTION, _HEADERS)
 
+    def __len__(self) -> int:
+        """Returns how many examples there are."""
+        return sum(len(rows) for _, rows in _by_document()) - len(self.left_out)
+
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the three documents and their questions."""
         digest = hashlib.sha256()
