@@ -67,6 +67,7 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it tells every retry
     try:
         app()
     except UserError as error:

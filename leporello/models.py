@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EMBEDDED", "cache_directory", "fingerprint", "loadable", "locate"]
 
+_HUB_TIMEOUT = 10.0  # seconds
+
 _log = logging.getLogger("leporello")
 
 
@@ -125,10 +127,21 @@ def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _hub_revision(model: str) -> str:
-    from huggingface_hub import try_to_load_from_cache
+    """Returns the revision that is on this machine, or else the hub's newest, asked once."""
+    from huggingface_hub import HfApi, try_to_load_from_cache
 
     cached = try_to_load_from_cache(model, "config.json")
-    return f"hub:{model}@{Path(cached).parent.name if isinstance(cached, str) else 'main'}"
+    if isinstance(cached, str):
+        return f"hub:{model}@{Path(cached).parent.name}"
+    try:
+        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+        return f"hub:{model}@{api.model_info(model, timeout=_HUB_TIMEOUT).sha}"
+    except Exception as error:  # its HTTP library's own errors differ from version to version
+        told = str(error).strip().partition("\n")[0]
+        raise UserError(
+            f"model {model!r} is no path, it is not on this machine, and the hub does not give it"
+            f" ({told}); check the name and the network, or give the path of a folder that holds it"
+        ) from error
 
 
 def loadable(model: str) -> str:

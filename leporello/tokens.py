@@ -32,7 +32,7 @@ _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
 _SPACED_WORD = re.compile(r"\S+")  # finds the same where nothing is unspaced, three times as fast
 _TERM = regex.compile(rf"(?P<unspaced>(?:[{_UNSPACED}]\p{{M}}*+)++)|[\p{{L}}\p{{N}}\p{{M}}_]++")
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8, which the tokenizers speak, has none
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
 _PIECE = 4096  # characters given to a tokenizer at once
 _BATCH = 16  # pieces whose encodings are held at once: they take some 100 bytes a token
@@ -88,7 +88,7 @@ class HuggingFace:
         """
         import numpy as np
 
-        text = _LONE_SURROGATE.sub("\ufffd", text)
+        text = _encodable(text)
         cuts = _pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
         return np.concatenate([self._encoded(text, batch) for batch in batches])
@@ -104,6 +104,15 @@ class HuggingFace:
         offsets = np.fromiter(numbers, dtype=np.int64, count=2 * sum(counts)).reshape(-1, 2)
         offsets += np.repeat(np.subtract(cuts[:-1], cuts[0]), counts)[:, None]
         return _tidy(offsets, text[cuts[0] : cuts[-1]]) + cuts[0]
+
+
+def _encodable(text: str) -> str:
+    """Returns the text with U+FFFD for halves of surrogate pairs, which tokenizers refuse."""
+    try:
+        text.encode()  # ten times as fast as a search
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def _pieces(text: str) -> list[int]:

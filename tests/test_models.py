@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import gguf
 import numpy as np
@@ -215,7 +218,25 @@ def test_fingerprint(tmp_path: Path) -> None:
     assert before == fingerprint(str(tmp_path / "other"))
     (tmp_path / "one" / "config.json").write_text("{ }")
     assert fingerprint(str(tmp_path / "one")) != before
-    assert fingerprint("nobody/none") == "hub:nobody/none@main"
+
+
+def test_fingerprint_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is not here has the revision of the hub; one that the hub lacks is refused."""
+    served = tmp_path / "api" / "models" / "nobody"
+    served.mkdir(parents=True)
+    revision = "f" * 40
+    answer = {"id": "nobody/tiny", "sha": revision, "tags": [], "siblings": [], "private": False}
+    (served / "tiny").write_text(json.dumps(answer))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        assert fingerprint("nobody/tiny") == f"hub:nobody/tiny@{revision}"
+        with pytest.raises(UserError, match="is no path, it is not on this machine, and the hub"):
+            fingerprint("nobody/none")
+        server.shutdown()
+    with pytest.raises(UserError, match="check the name and the network"):
+        fingerprint("nobody/tiny")
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
