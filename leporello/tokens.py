@@ -109,7 +109,7 @@ class HuggingFace:
 def _encodable(text: str) -> str:
     """Returns the text with U+FFFD for halves of surrogate pairs, which tokenizers refuse."""
     try:
-        text.encode()  # ten times as fast as a search
+        text.encode()  # four times as fast as a search
     except UnicodeEncodeError:
         return _LONE_SURROGATE.sub("\ufffd", text)
     return text

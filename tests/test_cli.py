@@ -365,7 +365,8 @@ def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> N
     texts = {
         "txt": f"{filler}\n\n{fact}\n\n{filler}",
         "md": f"# One\n\n{filler}\n\n# Two\n\n{fact}\n\n{filler}",
-        "srt": f"1\n00:00:01,000 --> 00:00:02,000\nHello.\n\n2\n00:00:03,000 --> 00:00:05,000\n{fact}\n",
+        "srt": "1\n00:00:01,000 --> 00:00:02,000\nHello.\n\n"
+        f"2\n00:00:03,000 --> 00:00:05,000\n{fact}\n",
         "html": f"<html><body><h1>One</h1><p>{filler}</p><h1>Two</h1><p>{fact}</p></body></html>",
     }
     path = tmp_path / f"file.{suffix}"

@@ -99,7 +99,7 @@ def test_read_each_keeps_the_surest_answer() -> None:
     )
     assert value == "dd"
     with pytest.raises(ValueError, match="keep: vote"):
-        _drive(ReadEach(keep="best"), lambda read: Output("x"))
+        _drive(ReadEach(keep="best"), lambda _: Output("x"))
 
 
 def test_map_reduce_reads_answers_in_groups_that_fit_until_one_is_left() -> None:

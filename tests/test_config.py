@@ -86,7 +86,7 @@ def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -
 
 
 def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None:
-    """Each point has the path and the value in its name; a list that is the value does not sweep."""
+    """Each point has path and value in its name; a list that is the value does not sweep."""
     config = _load(
         tmp_path,
         """

@@ -30,6 +30,8 @@ from leporello.records import (
     Span,
 )
 
+SMALL = Limits(flights=5, inputs=4)
+
 
 @dataclass(frozen=True)
 class Words:
@@ -94,7 +96,7 @@ def _examples(count: int, documents: int = 7) -> list[Example]:
 def _run(
     path: Path,
     examples: Sequence[Example],
-    limits: Limits = Limits(5, 4),
+    limits: Limits = SMALL,
     **stages: Any,
 ) -> tuple[list[dict[str, Any]], Built]:
     default: dict[str, Any] = {
@@ -200,7 +202,7 @@ def test_a_failed_read_is_thrown_into_the_combiner(tmp_path: Path) -> None:
         def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
             try:
                 yield [Read((hits[0].chunk,), "unreadable")]
-            except Exception as error:  # noqa: BLE001 -- whatever a failed read raises
+            except Exception as error:
                 return f"caught {error}"
             return "not reached"
 
