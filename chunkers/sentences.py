@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chunkers.packing import pack, refine, token_units, units
-from chunkers.sentence_spans import sentence_starts
 from leporello import Document, Span
+from leporello.sentences import sentence_starts
 from leporello.stages import Count, ModelSource, Positive
 
 __all__ = ["Sentences"]

@@ -19,8 +19,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 import chunkers
 from chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sentences, Whole
-from chunkers.sentence_spans import sentence_starts
 from leporello import Document, Span
+from leporello.sentences import sentence_starts
 from leporello.stages import Chunker
 from leporello.tokens import tokenizer
 
