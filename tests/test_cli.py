@@ -194,25 +194,36 @@ def test_a_mistake_of_the_users_ends_with_status_2(
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
-def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    """SIGKILL, again and again, then the same command: predictions.jsonl is byte-identical."""
-    config = _project(tmp_path, SLOW, "Slow", rows=300)
-    text = config.read_text().replace("{class: BestSentence}", '{class: "./plug.py:Slow"}')
-    config.write_text(text.replace('{class: "./plug.py:Slow", k: 2}', "{class: BM25, k: 3}"))
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    predictions = Path("mine", "lamps", "predictions.jsonl")
+def _slow_project(folder: Path, rows: int, seconds: float = 0.02) -> Path:
+    """A project whose reader is slow, and says who was read together."""
+    config = _project(folder, SLOW.replace("0.02", str(seconds)), "Slow", rows)
+    text = config.read_text().replace('{class: "./plug.py:Slow", k: 2}', "{class: BM25, k: 3}")
+    config.write_text(text.replace("{class: BestSentence}", '{class: "./plug.py:Slow"}'))
+    return config
+
+
+def _killed_and_whole(folder: Path, config: Path, kills: int, longest: float) -> None:
+    """Kills one run again and again; it must end with the bytes of an uninterrupted one."""
+    whole, killed = folder / "whole", folder / "killed"
     _leporello("run", "mine", "--config", config, "--out", whole)
     moments = random.Random(7)
-    for _ in range(5):
+    for _ in range(kills):
         process = subprocess.Popen(
             _command("run", "mine", "--config", config, "--out", killed),
             stdout=subprocess.DEVNULL,
         )
-        time.sleep(moments.uniform(0.6, 1.1))
+        time.sleep(moments.uniform(0.3, longest))
         process.send_signal(signal.SIGKILL)
         process.wait()
     _leporello("run", "mine", "--config", config, "--out", killed)
-    assert (killed / predictions).read_bytes() == (whole / predictions).read_bytes()
+    for name in ("predictions.jsonl", "calls.jsonl", "metrics.json"):
+        path = Path("mine", "lamps", name)
+        assert (killed / path).read_bytes() == (whole / path).read_bytes()
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    """SIGKILL, again and again, then the same command: predictions.jsonl is byte-identical."""
+    _killed_and_whole(tmp_path, _slow_project(tmp_path, rows=300), kills=5, longest=1.1)
 
 
 def test_a_changed_plug_in_is_noticed(tmp_path: Path) -> None:
@@ -255,9 +266,7 @@ def test_a_limited_run_is_continued_by_the_whole_one(tmp_path: Path) -> None:
 
 def test_a_second_process_on_one_run_says_who_holds_it(tmp_path: Path) -> None:
     """It stops with the first one's process id."""
-    config = _project(tmp_path, SLOW.replace("0.02", "3"), "Slow")
-    text = config.read_text().replace("{class: BestSentence}", '{class: "./plug.py:Slow"}')
-    config.write_text(text.replace('{class: "./plug.py:Slow", k: 2}', "{class: BM25, k: 3}"))
+    config = _slow_project(tmp_path, rows=12, seconds=3)
     out = tmp_path / "out"
     arguments = ("run", "mine", "--config", config, "--out", out)
     with subprocess.Popen(_command(*arguments), stdout=subprocess.DEVNULL) as first:
@@ -387,3 +396,22 @@ def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> N
     shown = _leporello("ask", path, "Who keeps a tame heron?", "--pipeline", "best-sentence")
     assert "characters" in shown.stdout
     assert "selected" in shown.stdout
+
+
+@pytest.mark.slow
+def test_a_run_killed_thirty_times_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    """The same as above, at moments from start-up to the last example."""
+    config = _slow_project(tmp_path, rows=900)
+    _killed_and_whole(tmp_path, config, kills=30, longest=2.5)
+
+
+@pytest.mark.slow
+def test_the_default_pipeline_answers_with_a_real_model(tmp_path: Path) -> None:
+    """SmolLM2 reads the first questions of the sample task, twice to the same bytes."""
+    for name in ("one", "other"):
+        done = _leporello("run", "--limit", "3", "--show", "1", "--out", tmp_path / name)
+        assert "ask-smollm2" in done.stdout
+    predictions = Path("ask-smollm2", "sample", "predictions.jsonl")
+    one, other = ((tmp_path / name / predictions).read_bytes() for name in ("one", "other"))
+    assert one == other
+    assert all(row["prediction"] for row in _rows(tmp_path / "one" / predictions))
