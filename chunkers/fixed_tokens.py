@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from chunkers.packing import check_overlap, pack, token_units
+from chunkers.packing import check_overlap
 from leporello import Document, Span
 from leporello.stages import Count, ModelSource, Positive
+from leporello.tokens import tokenizer, white
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["FixedTokens"]
 
@@ -35,5 +41,61 @@ class FixedTokens:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
-        pieces = token_units(document, self.tokenizer)
-        return pack(pieces, self.size, lambda unit: pieces.back(unit, self.overlap))
+        text = document.text
+        tokens = document.tokens(tokenizer(self.tokenizer))
+        cuts = _cuts(tokens, self._white(document))
+        for first, end in self._runs(cuts):
+            start = int(tokens[first, 0]) if first > cuts[0] else 0
+            stop = int(tokens[end, 0]) if end < len(tokens) else len(text)
+            yield from _trimmed(text, start, stop)
+
+    def _white(self, document: Document) -> NDArray[np.bool_] | None:
+        """Returns which characters are white space; None where no token is nothing else."""
+        if self.tokenizer == "words":
+            return None
+        blank: NDArray[np.bool_] = document.memo(white, lambda: white(document.text))
+        return blank
+
+    def _runs(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """Yields (first, end) of each chunk's tokens; both are among the cuts."""
+        end, last = int(cuts[0]), int(cuts[-1])
+        while True:
+            first = _floor(cuts, end - self.overlap)
+            if _floor(cuts, first + self.size) <= end:
+                first = end  # the overlap would leave no room for anything new
+            reached = max(_floor(cuts, first + self.size), _ceiling(cuts, end + 1))
+            yield first, reached
+            if (end := reached) >= last:
+                return
+
+
+def _cuts(tokens: NDArray[np.int64], blank: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Returns before which tokens a chunk may begin, and behind the last one.
+
+    Before a token that begins with ink of which no earlier token has a part. White space before
+    the first of them is no beginning.
+    """
+    import numpy as np
+
+    starts, ends = tokens.T
+    apart = np.ones(len(starts), dtype=bool)
+    apart[1:] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
+    if blank is not None:
+        apart &= ~blank[starts]
+    return np.append(np.flatnonzero(apart), len(tokens))
+
+
+def _floor(cuts: NDArray[np.int64], token: int) -> int:
+    return int(cuts[max(0, int(cuts.searchsorted(token, "right")) - 1)])
+
+
+def _ceiling(cuts: NDArray[np.int64], token: int) -> int:
+    return int(cuts[min(len(cuts) - 1, int(cuts.searchsorted(token)))])
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yields the span without the white space around it, or nothing if there is no more."""
+    chunk = text[start:end]
+    if kept := chunk.strip():
+        begin = start + len(chunk) - len(chunk.lstrip())
+        yield Span(begin, begin + len(kept))
