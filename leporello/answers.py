@@ -9,19 +9,22 @@ from leporello.config import load_config
 from leporello.directory import RunDirectory, read_rows
 from leporello.records import Example, Prediction
 from leporello.rows import prediction_from_row
+from leporello.supply import examples_of
 
 __all__ = ["answers"]
 
 
-def answers(run: Path, count: int) -> Iterator[tuple[Example, Prediction]]:
-    """Yields up to `count` answers of the run's first pipeline and task, evenly spread over it."""
+def answers(
+    run: Path, pipeline: str, task: str, count: int
+) -> Iterator[tuple[Example, Prediction]]:
+    """Yields up to `count` answers of one pipeline on one task, evenly spread over it."""
     directory = RunDirectory(run)
-    pipeline, task = next(iter(directory.jobs()))
-    rows = list(read_rows(directory.results(pipeline, task) / "predictions.jsonl"))
-    count = min(count, len(rows))
-    wanted = {rows[place * len(rows) // count]["id"] for place in range(count)}
-    chosen = {row["id"]: prediction_from_row(row) for row in rows if row["id"] in wanted}
+    path = directory.results(pipeline, task) / "predictions.jsonl"
+    total = sum(1 for _ in read_rows(path))
+    places = {place * total // min(count, total) for place in range(min(count, total))}
+    rows = (row for place, row in enumerate(read_rows(path)) if place in places)
+    chosen = {row["id"]: prediction_from_row(row) for row in rows}
     source = load_config([directory.config]).tasks[task].spec.build()
-    for example in source.examples() if chosen else ():
+    for example in examples_of(source, task):
         if example.id in chosen:
             yield example, chosen[example.id]

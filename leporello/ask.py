@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leporello.config import load_config
+from leporello.config import PipelineSpec, load_config
 from leporello.engine import Engine
 from leporello.errors import UserError
 from leporello.journal import Journal
 from leporello.loading import load, place
 from leporello.progress import Progress
-from leporello.records import Coverage, Document, Example, Span
+from leporello.records import Coverage, Document, Example, Prediction, Span
 from leporello.rows import prediction_from_row
 
 __all__ = ["Answer", "Passage", "ask"]
@@ -76,28 +76,32 @@ def ask(
         UserError: A mistake of the user's, or a stage that failed, with its reason.
     """
     names = [pipeline] if pipeline else []
-    points = load_config(config, overrides, names).select(names)
+    loaded = load_config(config, overrides, names)
+    points = loaded.select(names)
     if len(points) > 1:
-        raise UserError(
-            f"ask takes one pipeline, and {pipeline!r} is {len(points)}: name one of them"
-        )
+        name = pipeline or loaded.default_pipeline
+        raise UserError(f"ask takes one pipeline, and {name!r} is {len(points)}: name one of them")
     document = load(file)
     if not document.text.strip():
         raise UserError(f"{file}: holds no text")
-    example = Example("question", document, question=question)
-    with tempfile.TemporaryDirectory() as folder, Progress(f"asking {file.name}", 1) as progress:
-        journal = Journal(Path(folder) / "journal.jsonl")
-        Engine(points[0].build(), journal, {}, progress).run([example])
-        [row] = journal.rows()
-        journal.close()
-    if "failure" in row:
-        raise UserError(f"the {row['failure']['stage']} failed: {row['failure']['error']}")
-    prediction = prediction_from_row(row["prediction"])
+    prediction = _predict(points[0], Example("question", document, question=question), file.name)
     passages = [
         _passage(document, Span(start, end), score, prediction.read)
         for start, end, score in prediction.hits
     ]
     return Answer(prediction.prediction, tuple(passages), prediction.coverage, document)
+
+
+def _predict(pipeline: PipelineSpec, example: Example, title: str) -> Prediction:
+    """Runs one example through the engine, leaving nothing behind."""
+    with tempfile.TemporaryDirectory() as folder, Progress(f"asking {title}", 1) as progress:
+        journal = Journal(Path(folder) / "journal.jsonl")
+        Engine(pipeline.build(), journal, {}, progress).run([example])
+        [row] = journal.rows()
+        journal.close()
+    if "failure" in row:
+        raise UserError(f"the {row['failure']['stage']} failed: {row['failure']['error']}")
+    return prediction_from_row(row["prediction"])
 
 
 def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:

@@ -7,9 +7,10 @@ import math
 import reprlib
 from collections.abc import Sequence
 from functools import cache
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from leporello.coverage import overlap
 from leporello.records import JSON, Chunk, Document, Example, Hit, Output, Read, Span
 from leporello.stages import Chunker, Reader
 
@@ -170,11 +171,48 @@ def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
             f"{name}.read returned {count} for {len(inputs)} inputs;"
             " it must return a list with one Output an input"
         )
-    for output, asked in zip(outputs, inputs, strict=True):
-        if not isinstance(output, Output) or not isinstance(output.text, str):
-            raise StageError(f"{name}.read returned {output!r:.80}; it must return Output(text)")
-        if output.scores and len(output.scores) != len(asked.choices):
+    return [_checked_output(name, *pair) for pair in zip(outputs, inputs, strict=True)]
+
+
+def _checked_output(name: str, output: object, asked: Read) -> Output:
+    """Returns the output with plain numbers, so that it can be written as JSON."""
+    if not isinstance(output, Output) or not isinstance(output.text, str):
+        raise StageError(f"{name}.read returned {_show(output)}; it must return Output(text)")
+    scores = tuple(_number(name, "scores", score) for score in output.scores)
+    if scores and len(scores) != len(asked.choices):
+        raise StageError(f"{name}.read gave {len(scores)} scores for {len(asked.choices)} choices")
+    return Output(
+        text=output.text,
+        score=None if output.score is None else _number(name, "score", output.score),
+        scores=scores,
+        read=None if output.read is None else _seen(name, output.read, asked),
+        cut=_counted(name, "cut", output.cut),
+        input_tokens=_counted(name, "input_tokens", output.input_tokens),
+        output_tokens=_counted(name, "output_tokens", output.output_tokens),
+    )
+
+
+def _number(name: str, field: str, value: object) -> float:
+    if not isinstance(value, Real):
+        raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a number")
+    return float(value)
+
+
+def _counted(name: str, field: str, value: object) -> int:
+    if not isinstance(value, Integral) or value < 0:
+        raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
+    return int(value)
+
+
+def _seen(name: str, spans: object, asked: Read) -> tuple[Span, ...]:
+    """Returns the spans that a reader says it saw; they lie in chunks that it was given."""
+    given = [passage.span for passage in asked.passages if isinstance(passage, Chunk)]
+    if not isinstance(spans, (tuple, list)) or not all(isinstance(span, Span) for span in spans):
+        raise StageError(f"{name}.read gave the read {_show(spans)}; it must be a tuple of Span")
+    for span in spans:
+        if overlap([span], given) < len(span):
             raise StageError(
-                f"{name}.read gave {len(output.scores)} scores for {len(asked.choices)} choices"
+                f"{name}.read says that it saw ({span.start}, {span.end}),"
+                " which lies in none of the passages that it was given"
             )
-    return list(outputs)
+    return tuple(Span(int(span.start), int(span.end)) for span in spans)

@@ -7,14 +7,18 @@ import logging
 import os
 import sys
 from dataclasses import asdict
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from leporello.errors import UserError
+
+if TYPE_CHECKING:
+    from leporello.run import Run
 
 __all__ = ["app", "main"]
 
@@ -56,6 +60,7 @@ Out = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
+_FAILURES = 10  # told at the end of a run; all of them are in its files
 
 
 def main() -> None:
@@ -65,6 +70,9 @@ def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    for stream in (sys.stdout, sys.stderr):  # a document may hold what a terminal cannot show
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it tells every retry
@@ -73,9 +81,6 @@ def main() -> None:
     except UserError as error:
         _stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(_USERS_MISTAKE)
-    except KeyboardInterrupt:
-        _stderr().print("interrupted; the same command goes on from here")
-        sys.exit(_INTERRUPTED)
 
 
 def _stderr() -> Console:
@@ -106,43 +111,47 @@ def run(
     from leporello import display
     from leporello.run import run as run_jobs
 
-    done = run_jobs(
-        pipelines or (),
-        task or (),
-        config=config or (),
-        overrides=overrides or (),
-        split=split,
-        limit=limit,
-        out=out,
-        update=update,
-    )
+    try:
+        done = run_jobs(
+            pipelines or (),
+            task or (),
+            config=config or (),
+            overrides=overrides or (),
+            split=split,
+            limit=limit,
+            out=out,
+            update=update,
+        )
+    except KeyboardInterrupt:
+        _stderr().print("interrupted; the same command goes on from here")
+        raise typer.Exit(_INTERRUPTED) from None
     if as_json:
         _print_json({"directory": done.directory, "results": [asdict(r) for r in done.results]})
     else:
         console = Console()
         display.scores(console, done.results)
-        _show_answers(console, done.directory, show)
-        _show_failures(console, done.directory, done.failures)
+        if show:
+            _show_answers(console, done, show)
+        _show_failures(console, done)
         display.where(console, done.directory)
     if done.failures:
         raise typer.Exit(_FAILED)
 
 
-def _show_answers(console: Console, directory: Path, count: int) -> None:
-    """Prints answers spread evenly over the first pipeline and task of a run."""
+def _show_answers(console: Console, done: Run, count: int) -> None:
+    """Prints answers of the first pipeline and task, spread evenly over it."""
     from leporello import display
     from leporello.answers import answers
 
-    for example, prediction in answers(directory, count):
+    first = done.results[0]
+    for example, prediction in answers(done.directory, first.pipeline, first.task, count):
         display.prediction(console, example, prediction)
 
 
-def _show_failures(console: Console, directory: Path, count: int) -> None:
-    from leporello.directory import read_rows
-
-    shown = (row for path in directory.rglob("failures.jsonl") for row in read_rows(path))
-    for row in islice(shown, 10 if count else 0):
-        text = f"failed: {row['id']} at the {row['stage']}: {row['error']}"
+def _show_failures(console: Console, done: Run) -> None:
+    shown = islice((f for r in done.results for f in done.failed(r.pipeline, r.task)), _FAILURES)
+    for failure in shown:
+        text = f"failed: {failure.example_id} at the {failure.stage}: {failure.error}"
         console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 

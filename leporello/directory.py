@@ -21,6 +21,7 @@ from leporello.signature import digest
 __all__ = ["RunDirectory", "read_json", "read_rows", "run_name", "write_atomically", "write_json"]
 
 _NAME_LIMIT = 60
+_BYTES_LIMIT = 120  # of one folder's name, well below every file system's own
 
 
 def run_name(pipelines: Sequence[str], tasks: Sequence[str], signatures: JSON) -> str:
@@ -36,8 +37,10 @@ def _several(names: Sequence[str]) -> str:
 
 def safe_name(name: str) -> str:
     """Returns a name that is one folder: other characters replaced, long ones cut with a hash."""
-    safe = re.sub(r"[^\w.,=@+-]+", "-", name)
-    return safe if safe == name and len(safe) <= 120 else f"{safe[:110]}-{digest(name)}"  # noqa: PLR2004 -- below every file system's limit
+    safe = re.sub(r"[^\w.,=@+-]+", "-", name).encode()
+    if safe.decode() == name and len(safe) <= _BYTES_LIMIT:
+        return name
+    return f"{safe[: _BYTES_LIMIT - 10].decode(errors='ignore')}-{digest(name)}"
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,18 @@ class RunDirectory:
 
     def journal(self, pipeline: str, task: str) -> Path:
         """The journal of one pipeline on one task."""
-        return self.path / "journal" / f"{safe_name(pipeline)}--{safe_name(task)}.jsonl"
+        *folders, last = map(safe_name, task.split("/"))
+        return self.path.joinpath("journal", safe_name(pipeline), *folders, f"{last}.jsonl")
 
     def jobs(self) -> dict[tuple[str, str], Mapping[str, JSON]]:
         """Returns the signature of every (pipeline, task) that was run here; none if no run."""
         if not self.manifest.exists():
             return {}
-        rows = read_json(self.manifest)["jobs"]
-        return {(row["pipeline"], row["task"]): row["signature"] for row in rows}
+        try:
+            rows = read_json(self.manifest)["jobs"]
+            return {(row["pipeline"], row["task"]): row["signature"] for row in rows}
+        except (KeyError, TypeError):
+            raise UserError(f"{self.manifest}: is no manifest of a run") from None
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -90,6 +97,8 @@ class RunDirectory:
                 f"{self.path}: another process (pid {pid}) is running there;"
                 " wait for it, or give another --out"
             ) from None
+        except PermissionError as error:
+            raise UserError(f"{self.path}: cannot be written to: {error.strerror}") from None
 
     def _make(self) -> None:
         try:
@@ -152,7 +161,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON: {error}") from None
 
 
@@ -168,11 +177,13 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
                 yield _row(line, path, number)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
 
 
 def _row(line: str, path: Path, number: int) -> Mapping[str, Any]:
     try:
         row: Mapping[str, Any] = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}:{number}: not JSON: {error}") from None
     return row

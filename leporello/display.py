@@ -113,6 +113,10 @@ def plan(console: Console, planned: Sequence[PlannedJob]) -> None:
         console.print(f"[bold]{escape(job.pipeline)}[/bold]")
         for stage in job.stages:
             console.print(f"  {escape(stage)}", highlight=False)
+    for job in planned:
+        for text in job.changed:
+            told = f"{job.pipeline} on {job.task} was made with something else: {text}"
+            console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
     where(console, planned[0].directory)
 
 

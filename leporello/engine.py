@@ -159,7 +159,8 @@ class Engine:
         for _, group in itertools.groupby(numbered, key=lambda pair: id(pair[1].document)):
             pairs = list(group)
             fresh = [pair for pair in pairs if pair[0] not in self.journal.done]
-            flights = self._select(fresh) if fresh else {}
+            # All questions are asked even if some are answered: a retriever may batch them.
+            flights = self._select(pairs) if fresh else {}
             for number, _ in pairs:
                 yield flights.get(number)
             self.progress.document(len(pairs) - len(fresh))
@@ -170,6 +171,8 @@ class Engine:
             found = select_apart(self.stages, [example for _, example in pairs])
         flights = {}
         for (number, example), hits in zip(pairs, found, strict=True):
+            if number in self.journal.done:
+                continue
             if isinstance(hits, ExampleError):
                 self._fail(number, example, hits)
                 continue
@@ -235,7 +238,7 @@ class Engine:
             outputs = read(self.stages.reader, reads)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if len(reads) == 1:
                 return [ReadError(f"{type(error).__name__}: {error}")]
             half = len(reads) // 2
@@ -248,25 +251,21 @@ class Engine:
     def _finish(self, flight: Flight) -> None:
         with blame("combiner"):
             prediction = prediction_of(flight)
-        self.journal.finish(
-            flight.number,
-            {
-                "prediction": prediction_row(prediction),
-                "calls": call_rows(flight.calls),
-                "statistics": self._statistics(prediction, flight.example),
-            },
-        )
+        row: dict[str, Any] = {
+            "prediction": prediction_row(prediction),
+            "calls": call_rows(flight.calls),
+            "statistics": self._statistics(prediction, flight.example),
+        }
+        self.journal.finish(flight.number, row)
         self.progress.example()
 
     def _fail(self, number: int, example: Example, error: ExampleError) -> None:
-        empty = empty_prediction(example)
-        self.journal.finish(
-            number,
-            {
-                "failure": failure_row(failure_of(example, error), error),
-                "statistics": self._statistics(empty, example),
-            },
-        )
+        try:
+            statistics = self._statistics(empty_prediction(example), example)
+        except ExampleError:  # a metric that cannot score even this
+            statistics = {}
+        failure = failure_row(failure_of(example, error), error)
+        self.journal.finish(number, {"failure": failure, "statistics": statistics})
         self.progress.example(failed=True)
 
     def _statistics(self, prediction: Prediction, example: Example) -> dict[str, Any]:

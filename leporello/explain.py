@@ -16,6 +16,7 @@ from leporello.metrics import make_metrics
 from leporello.records import Chunk, Example, Prediction, Read, Span
 from leporello.rows import empty_prediction, prediction_from_row
 from leporello.stages import RendersPrompt
+from leporello.supply import examples_of
 
 __all__ = ["Explanation", "ReadInput", "explain"]
 
@@ -86,13 +87,16 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
     for pipeline, task in directory.jobs():
         source = config.tasks[task].spec.build()
         stages = config.select([pipeline])[0].build()
-        example = next((e for e in source.examples() if _note(ids, e.id) == example_id), None)
+        examples = examples_of(source, task)
+        example = next((e for e in examples if _note(ids, e.id) == example_id), None)
         if example is not None:
             story = _Story(directory, pipeline, task, example, stages)
             found.append(story.tell(source.metrics))
     if not found:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
-    return found
+    if stories := [story for story in found if story is not None]:
+        return stories
+    raise UserError(f"{run}: example {example_id!r} is not finished yet")
 
 
 def _note(ids: list[str], one: str) -> str:
@@ -108,13 +112,12 @@ class _Story:
     example: Example
     stages: Built
 
-    def tell(self, metric_names: Sequence[str]) -> Explanation:
+    def tell(self, metric_names: Sequence[str]) -> Explanation | None:
+        """Returns the story, or None if the example is not finished."""
         prediction_row = self._row("predictions.jsonl")
         failure = self._row("failures.jsonl")
         if prediction_row is None and failure is None:
-            raise UserError(
-                f"{self.pipeline} on {self.task}: example {self.example.id!r} is not finished yet"
-            )
+            return None
         prediction = (
             prediction_from_row(prediction_row)
             if prediction_row
@@ -143,6 +146,8 @@ class _Story:
 
     def _row(self, name: str) -> Mapping[str, Any] | None:
         path = self.directory.results(self.pipeline, self.task) / name
+        if not path.exists():  # killed before its files were derived
+            return None
         return next((row for row in read_rows(path) if row["id"] == self.example.id), None)
 
     def _chunks(self) -> tuple[Span, ...]:

@@ -9,7 +9,18 @@ from functools import partial
 from typing import Any
 
 from leporello.errors import UserError
-from leporello.records import JSON, Example, Fit, Hit, Output, Read, Request, Search
+from leporello.records import (
+    JSON,
+    Chunk,
+    Document,
+    Example,
+    Fit,
+    Hit,
+    Output,
+    Read,
+    Request,
+    Search,
+)
 
 __all__ = ["Call", "ExampleError", "Flight", "ReadError", "blame"]
 
@@ -35,7 +46,7 @@ def blame(stage: str) -> Generator[None]:
         raise
     except ReadError as error:
         raise ExampleError("reader") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a plug-in that leaves the process fails too
         raise ExampleError(stage) from error
 
 
@@ -111,7 +122,7 @@ class Flight:
         self.reads, self.outputs = (), []
         while not self.reads:
             try:
-                self._requests = _checked(resume())
+                self._requests = _checked(resume(), self.example.document)
             except StopIteration as stop:
                 self.value, self.landed = stop.value, True
                 return
@@ -125,9 +136,20 @@ class Flight:
         return self.answer_now(self, request)
 
 
-def _checked(requests: object) -> Sequence[Request]:
-    if isinstance(requests, (list, tuple)) and all(
+def _checked(requests: object, document: Document) -> Sequence[Request]:
+    if not isinstance(requests, (list, tuple)) or not all(
         isinstance(request, (Read, Search, Fit)) for request in requests
     ):
-        return requests
-    raise TypeError(f"a combiner must yield a list of Read, Search or Fit, got {requests!r:.200}")
+        told = f"{requests!r:.200}"
+        raise TypeError(f"a combiner must yield a list of Read, Search or Fit, got {told}")
+    for request in requests:
+        read = request.read if isinstance(request, Fit) else request
+        for passage in read.passages if isinstance(read, Read) else ():
+            if not isinstance(passage, (str, Chunk)) or (
+                isinstance(passage, Chunk) and passage.document is not document
+            ):
+                raise TypeError(
+                    f"a passage must be text or a chunk of the example's own document,"
+                    f" got {passage!r:.200}"
+                )
+    return requests

@@ -55,12 +55,14 @@ class Journal:
     def _parse(self, line: bytes, offset: int) -> dict[str, Any]:
         try:
             row: dict[str, Any] = json.loads(line)
-        except ValueError:
-            raise UserError(
-                f"{self.path}: the journal is damaged at byte {offset}; to give up what it holds,"
-                " delete the file and run again"
-            ) from None
-        return row
+            if {"done", "statistics"} <= row.keys() or {"step", "cursor", "outputs"} <= row.keys():
+                return row
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        raise UserError(
+            f"{self.path}: the journal is damaged at byte {offset}; to give up what it holds,"
+            " delete the file and run again"
+        )
 
     def _take(self, row: Mapping[str, Any], offset: int) -> None:
         if "done" in row:
@@ -82,14 +84,16 @@ class Journal:
 
     def step(self, cursor: int, outputs: Sequence[tuple[int, Mapping[str, JSON]]]) -> None:
         """Records what the reader said, on disk before this returns."""
+        cursor = max([cursor, *self.cursors[-1:]])  # a limited run may have admitted fewer
         row = {"step": len(self.cursors), "cursor": cursor, "outputs": outputs}
         self.cursors.append(cursor)
         os.fsync(self._append(row).fileno())
 
     def finish(self, example: int, row: Mapping[str, JSON]) -> None:
         """Records a finished example."""
-        self.done[example] = self._end
+        begin = self._end
         self._append({"done": example, **row})
+        self.done[example] = begin
 
     def _append(self, row: Mapping[str, Any]) -> BinaryIO:
         line = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

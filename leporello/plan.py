@@ -9,7 +9,8 @@ from pathlib import Path
 
 from leporello.directory import RunDirectory
 from leporello.journal import Journal
-from leporello.run import Job, job_directory
+from leporello.run import Job, changes, job_directory
+from leporello.supply import examples_of
 
 __all__ = ["PlannedJob", "plan"]
 
@@ -27,6 +28,8 @@ class PlannedJob:
         done: Examples that an earlier run has finished.
         characters: Of the documents that have anything left to do.
         stages: As they will be built, every default written out.
+        changed: What differs from what an earlier run there was made with; such a run refuses to
+            go on without `--update`.
     """
 
     pipeline: str
@@ -37,6 +40,7 @@ class PlannedJob:
     done: int
     characters: int
     stages: tuple[str, ...]
+    changed: tuple[str, ...]
 
 
 def plan(
@@ -49,13 +53,15 @@ def plan(
 
 def _plan_job(job: Job, directory: RunDirectory, limit: int | None) -> PlannedJob:
     path = directory.journal(job.pipeline.name, job.task.name)
-    done = Journal(path).done
-    examples = documents = characters = 0
-    numbered = enumerate(islice(job.source.examples(), limit))
+    finished = Journal(path).done
+    examples = documents = characters = done = 0
+    numbered = enumerate(islice(examples_of(job.source, job.task.name), limit))
     for _, group in groupby(numbered, key=lambda pair: id(pair[1].document)):
         pairs = list(group)
         examples += len(pairs)
-        if any(number not in done for number, _ in pairs):
+        already = sum(number in finished for number, _ in pairs)
+        done += already
+        if already < len(pairs):
             documents += 1
             characters += len(pairs[0][1].document.text)
     stages = tuple(repr(spec.build()) for spec in job.pipeline.stages.values())
@@ -65,7 +71,8 @@ def _plan_job(job: Job, directory: RunDirectory, limit: int | None) -> PlannedJo
         directory=directory.path,
         documents=documents,
         examples=examples,
-        done=len(done),
+        done=done,
         characters=characters,
         stages=stages,
+        changed=changes(directory, job),
     )

@@ -109,7 +109,7 @@ class Document:
                 f"span ({start}, {end}) does not lie within document {self.id!r}"
                 f" of {len(self.text)} characters"
             )
-        return Chunk(self, start, end)
+        return Chunk(self, int(start), int(end))
 
     def tokens(self, tokenizer: Tokenizer) -> NDArray[np.int64]:
         """Returns the tokens' offsets, shape (tokens, 2); a document is tokenised once."""

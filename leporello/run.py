@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass
@@ -19,13 +20,14 @@ from leporello.journal import Journal
 from leporello.manifest import write_manifest
 from leporello.metrics import Metric, make_metrics
 from leporello.progress import Progress
-from leporello.records import JSON, Prediction
+from leporello.records import JSON, Failure, Prediction
 from leporello.results import Result, summarise
 from leporello.rows import prediction_from_row
 from leporello.signature import differences, job_signature
 from leporello.stages import Task
+from leporello.supply import checked_metrics, examples_of, users_task
 
-__all__ = ["Job", "Run", "job_directory", "prepare", "run"]
+__all__ = ["Job", "Run", "changes", "job_directory", "prepare", "run"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,12 @@ class Run:
         """How many examples failed, over all results."""
         return sum(result.failures for result in self.results)
 
+    def failed(self, pipeline: str, task: str) -> Iterator[Failure]:
+        """Yields the failures of one pipeline on one task, in task order."""
+        folder = RunDirectory(self.directory).results(pipeline, task)
+        for row in read_rows(folder / "failures.jsonl"):
+            yield Failure(row["id"], row["stage"], row["error"])
+
     def predictions(self, pipeline: str, task: str) -> Iterator[Prediction]:
         """Yields the predictions of one pipeline on one task, in task order."""
         folder = RunDirectory(self.directory).results(pipeline, task)
@@ -98,8 +106,6 @@ def prepare(
         for task in loaded.select_tasks(pipeline, tasks)
     ]
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
-    for source in sources.values():
-        make_metrics(source.metrics)  # raises if there is no such metric
     prints = _fingerprints(sources)
     return [
         Job(pipeline, task, sources[task.name], job_signature(pipeline, task, prints[task.name]))
@@ -113,7 +119,9 @@ def _fingerprints(sources: Mapping[str, Task]) -> dict[str, str]:
     faults: list[Fault] = []
     for name, source in sources.items():
         try:
-            prints[name] = source.fingerprint()
+            with users_task(name):
+                make_metrics(checked_metrics(source))
+                prints[name] = str(source.fingerprint())
         except ConfigError as error:
             faults += error.faults
     if faults:
@@ -195,9 +203,9 @@ def _run_job(
     stages = workshop.build(job.pipeline)
     before, started = len(journal.done), time.monotonic()
     try:
-        with Progress(job.name, _expected(job.source, limit)) as progress:
+        with Progress(job.name, _expected(job, limit)) as progress:
             engine = Engine(stages, journal, metrics, progress, limits)
-            engine.run(islice(job.source.examples(), limit))
+            engine.run(islice(examples_of(job.source, job.task.name), limit))
     finally:
         directory.write_results(job.pipeline.name, job.task.name, journal)
         journal.close()
@@ -221,24 +229,25 @@ def _run_job(
     return result
 
 
-def _expected(source: Task, limit: int | None) -> int | None:
+def _expected(job: Job, limit: int | None) -> int | None:
     """Returns how many examples are to come, where the task knows."""
+    source = job.source
     if not isinstance(source, Sized):
         return limit
-    return len(source) if limit is None else min(limit, len(source))
+    with users_task(job.task.name):
+        return min(len(source), limit or sys.maxsize)
+
+
+def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
+    """Returns each field in which a job differs from what an earlier run there was made with."""
+    known = directory.jobs().get((job.pipeline.name, job.task.name), job.signature)
+    return tuple(differences(known, job.signature))
 
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], *, update: bool) -> None:
     """Holds what the directory was made with against what is asked for now."""
-    if not directory.manifest.exists():
-        return
-    known = directory.jobs()
-    changed = {
-        job.name: list(differences(known[job.pipeline.name, job.task.name], job.signature))
-        for job in jobs
-        if (job.pipeline.name, job.task.name) in known
-    }
-    stale = [job for job in jobs if changed.get(job.name)]
+    changed = {job.name: changes(directory, job) for job in jobs}
+    stale = [job for job in jobs if changed[job.name]]
     if stale and not update:
         told = "\n".join(f"  {job.name}: {text}" for job in stale for text in changed[job.name])
         raise UserError(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from leporello.config import load_config
-from leporello.directory import read_rows
+from leporello.directory import read_json, read_rows
 from leporello.errors import UserError, did_you_mean
 from leporello.metrics import make_metrics
 from leporello.records import Example, Prediction
 from leporello.results import Result, summarise
-from leporello.rows import empty_prediction, prediction_from_row
+from leporello.rows import empty_prediction, prediction_from_row, prediction_row
 from leporello.stages import Task
+from leporello.supply import examples_of
 
 __all__ = ["score"]
 
@@ -40,19 +41,28 @@ def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = ""
     spec = loaded.tasks[task]
     source: Task = (spec.with_split(split) if split else spec).spec.build()
     rows = _rows(file)
+    failed = _failed(file)
     metrics = make_metrics(source.metrics)
-    scored = []
+    scored: list[dict[str, Any]] = []
     missing = []
-    for example in source.examples():
+    for example in examples_of(source, task):
         row = rows.pop(example.id, None)
-        if row is None:
+        if row is None and example.id not in failed:
             missing.append(example.id)
             continue
-        prediction = _prediction(row, example)
+        prediction = _prediction(file, row, example) if row else empty_prediction(example)
         statistics = {n: m.statistics(prediction, example) for n, m in metrics.items()}
-        scored.append({"prediction": row | {"coverage": {}}, "statistics": statistics})
+        outcome = {"prediction": prediction_row(prediction)} if row else {"failure": {}}
+        scored.append({**outcome, "statistics": statistics})
     _complain(file, missing, list(rows))
     return summarise(file.name, task, scored, metrics)
+
+
+def _failed(file: Path) -> set[str]:
+    """Returns the ids that failed in a run of ours: they score as empty predictions."""
+    beside = file.with_name("failures.jsonl")
+    ours = file.name == "predictions.jsonl" and beside.exists()
+    return {row["id"] for row in read_rows(beside)} if ours else set()
 
 
 def _rows(file: Path) -> dict[str, dict[str, Any]]:
@@ -68,35 +78,28 @@ def _rows(file: Path) -> dict[str, dict[str, Any]]:
             raise UserError(f"{file}:{number}: a row needs the texts `id` and `prediction`")
         if row["id"] in rows:
             raise UserError(f"{file}:{number}: id {row['id']!r} is given twice")
-        rows[str(row["id"])] = dict(row)
+        rows[row["id"]] = dict(row)
     return rows
 
 
 def _from_object(file: Path) -> dict[str, dict[str, Any]]:
-    try:
-        given = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UserError(f"{file}: not JSON: {error}") from None
+    given = read_json(file)
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
         raise UserError(f"{file}: must be one object {{id: prediction}} with texts only")
     return {key: {"id": key, "prediction": value} for key, value in given.items()}
 
 
-def _prediction(row: Mapping[str, Any], example: Example) -> Prediction:
-    if "hits" in row:
+def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Prediction:
+    """Returns a row as a prediction; only rows of ours say what was selected and read."""
+    if "document_sha256" not in row:
+        return dataclasses.replace(empty_prediction(example), prediction=row["prediction"])
+    try:
         return prediction_from_row(row)
-    empty = empty_prediction(example)
-    return Prediction(
-        id=example.id,
-        prediction=row["prediction"],
-        raw=row["prediction"],
-        hits=(),
-        read=(),
-        coverage=empty.coverage,
-        document_sha256=empty.document_sha256,
-    )
+    except (KeyError, TypeError, ValueError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UserError(
+            f"{file}: row {example.id!r} is no row of predictions.jsonl ({told})"
+        ) from None
 
 
 def _complain(file: Path, missing: Sequence[str], redundant: Sequence[str]) -> None:

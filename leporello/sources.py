@@ -87,6 +87,9 @@ def _imported(path: Path, name: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
-            target = importlib.util.resolve_name(base, package) if node.level else base
+            try:
+                target = importlib.util.resolve_name(base, package) if node.level else base
+            except ImportError:  # beyond the top: it fails when it runs, and says so
+                continue
             yield target
             yield from (f"{target}.{alias.name}" for alias in node.names)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from combiners import Stuff
 from leporello.config import Built
 from leporello.engine import Engine, Limits
 from leporello.errors import UserError
@@ -299,7 +300,7 @@ def test_the_ledger_counts_what_was_selected_read_and_cut(tmp_path: Path) -> Non
             return [0 for _ in texts]
 
     example = Example("e", Document("d", "w0 w11 z"), question="w")
-    rows, _ = _run(tmp_path / "journal.jsonl", [example], reader=Short())
+    rows, _ = _run(tmp_path / "journal.jsonl", [example], reader=Short(), combiner=Stuff())
     assert rows[0]["prediction"]["coverage"] == {"document": 8, "selected": 5, "read": 2, "cut": 3}
     assert rows[0]["prediction"]["read"] == [[0, 2]]
 

@@ -41,14 +41,19 @@ class Config:
         """
         points = {p.name: p for group in self.pipelines.values() for p in group}
         chosen: dict[str, PipelineSpec] = {}
+        unknown = []
         for name in names or [self.default_pipeline]:
             group = self.pipelines.get(name) or [
-                points[match] for match in points if fnmatch.fnmatchcase(match, name)
+                points[match]
+                for match in points
+                if match == name or (name not in points and fnmatch.fnmatchcase(match, name))
             ]
             if not group:
                 hint = did_you_mean(name, {*self.pipelines, *points})
-                raise UserError(f"there is no pipeline {name!r}{hint}")
+                unknown.append(f"there is no pipeline {name!r}{hint}")
             chosen.update((point.name, point) for point in group)
+        if unknown:
+            raise UserError("\n".join(unknown))
         return list(chosen.values())
 
     def select_tasks(self, pipeline: PipelineSpec, names: Sequence[str]) -> list[TaskSpec]:
@@ -58,9 +63,11 @@ class Config:
             UserError: There is no task of that name.
         """
         wanted = list(names) or list(pipeline.tasks) or [self.default_task]
-        for name in wanted:
-            if name not in self.tasks:
-                raise UserError(f"there is no task {name!r}{did_you_mean(name, self.tasks)}")
+        unknown = [name for name in wanted if name not in self.tasks]
+        if unknown:
+            hints = (did_you_mean(name, self.tasks) for name in unknown)
+            lines = map("there is no task {!r}{}".format, unknown, hints)
+            raise UserError("\n".join(lines))
         return [self.tasks[name] for name in dict.fromkeys(wanted)]
 
 
@@ -88,7 +95,23 @@ def load_config(
     layers = Layers()
     for file in dict.fromkeys([built_in_path(), *files]):
         layers.add(read_tree(file))
-    return _Loader(layers, [parse_override(text) for text in overrides], names).load()
+    try:
+        return _Loader(layers, _parse_overrides(overrides), names).load()
+    except RecursionError:
+        raise UserError("the config is nested too deeply") from None
+
+
+def _parse_overrides(texts: Sequence[str]) -> list[Override]:
+    parsed: list[Override] = []
+    faults: list[Fault] = []
+    for text in texts:
+        try:
+            parsed.append(parse_override(text))
+        except ConfigError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+    return parsed
 
 
 class _Loader:
@@ -101,14 +124,25 @@ class _Loader:
         tasks = {name: self._task(name, tree) for name, tree in self.layers.tasks.items()}
         pipelines = {name: self._pipeline(name, set(tasks)) for name in self.layers.pipelines}
         defaults = [self._check_default("pipeline", pipelines), self._check_default("task", tasks)]
+        self._check_names(pipelines)
         if faults := [*self.layers.faults, *self.faults]:
             raise ConfigError(faults)
         found = {name: task for name, task in tasks.items() if task}
         return Config(pipelines, found, *defaults)
 
+    def _check_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> None:
+        """Two points of one name would be one directory."""
+        owner: dict[str, str] = {}
+        for name, points in pipelines.items():
+            for point in points:
+                if point.name in owner:
+                    text = f"{name}: two pipelines are named {point.name!r}"
+                    self.faults.append(self.layers.pipelines[name].fault(text))
+                owner[point.name] = name
+
     def _default(self, key: str) -> str:
         entry = self.layers.default.items.get(key) if self.layers.default else None
-        return str(entry.value) if entry else ""
+        return str(entry.plain()) if entry else ""
 
     def _check_default(self, key: str, known: Iterable[str]) -> str:
         name = self._default(key)
@@ -117,7 +151,9 @@ class _Loader:
         for extra in set(entries) - {"pipeline", "task"}:
             hint = did_you_mean(extra, ("pipeline", "task"))
             self.faults.append(entries[extra].fault(f"default: unknown key {extra!r}{hint}"))
-        if place and name not in known:
+        if place and key not in entries:
+            self.faults.append(place.fault(f"default: needs a {key}"))
+        elif place and name not in known:
             hint = did_you_mean(name, known)
             self.faults.append(place.fault(f"default.{key}: there is no {key} {name!r}{hint}"))
         return name
@@ -134,7 +170,7 @@ class _Loader:
         keys = self.layers.resolve(name)
         if keys is None:
             return []
-        if any(fnmatch.fnmatchcase(name, wanted.partition("@")[0]) for wanted in self.names):
+        if any(_selects(wanted, name) for wanted in self.names):
             keys = self._override(name, keys)
         own_tasks = self._strings(name, "tasks", keys.get("tasks"))
         for task in own_tasks:
@@ -181,6 +217,11 @@ class _Loader:
             ]
         self.faults.extend(variants.faults)
         return points
+
+
+def _selects(wanted: str, name: str) -> bool:
+    """Says whether a name, a point's name or a pattern means points of this pipeline."""
+    return wanted == name or fnmatch.fnmatchcase(name, wanted.partition("@")[0])
 
 
 def _default_stage(place: Tree, name: str | None) -> Tree:

@@ -150,7 +150,8 @@ def _is_a(cls: type) -> str:
 def _check_parameters(cls: type, method: str) -> str | None:
     required, optional = _PARAMETERS.get(method, (set(), set()))
     parameters = inspect.signature(getattr(cls, method)).parameters
-    names = list(parameters)[1:]  # without self
+    static = isinstance(inspect.getattr_static(cls, method), (staticmethod, classmethod))
+    names = list(parameters)[0 if static else 1 :]  # without self
     wrong = [name for name in names if name not in required | optional]
     if not wrong and required <= set(names) and (method != "retrieve" or len(names) > 1):
         return None

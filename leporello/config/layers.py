@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leporello.config.tree import Tree, parse
@@ -12,6 +12,8 @@ from leporello.stages import KINDS
 __all__ = ["Layers", "Override", "parse_override"]
 
 _TOP = ("default", "pipelines", "tasks")
+# What a run's directory holds beside the results of its pipelines.
+_RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
 _PIPELINE = (*KINDS, "tasks", "extends", "description")
 
 
@@ -82,12 +84,14 @@ class Layers:
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items
         for name, entry in entries.items():
+            place = f"tasks.{name}" if key == "tasks" else name
             if not isinstance(entry.value, dict):
-                self.faults.append(entry.fault(f"{name}: must be a mapping, got {entry.plain()!r}"))
-            if not name or name.startswith((".", "/")):
-                self.faults.append(
-                    entry.fault(f"{name!r}: a name may not begin with a dot or a slash")
-                )
+                text = f"{place}: must be a mapping, got {entry.plain()!r}"
+                self.faults.append(entry.fault(text))
+            if name in _RESERVED or any(not p or p.startswith(".") for p in name.split("/")):
+                text = f"{place!r} is no name: folders are made of it, so parts between slashes may"
+                taken = f"not be empty, nor begin with a dot, nor be {', '.join(_RESERVED)}"
+                self.faults.append(entry.fault(f"{text} {taken}"))
         return {name: entry for name, entry in entries.items() if isinstance(entry.value, dict)}
 
     def resolve(self, name: str) -> dict[str, Tree] | None:
@@ -127,11 +131,13 @@ class Layers:
 
 def _merge(parent: Tree | None, child: Tree) -> Tree:
     """A stage that names a class replaces the parent's; one that does not is merged into it."""
-    if parent is None or "class" not in parent.items or not child.items:
+    if parent is None or not child.items or not {"class", "sweep"}.isdisjoint(child.items):
         return child
-    if not {"class", "sweep"}.isdisjoint(child.items):
-        return child
-    return child.with_value({**parent.items, **child.items})
+    swept = parent.items.get("sweep")
+    if swept is not None and isinstance(swept.value, list):
+        merged = [_merge(item, child) for item in swept.value]
+        return child.with_value({"sweep": swept.with_value([*merged])})
+    return child.with_value({**parent.items, **child.items}) if "class" in parent.items else child
 
 
 def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str, Tree]:
@@ -147,6 +153,14 @@ def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str
     return changed
 
 
+def _each(value: Tree, make: Callable[[Tree], Tree]) -> Tree:
+    """Returns what is made of a value, or a sweep of what is made of each value swept."""
+    swept = value.items.get("sweep")
+    if swept is None or not isinstance(swept.value, list):
+        return make(value)
+    return value.with_value({"sweep": swept.with_value([make(item) for item in swept.value])})
+
+
 def _set(tree: Tree, path: Sequence[str], value: Tree, place: str) -> Tree:
     if not path:
         return value
@@ -160,6 +174,6 @@ def _set(tree: Tree, path: Sequence[str], value: Tree, place: str) -> Tree:
     if not isinstance(tree.value, dict):
         raise KeyError(f"{place} is {tree.plain()!r}, which has no {key!r}")
     if key == "class" and not rest:  # as in a file: naming a class replaces the stage
-        return Tree({"class": value}, None, 0)
+        return _each(value, lambda item: Tree({"class": item}, None, 0))
     child = tree.items.get(key, Tree({}, None, 0))
     return tree.with_value({**tree.items, key: _set(child, rest, value, f"{place}.{key}")})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from leporello.config.parameters import parameters
+from leporello.config.parameters import Parameter, parameters, takes_list
 from leporello.errors import UserError
 from leporello.records import JSON
 from leporello.stages import MODEL_MARK
@@ -38,12 +38,14 @@ class Spec:
         return self.cls(**{name: _built(value) for name, value in self.params.items()})
 
     def resolved(self) -> dict[str, JSON]:
-        """Returns the class and every parameter, defaults written out, as the YAML would."""
-        given = {
-            name: self.params.get(name, parameter.default)
-            for name, parameter in parameters(self.cls).items()
-        }
-        return {"class": self.name, **{name: _plain(value) for name, value in given.items()}}
+        """Returns the class and every parameter, defaults written out, as the YAML would.
+
+        Left out are defaults that a YAML file could not give, such as objects.
+        """
+        known = parameters(self.cls)
+        defaults = {p.name: p.default for p in known.values() if _can_be_written(p)}
+        given = {name: _plain(value) for name, value in {**defaults, **self.params}.items()}
+        return {"class": self.name, **{name: given[name] for name in known if name in given}}
 
     def all_specs(self) -> Iterator[Spec]:
         """Yields this spec and those nested in it."""
@@ -140,6 +142,18 @@ def _plain(value: Any) -> JSON:  # noqa: ANN401 -- any parameter
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(value) if isinstance(value, Path) else repr(value)
+
+
+def _can_be_written(parameter: Parameter) -> bool:
+    """Says whether a file that gives a parameter its default would load to the same."""
+    value = parameter.default
+    if isinstance(value, (tuple, list)):
+        return takes_list(parameter.annotation) is True and all(map(_is_plain, value))
+    return not parameter.required and _is_plain(value)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, Path))
 
 
 def _names_model(annotation: Any) -> bool:  # noqa: ANN401 -- any annotation

@@ -14,7 +14,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from leporello.errors import ConfigError, Fault, UserError
 from leporello.records import JSON
 
-__all__ = ["Scalar", "Tree", "parse", "read_tree", "tree_of"]
+__all__ = ["Scalar", "Tree", "parse", "read_tree"]
 
 Scalar: TypeAlias = bool | int | float | str | None
 _STANDARD = "tag:yaml.org,2002:"
@@ -61,15 +61,6 @@ class Tree:
         return Fault(self.file, self.line, text)
 
 
-def tree_of(value: JSON, place: Tree) -> Tree:
-    """Returns plain values as a tree whose every node stands at one place."""
-    if isinstance(value, dict):
-        return place.with_value({key: tree_of(item, place) for key, item in value.items()})
-    if isinstance(value, list):
-        return place.with_value([tree_of(item, place) for item in value])
-    return place.with_value(value)
-
-
 def read_tree(path: Path) -> Tree:
     """Reads a YAML file.
 
@@ -100,6 +91,8 @@ def parse(text: str, file: Path | None) -> Tree:
         node = yaml.compose(text)
     except YAMLError as error:
         raise ConfigError([_syntax_fault(error, file)]) from None
+    except RecursionError:
+        raise ConfigError([Fault(file, 0, "is nested too deeply")]) from None
     if node is None:
         return Tree({}, file, 1)
     return _Converter(yaml, file).convert_root(node)

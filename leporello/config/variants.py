@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,8 @@ class Variants:
     def of_stage(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a stage, or of each stage that a sweep names; none if faulty."""
         if (swept := _swept(tree)) is not None:
+            if not swept:
+                self._fault(tree, path, "a sweep needs at least one value")
             groups = [self.of_stage(item, kind, path) for item in swept]
             names = _distinct([group[0][1] if group else None for group in groups])
             return [
@@ -158,7 +161,7 @@ class Variants:
     def _can_build(self, spec: Spec, tree: Tree, path: str) -> bool:
         try:
             spec.build()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
             self._fault(tree, path, f"{spec.cls.__name__} refuses this: {kind}{error}")
             return False
@@ -172,8 +175,8 @@ class Variants:
 def _problem_with(cls: type, kind: Kind) -> str | None:
     try:
         parameters(cls)
-    except NameError as error:
-        return f"{cls.__name__}'s constructor cannot be checked: {error}"
+    except Exception as error:  # evaluating a plug-in's annotations runs its code
+        return f"{cls.__name__}'s constructor cannot be checked: {type(error).__name__}: {error}"
     return check_methods(cls, kind)
 
 
@@ -204,7 +207,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _label(value: JSON) -> str:
-    return value if isinstance(value, str) else str(value).replace(" ", "")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _folder(tree: Tree) -> Path:
