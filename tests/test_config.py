@@ -428,3 +428,53 @@ def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         YAML(typ="safe", pure=True).dump({"pipelines": {"again": point.resolved()}}, file)
     assert _one(load_config([path]), "again").resolved() == point.resolved()
+
+
+@pytest.mark.parametrize(
+    "name", ["a//b", "../out", "a/../b", ".hidden", "journal", "run.yaml", "m/"]
+)
+def test_a_name_that_could_leave_its_folder_is_refused(tmp_path: Path, name: str) -> None:
+    """Folders are made of names."""
+    text = f'pipelines: {{"{name}": {{reader: {{class: Lead}}}}}}\n'
+    [fault] = _faults(tmp_path, text)
+    assert f"{name!r} is no name" in fault
+
+
+def test_values_that_differ_in_blanks_are_points_of_their_own(tmp_path: Path) -> None:
+    """No point of a sweep hides another."""
+    stops = '{sweep: [["a b"], ["ab"]]}'
+    config = _load(tmp_path, f"pipelines: {{m: {{reader: {{class: CausalLM, stop: {stops}}}}}}}\n")
+    assert [point.name for point in config.select(["m"])] == [
+        'm@reader.stop=["a b"]',
+        'm@reader.stop=["ab"]',
+    ]
+    assert len(config.select(['m@reader.stop=["ab"]'])) == 1
+
+
+def test_two_points_of_one_name_are_a_fault(tmp_path: Path) -> None:
+    """They would share a directory."""
+    faults = _faults(
+        tmp_path,
+        "pipelines:\n  m: {extends: lead, reader: {words: [3, 3]}}\n",
+    )
+    assert faults == ["mine.yaml:2: m: two pipelines are named 'm@reader.words=3'"]
+
+
+def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> None:
+    """`retriever.class=BM25,TfIdf` sweeps; a child's parameters go to each stage swept."""
+    config = load_config([], ["retriever.class=BM25,TfIdf"], ["lead"])
+    assert [point.name for point in config.select(["lead"])] == [
+        "lead@retriever=BM25",
+        "lead@retriever=TfIdf",
+    ]
+    config = _load(
+        tmp_path,
+        """
+        pipelines:
+          parent:
+            retriever: {sweep: [{class: BM25}, {class: TfIdf}]}
+            reader: {class: Lead}
+          child: {extends: parent, retriever: {k: 3}}
+        """,
+    )
+    assert [point.build().retriever.k for point in config.select(["child"])] == [3, 3]

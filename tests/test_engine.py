@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from combiners import Stuff
@@ -397,3 +398,109 @@ def test_a_damaged_journal_is_refused_with_its_place(tmp_path: Path) -> None:
     path.write_bytes(b'{"done": 0\n{"done": 1}\n')
     with pytest.raises(UserError, match="damaged at byte 0"):
         Journal(path)
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        (Output("x", read=(Span(0, 10**6),)), "lies in none of the passages"),
+        (Output("x", read=((0, 2),)), "it must be a tuple of Span"),  # type: ignore[arg-type]
+        (Output("x", cut=-5), "gave the cut -5; it must be a count"),
+        (Output("x", score="high"), "gave the score 'high'"),  # type: ignore[arg-type]
+        (Output("x", scores=(1.0,)), "gave 1 scores for 0 choices"),
+        (Output(None), "it must return Output(text)"),  # type: ignore[arg-type]
+        ("x", "it must return Output(text)"),
+    ],
+)
+def test_an_output_that_is_none_fails_helpfully(tmp_path: Path, output: Any, told: str) -> None:
+    """The failure names the reader, what it gave, and what is wanted."""
+
+    @dataclass(frozen=True)
+    class Odd(Echo):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return [output for _ in inputs]
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(2), reader=Odd())
+    assert all(row["failure"]["stage"] == "reader" for row in rows)
+    assert told in rows[0]["failure"]["error"]
+
+
+def test_numpy_numbers_are_as_good_as_python_ones(tmp_path: Path) -> None:
+    """Offsets and scores of a plug-in that computes with arrays are written as plain numbers."""
+
+    @dataclass(frozen=True)
+    class Arrays:
+        def chunk(self, document: Document) -> Iterator[Span]:
+            offsets: Any = np.array([0, 2])
+            yield Span(*offsets)
+
+    @dataclass(frozen=True)
+    class Floats(Echo):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            given: dict[str, Any] = {"score": np.float32(0.5), "cut": np.int64(0)}
+            return [Output("x", **given) for _ in inputs]
+
+    stages: dict[str, Any] = {"chunker": Arrays(), "reader": Floats()}
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), **stages)
+    assert rows[0]["prediction"]["hits"] == [[0, 2, 1.0]]
+    assert rows[0]["calls"][0]["output"]["score"] == 0.5
+
+
+def test_a_plug_in_that_leaves_the_process_fails_its_example(tmp_path: Path) -> None:
+    """`SystemExit` in a stage is a failure like any other."""
+
+    @dataclass(frozen=True)
+    class Leaving:
+        def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+            raise SystemExit(0)
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(2), retriever=Leaving())
+    assert [row["failure"]["error"] for row in rows] == ["SystemExit: 0"] * 2
+
+
+def test_a_passage_of_another_document_is_refused(tmp_path: Path) -> None:
+    """The ledger of a document counts nothing that is not its own."""
+    other = Document("other", "foreign text")
+
+    @dataclass(frozen=True)
+    class Foreign:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+            [output] = yield [Read((other.chunk(0, 7),))]
+            return str(output.text)
+
+    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), combiner=Foreign())
+    assert "a chunk of the example's own document" in rows[0]["failure"]["error"]
+
+
+def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> None:
+    """All questions of a document are asked again together, also those already answered."""
+
+    @dataclass(frozen=True)
+    class Batching(Containing):
+        def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+            hits = super().retrieve(questions, chunks)
+            return [[Hit(hit.chunk, float(len(questions))) for hit in found] for found in hits]
+
+    examples = _examples(20)
+    whole, _ = _run(tmp_path / "whole.jsonl", examples, retriever=Batching())
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    for count in range(0, len(lines), 3):
+        cut = tmp_path / f"cut{count}.jsonl"
+        cut.write_bytes(b"".join(lines[:count]))
+        resumed, _ = _run(cut, examples, retriever=Batching())
+        assert resumed == whole
+
+
+def test_a_smaller_limit_in_between_changes_nothing_that_was_read(tmp_path: Path) -> None:
+    """A killed run, then one of fewer examples, then the whole: every example is finished once."""
+    examples = _examples(30)
+    _run(tmp_path / "whole.jsonl", examples)
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    for count in range(1, len(lines), 4):
+        path = tmp_path / f"cut{count}.jsonl"
+        path.write_bytes(b"".join(lines[:count]))
+        _run(path, examples[:4])
+        rows, _ = _run(path, examples)
+        assert [row["prediction"]["id"] for row in rows] == [example.id for example in examples]
+        cursors = Journal(path).cursors
+        assert cursors == sorted(cursors)

@@ -141,3 +141,95 @@ def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
     assert [passage.text for passage in answer.passages] == ["three"]
     with pytest.raises(UserError, match="is 2: name one of them"):
         ask(text, "three", pipeline="mine", config=[config])
+
+
+def _plug_in_task(folder: Path, body: str, metrics: str = '("f1",)') -> Path:
+    (folder / "tasks_of_mine.py").write_text(
+        f"""
+from dataclasses import dataclass
+from leporello import Document, Example, Span
+
+@dataclass(frozen=True)
+class Mine:
+    metrics: tuple[str, ...] = {metrics}
+
+    def examples(self):
+        document = Document("d", "some text")
+        {body}
+
+    def fingerprint(self):
+        return "1"
+""",
+        encoding="utf-8",
+    )
+    path = folder / "tasks.yaml"
+    path.write_text('tasks: {t: {class: "./tasks_of_mine.py:Mine"}}', encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("yield 3", "yields 3, which is no Example"),
+        ("return None", "task 't' failed"),
+        ("raise KeyError('k')", "KeyError: 'k'"),
+        ("yield Example('a', 'text')", "with a document that is no Document"),
+        ("yield from [Example('a', document)] * 2", "yields the id 'a' twice"),
+        ("yield Example('a', document, references=(3,))", "whose references are no tuple of texts"),
+        ("yield Example('a', document, references='abc')", "whose references are no tuple"),
+        ("yield Example('a', document, evidence=(Span(0, 99),))", "outside its document"),
+    ],
+)
+def test_a_task_of_ones_own_that_misbehaves_is_told_of(
+    tmp_path: Path, body: str, told: str
+) -> None:
+    """The task is named, and what is wrong with it; it is the user's to mend."""
+    with pytest.raises(UserError, match="task 't'") as caught:
+        run(["lead"], ["t"], config=[_plug_in_task(tmp_path, body)], out=tmp_path / "out")
+    assert told in str(caught.value)
+
+
+def test_a_default_that_yaml_cannot_give_is_left_out_of_the_resolved_config(
+    tmp_path: Path,
+) -> None:
+    """The run can be explained and continued all the same."""
+    (tmp_path / "plug.py").write_text(
+        """
+from dataclasses import dataclass, field
+from leporello import Hit
+
+@dataclass(frozen=True)
+class Odd:
+    names: list = field(default_factory=list)
+    weights: object = (1, 2)
+    k: int = 1
+
+    def retrieve(self, questions, chunks):
+        return [[Hit(chunk, 1.0) for chunk in chunks[: self.k]] for _ in questions]
+""",
+        encoding="utf-8",
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        'pipelines: {mine: {retriever: {class: "./plug.py:Odd"}, reader: {class: Lead}}}',
+        encoding="utf-8",
+    )
+    run(["mine"], ["sample"], config=[path], out=tmp_path / "out", limit=2)
+    [point] = load_pipelines([tmp_path / "out" / "run.yaml"]).select(["mine"])
+    assert point.build().retriever.weights == (1, 2)
+
+
+def test_pipelines_and_tasks_with_dashes_keep_apart(config: Path, tmp_path: Path) -> None:
+    """No two jobs share a journal or a folder, whatever they are called."""
+    text = config.read_text().replace(
+        "tasks:\n",
+        "  a: {reader: {class: Lead, words: 1}}\n"
+        "  a--b: {reader: {class: Lead, words: 2}}\n"
+        "tasks:\n"
+        "  b--c: {class: JsonLines, path: rows.jsonl}\n"
+        "  c: {class: JsonLines, path: rows.jsonl}\n",
+    )
+    config.write_text(text, encoding="utf-8")
+    done = run(["a", "a--b"], ["b--c", "c"], config=[config], out=tmp_path / "out")
+    assert next(done.predictions("a", "b--c")).prediction == "one"
+    assert next(done.predictions("a--b", "c")).prediction == "one two"

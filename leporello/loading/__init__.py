@@ -49,11 +49,13 @@ def load(path: Path, id: str = "") -> Document:  # noqa: A002 -- the record's ow
 
 
 def _bytes(path: Path) -> bytes:
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; name one file")
     try:
+        if path.is_dir():
+            raise UserError(f"{path}: is a folder; name one file")
         return path.read_bytes()
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in its name
+        raise UserError(f"{str(path)!r}: is no path: {error}") from None

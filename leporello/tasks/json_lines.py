@@ -125,7 +125,7 @@ class JsonLines:
             raise UserError(f"{self.file}: cannot be read: {error.strerror}") from None
 
     def _beside(self, document_path: str) -> Path:
-        return self.file.parent / Path(document_path).expanduser()
+        return self.file.parent / os.path.expanduser(document_path)  # noqa: PTH111 -- Path's raises where there is no such user
 
     def _assemble(self, group: Group, file: BinaryIO) -> tuple[list[Example], list[Fault]]:
         """Returns the examples on a document, and what is wrong with them."""
