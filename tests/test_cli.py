@@ -415,3 +415,20 @@ def test_the_default_pipeline_answers_with_a_real_model(tmp_path: Path) -> None:
     one, other = ((tmp_path / name / predictions).read_bytes() for name in ("one", "other"))
     assert one == other
     assert all(row["prediction"] for row in _rows(tmp_path / "one" / predictions))
+
+
+def test_ctrl_c_ends_the_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+    """Status 130, one line, and what was read is kept for the next run."""
+    config = _slow_project(tmp_path, rows=300, seconds=0.05)
+    arguments = ("run", "mine", "--config", config, "--out", tmp_path / "out")
+    journal = tmp_path / "out" / "journal" / "mine" / "lamps.jsonl"
+    with subprocess.Popen(_command(*arguments), stderr=subprocess.PIPE, text=True) as process:
+        while not journal.exists():
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    assert process.returncode == 130
+    assert told == "interrupted; the same command goes on from here\n"
+    assert 0 < len(_rows(tmp_path / "out" / "mine" / "lamps" / "predictions.jsonl")) < 300
+    _leporello(*arguments)
