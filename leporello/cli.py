@@ -52,7 +52,7 @@ Overrides = Annotated[
     ),
 ]
 Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Examples a task at most.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Go no further than as many examples a task.")]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="The run's directory. [default: runs/NAME]", show_default=False),
