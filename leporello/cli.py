@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from io import TextIOWrapper
 from itertools import islice
@@ -52,7 +54,9 @@ Overrides = Annotated[
     ),
 ]
 Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Go no further than as many examples a task.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Go no further than as many examples.")
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="The run's directory. [default: runs/NAME]", show_default=False),
@@ -111,7 +115,7 @@ def run(
     from leporello import display
     from leporello.run import run as run_jobs
 
-    try:
+    with _interruptible():
         done = run_jobs(
             pipelines or (),
             task or (),
@@ -122,9 +126,6 @@ def run(
             out=out,
             update=update,
         )
-    except KeyboardInterrupt:
-        _stderr().print("interrupted; the same command goes on from here")
-        raise typer.Exit(_INTERRUPTED) from None
     if as_json:
         _print_json({"directory": done.directory, "results": [asdict(r) for r in done.results]})
     else:
@@ -136,6 +137,15 @@ def run(
         display.where(console, done.directory)
     if done.failures:
         raise typer.Exit(_FAILED)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        _stderr().print("interrupted; the same command goes on from here")
+        raise typer.Exit(_INTERRUPTED) from None
 
 
 def _show_answers(console: Console, done: Run, count: int) -> None:
