@@ -398,7 +398,7 @@ def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path)
         ("retriever.k=[1", "not valid YAML"),
         ("retriever.kk=3", "BM25 has no parameter 'kk'; did you mean 'k'"),
         ("retriever.k=x", "input should be a valid integer"),
-        ("retriever.k.l=3", "retriever.k is 4, which has no 'l'"),
+        ("retriever.k.l=3", "retriever.k is 3, which has no 'l'"),
     ],
 )
 def test_a_faulty_set_is_told_as_of_the_command_line(override: str, told: str) -> None:
