@@ -193,7 +193,7 @@ def _checked_output(name: str, output: object, asked: Read) -> Output:
 
 
 def _number(name: str, field: str, value: object) -> float:
-    if not isinstance(value, Real):
+    if not isinstance(value, Real) or (field == "scores" and not math.isfinite(value)):
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a number")
     return float(value)
 

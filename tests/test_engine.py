@@ -408,6 +408,7 @@ def test_a_damaged_journal_is_refused_with_its_place(tmp_path: Path) -> None:
         (Output("x", cut=-5), "gave the cut -5; it must be a count"),
         (Output("x", score="high"), "gave the score 'high'"),  # type: ignore[arg-type]
         (Output("x", scores=(1.0,)), "gave 1 scores for 0 choices"),
+        (Output("x", scores=(float("nan"),)), "gave the scores nan; it must be a number"),
         (Output(None), "it must return Output(text)"),  # type: ignore[arg-type]
         ("x", "it must return Output(text)"),
     ],
