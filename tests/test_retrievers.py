@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 import retrievers
-from leporello import Chunk, Document, Example, Hit, Span
-from leporello.calls import StageError, retrieve
+from leporello import Chunk, Document, Example, Hit
+from leporello.calls import retrieve
 from leporello.errors import UserError
 from leporello.tokens import terms
 from retrievers import BM25, All, Dense, First, Fusion, Neighbours, Random, Rerank, TfIdf
@@ -451,100 +451,3 @@ def test_rerank_reads_a_question_longer_than_the_window(model: str) -> None:
         Rerank(All(), model=model), [f"{STORY} {end * 9}" for end in ends], chunks
     )
     assert [hit.score for hit in first] != [hit.score for hit in second]
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """Returns the evidence."""
-
-    sees_gold = True
-
-    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Finds chunks that overlap it."""
-        return [
-            [Hit(c, 1) for c in chunks for s in e.evidence if c.start < s.end and s.start < c.end]
-            for e in examples
-        ]
-
-
-@dataclass(frozen=True)
-class Peeks(Oracle):
-    """Looks at the evidence without saying so."""
-
-    sees_gold = False
-
-
-def test_only_oracles_see_the_gold() -> None:
-    """Evidence reaches retrievers that declare `sees_gold`, also inside others, and no others."""
-    chunks = chunked(STORY)
-    example = replace(asked(["x"], chunks)[0], evidence=(Span(30, 31),), references=("mill",))
-    for oracle in (Oracle(), Fusion((Oracle(),)), Neighbours(Fusion((Oracle(),)), 0, 0)):  # type: ignore[arg-type]  # take examples
-        [[hit]] = retrieve(oracle, [example], chunks)
-        assert hit.chunk == chunks[1]
-    for blind in (Peeks(), Fusion((Peeks(),)), Neighbours(Peeks())):  # type: ignore[arg-type]  # takes examples
-        assert retrieve(blind, [example], chunks) == [[]]
-
-
-class Returns:
-    """Returns what it was told to."""
-
-    def __init__(self, what: Any) -> None:
-        self.what = what
-
-    def retrieve(self, chunks: Sequence[Chunk], questions: Sequence[str]) -> Any:
-        """Whatever the question."""
-        return self.what
-
-
-CHUNK = chunked(STORY)[0]
-
-
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        (None, "Returns.retrieve returned None; it must return one list of Hit a question"),
-        ([[]], "Returns.retrieve returned 1 lists for 2 questions; it must return one list"),
-        ([[], CHUNK], "returned a Chunk for a question; it must return one list of Hit"),
-        ([[], [CHUNK]], "returned a Chunk as a hit; it must be a Hit"),
-        ([[], [(CHUNK, 1.0)]], "returned a tuple as a hit; it must be a Hit"),
-        ([[], [Hit("text", 1.0)]], "returned a Hit as a hit; it must be a Hit"),  # type: ignore[arg-type]  # that is the fault
-        ([[], [Hit(CHUNK, math.nan)]], "gave a hit the score nan; it must be a finite number"),
-        ([[], [Hit(CHUNK, "1")]], "gave a hit the score '1'; it must be a finite number"),  # type: ignore[arg-type]  # that is the fault
-        ([[], [Hit(chunked("x", name="e")[0], 1)]], "a chunk of document 'e' .* document 'd'"),
-    ],
-)
-def test_what_is_no_list_of_hits_is_told_so(what: Any, message: str) -> None:
-    """A retriever that returns something else is named, with what it returned and should."""
-    examples = [Example(str(i), CHUNK.document) for i in range(2)]
-    with pytest.raises(StageError, match=message):
-        retrieve(Returns(what), examples, [CHUNK])
-
-
-def test_scores_become_floats() -> None:
-    """Integers and NumPy's numbers are taken as scores, and handed on as floats."""
-    scores: tuple[Any, ...] = (1, np.float32(0.5), np.float64(0.25), np.int64(-2))
-    [hits] = retrieve(
-        Returns(([Hit(CHUNK, s) for s in scores],)), [Example("0", CHUNK.document)], [CHUNK]
-    )
-    assert [(type(hit.score), hit.score) for hit in hits] == [
-        (float, score) for score in (1.0, 0.5, 0.25, -2.0)
-    ]
-
-
-class AsksForMore:
-    """Wants what no retriever is given."""
-
-    def retrieve(self, questions: Sequence[str], corpus: Sequence[Chunk]) -> list[list[Hit]]:
-        """Never called."""
-        raise NotImplementedError
-
-
-def test_a_retriever_with_other_parameters_is_told_so() -> None:
-    """Parameters that no retriever is given, and classes without the method, are named."""
-    example = Example("0", CHUNK.document)
-    with pytest.raises(
-        StageError, match=r"takes \(questions: .*, corpus: .* must take `questions`"
-    ):
-        retrieve(AsksForMore(), [example], [CHUNK])
-    with pytest.raises(StageError, match="str is no retriever: it has no method `retrieve`"):
-        retrieve("TfIdf", [example], [CHUNK])
