@@ -166,12 +166,22 @@ def test_the_same_question_gets_the_same_hits(name: str, model: str) -> None:
     assert first == second
 
 
+def same(one: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]) -> bool:
+    """Says whether hits are the same chunks in order, scores equal but for a model's rounding.
+
+    What a model computes for a text in another batch differs in the last of a float's digits, and
+    a score that lies where rounding turns over then differs in the last digit that is kept.
+    """
+    pairs = [pair for hits in zip(one, other, strict=True) for pair in zip(*hits, strict=True)]
+    return all(a.chunk == b.chunk and abs(a.score - b.score) < 1.5e-5 for a, b in pairs)
+
+
 def test_a_question_is_answered_alone_as_among_others(name: str, model: str) -> None:
     """What is found depends neither on the other questions of a call nor on their order."""
     retriever, chunks = CASES[name](model), chunked(STORY)
     together = found(retriever, QUESTIONS, chunks)
-    assert together == [found(retriever, [question], chunks)[0] for question in QUESTIONS]
-    assert together[::-1] == found(retriever, QUESTIONS[::-1], chunks)
+    assert same(together, [found(retriever, [question], chunks)[0] for question in QUESTIONS])
+    assert same(together[::-1], found(retriever, QUESTIONS[::-1], chunks))
 
 
 def test_no_chunks_give_no_hits(name: str, model: str) -> None:
