@@ -281,7 +281,8 @@ def test_bm25_is_rank_bm25s(texts: list[str], question: str, k1: float, b: float
     document = Document("d", "\t".join(texts))
     ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
     chunks = [document.chunk(e - len(t) - 1, e - 1) for t, e in zip(texts, ends, strict=True)]
-    expected = BM25Okapi(bags, k1=k1, b=b).get_scores(terms(question))
+    with np.errstate(invalid="ignore"):  # it divides 0 by 0 for a chunk without terms if b is 1
+        expected = np.nan_to_num(BM25Okapi(bags, k1=k1, b=b).get_scores(terms(question)))
     [hits] = found(BM25(k=99, k1=k1, b=b), [question], chunks)
     scores = {hit.chunk: hit.score for hit in hits}
     assert [scores[chunk] for chunk in chunks] == pytest.approx(expected, abs=1e-9)
