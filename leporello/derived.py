@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from leporello.identity import canonical, identity, likeness
+from leporello.notes import hearing, note
 from leporello.records import JSON, Chunk, Document, Index, Tokenizer
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ class _Form(Generic[Made]):
     unpack: Callable[[Index], Made]
 
 
+@dataclass(frozen=True, slots=True)
+class _Divided:
+    """A document's chunks, and what the chunker noted."""
+
+    chunks: tuple[Chunk, ...]
+    notes: Sequence[str]
+
+
 def tokens(document: Document, tokenizer: Tokenizer) -> NDArray[np.int64]:
     """Returns the tokens' (start, end) characters, shape (tokens, 2)."""
     form = _Form("tokens", _packed_offsets, _offsets)
@@ -66,7 +75,7 @@ def tokens(document: Document, tokenizer: Tokenizer) -> NDArray[np.int64]:
 def chunks(
     document: Document, chunker: object, question: str | None, divide: Callable[[], Sequence[Chunk]]
 ) -> tuple[Chunk, ...]:
-    """Returns a document's chunks.
+    """Returns a document's chunks; what the chunker notes is noted each time.
 
     Args:
         document: What is divided.
@@ -74,9 +83,17 @@ def chunks(
         question: None for a chunker that asks for none.
         divide: Does it, where it has not been done.
     """
+
+    def make() -> _Divided:
+        with hearing() as notes:
+            return _Divided(tuple(divide()), notes)
+
     recipe = partial(chunks_recipe, document, chunker, question)
     key = (likeness(chunker), question)
-    return _derived(document, _chunks_of(document), key, recipe, lambda: tuple(divide()))
+    divided = _derived(document, _divided_of(document), key, recipe, make)
+    for text in divided.notes:
+        note(text)
+    return divided.chunks
 
 
 def kept_chunks(
@@ -85,7 +102,7 @@ def kept_chunks(
     """Returns a document's chunks if its shelf has them."""
     recipe = chunks_recipe(document, chunker, question)
     kept = document.shelf.get("chunks", recipe) if document.shelf and recipe else None
-    return None if kept is None else _chunks_of(document).unpack(kept)
+    return None if kept is None else _divided_of(document).unpack(kept).chunks
 
 
 def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- a plug-in may return what no file can hold
@@ -186,12 +203,17 @@ def _offsets(kept: Index) -> NDArray[np.int64]:
     return offsets
 
 
-def _chunks_of(document: Document) -> _Form[tuple[Chunk, ...]]:
-    def unpack(kept: Index) -> tuple[Chunk, ...]:
-        spans: Any = kept["spans"]
-        return tuple(document.chunk(start, end) for start, end in spans.tolist())
+def _divided_of(document: Document) -> _Form[_Divided]:
+    def pack(made: _Divided) -> Index:
+        notes: Index = {"notes": [*made.notes]} if made.notes else {}
+        return {"spans": _spans(made.chunks), **notes}
 
-    return _Form("chunks", lambda made: {"spans": _spans(made)}, unpack)
+    def unpack(kept: Index) -> _Divided:
+        spans: Any = kept["spans"]
+        notes: Any = kept.get("notes", ())
+        return _Divided(tuple(document.chunk(*span) for span in spans.tolist()), notes)
+
+    return _Form("chunks", pack, unpack)
 
 
 def _spans(given: Sequence[Chunk]) -> NDArray[np.int64]:

@@ -56,6 +56,7 @@ def scores(console: Console, results: Sequence[Result]) -> None:
     for task in dict.fromkeys(result.task for result in results):
         _task_scores(console, task, [result for result in results if result.task == task])
     _averages(console, results)
+    _notes(console, results)
     signatures = {name: text for result in results for name, text in result.signatures.items()}
     for text in signatures.values():
         console.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
@@ -73,6 +74,18 @@ def _averages(console: Console, results: Sequence[Result]) -> None:
             elif len(mine) > 1:
                 told = f"no Avg of {name} for {pipeline}: {', '.join(missing)} missing"
                 console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _notes(console: Console, results: Sequence[Result]) -> None:
+    """Prints what stages noted, and of how many examples."""
+    for r in results:
+        if not r.noted:
+            continue
+        name = f"{r.pipeline} on {r.task}"
+        told = f"{name}: notes on {r.noted:,} of {r.examples:,} examples (calls.jsonl, explain)"
+        console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        for text, count in r.notes.items():
+            console.print(f"  {count:,}x {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
@@ -204,6 +217,8 @@ def explanation(console: Console, story: Explanation) -> None:
     told = ", ".join(f"{name} {value:.2f}" for name, value in story.scores.items())
     console.print(f"scores     {escape(told or '(none)')}")
     console.print(f"ledger     {ledger_line(found.coverage)}")
+    for text in story.notes:
+        console.print(f"note       [yellow]{escape(text)}[/yellow]")
     console.print(f"chunks     {len(story.chunks)}")
     _hits(console, story)
     for read in story.inputs:

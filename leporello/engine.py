@@ -21,7 +21,7 @@ from leporello.launch import launch
 from leporello.metrics import Metric
 from leporello.progress import Progress
 from leporello.reading import Pool
-from leporello.records import Example, Hit, Prediction
+from leporello.records import Example, Prediction
 from leporello.rows import (
     call_rows,
     empty_prediction,
@@ -31,6 +31,7 @@ from leporello.rows import (
     prediction_of,
     prediction_row,
 )
+from leporello.selection import Found
 from leporello.supply import Normaliser
 from leporello.time_limit import time_limit
 
@@ -87,22 +88,22 @@ class Engine:
         self._admitted = 0
 
     def offer(
-        self, first: int, examples: Sequence[Example], found: Sequence[list[Hit] | ExampleError]
+        self, first: int, examples: Sequence[Example], found: Sequence[Found | ExampleError]
     ) -> None:
         """Takes in all examples on one document, reading as often as makes room for them.
 
         Args:
             first: Number of the first example, in task order.
             examples: In task order; those that the journal holds are passed over.
-            found: Their hits, or why they have none.
+            found: What was selected for each, or why nothing was.
 
         Raises:
             UserError: A mistake of the user's; what is finished stays finished.
         """
-        for number, (example, hits) in enumerate(zip(examples, found, strict=True), first):
+        for number, (example, own) in enumerate(zip(examples, found, strict=True), first):
             self._make_room()
             if number not in self.journal.done:
-                self._take_in(number, example, hits)
+                self._take_in(number, example, own)
 
     def pass_over(self, count: int) -> None:
         """Counts examples on one document that the journal holds, all of them."""
@@ -132,11 +133,11 @@ class Engine:
         waiting = sum(len(flight.reads) - len(flight.outputs) for flight in self._flights)
         return len(self._flights) < self.limits.flights and waiting < self.limits.inputs
 
-    def _take_in(self, number: int, example: Example, hits: list[Hit] | ExampleError) -> None:
-        if isinstance(hits, ExampleError):
-            self._fail(number, example, hits)
+    def _take_in(self, number: int, example: Example, found: Found | ExampleError) -> None:
+        if isinstance(found, ExampleError):
+            self._fail(number, example, found)
             return
-        self._take_off(launch(self.stages, number, example, hits))
+        self._take_off(launch(self.stages, number, example, found))
 
     def _take_off(self, flight: Flight) -> None:
         """Starts a flight, and flies it as far as the journal's recorded outputs reach."""
@@ -208,6 +209,7 @@ class Engine:
                 "done": flight.number,
                 "prediction": prediction_row(prediction),
                 "calls": call_rows(flight.calls),
+                "notes": flight.notes,
                 "statistics": statistics,
             }
             encoded = self.journal.encode(row)

@@ -13,6 +13,7 @@ from leporello.coverage import merge, overlap
 from leporello.directory import RunDirectory, read_rows
 from leporello.errors import UserError, did_you_mean
 from leporello.metrics import make_metrics
+from leporello.notes import hearing
 from leporello.records import Example, Prediction, Read, Span
 from leporello.rows import empty_prediction, prediction_from_row, read_from_row
 from leporello.stages import RendersPrompt
@@ -57,6 +58,7 @@ class Explanation:
         chunks: Spans that the document was divided into.
         inputs: What was read, in order.
         scores: Of this example alone, by metric.
+        notes: What its stages noted.
         lost_at: The first stage that lost the evidence: chunker, retriever, combiner, reader;
             empty where nothing was lost or no evidence is known.
     """
@@ -69,6 +71,7 @@ class Explanation:
     chunks: tuple[Span, ...]
     inputs: tuple[ReadInput, ...]
     scores: Mapping[str, float]
+    notes: tuple[str, ...]
     lost_at: str
 
 
@@ -141,6 +144,7 @@ class _Story:
             chunks=chunks,
             inputs=tuple(self._input(call) for call in calls["calls"]) if calls else (),
             scores={n: metrics[n].score(s) for n, s in statistics.items() if s is not None},
+            notes=tuple(calls["notes"]) if calls else (),
             lost_at=_lost_at(self.example.evidence, chunks, prediction, calls),
         )
 
@@ -160,7 +164,8 @@ class _Story:
 
     def _chunks(self) -> tuple[Span, ...]:
         question = self.example.question if asks_question(self.stages.chunker) else ""
-        chunks = divide(self.stages.chunker, self.example.document, question)
+        with hearing():  # the run heard it, too
+            chunks = divide(self.stages.chunker, self.example.document, question)
         return tuple(chunk.span for chunk in chunks)
 
     def _input(self, row: Mapping[str, Any]) -> ReadInput:

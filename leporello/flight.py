@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from leporello.errors import UserError
+from leporello.notes import hearing
 from leporello.records import (
     JSON,
     Chunk,
@@ -103,6 +104,7 @@ class Flight:
         reads: What the present round wants read.
         outputs: Those of `reads` that have come back, in order.
         calls: All reads of earlier rounds.
+        notes: What its stages noted.
         value: What the combiner returned.
         landed: Whether it has returned.
     """
@@ -116,10 +118,15 @@ class Flight:
     reads: Sequence[Read] = ()
     outputs: list[Output | ReadError] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     value: JSON = None
     landed: bool = False
     _requests: Sequence[Request] = ()
     _round: int = 0
+
+    def tell(self, notes: Iterable[str]) -> None:
+        """Adds what is not yet noted."""
+        self.notes += [text for text in notes if text not in self.notes]
 
     def start(self) -> None:
         """Runs the combiner up to its first reads, or its return."""
@@ -149,6 +156,11 @@ class Flight:
         )
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
+        with hearing() as notes:
+            self._advance(resume)
+        self.tell(notes)
+
+    def _advance(self, resume: Callable[[], Sequence[Request]]) -> None:
         self.reads, self.outputs = (), []
         while not self.reads:
             try:

@@ -12,23 +12,24 @@ from leporello.calls import sees_gold
 from leporello.config import Built
 from leporello.flight import Flight, blame
 from leporello.records import JSON, Example, Fit, Hit, Search
-from leporello.selection import select
+from leporello.selection import Found, select
 from leporello.stages import RendersPrompt
 
 __all__ = ["launch"]
 
 
-def launch(stages: Built, number: int, example: Example, hits: list[Hit]) -> Flight:
+def launch(stages: Built, number: int, example: Example, found: Found) -> Flight:
     """Returns the flight of an example, not started yet.
 
     Args:
         stages: Of its pipeline.
         number: Of the example, in task order.
         example: With its gold, which the combiner sees only if it says so.
-        hits: What the retriever gave, best first.
+        found: What was selected for it.
     """
     answer = partial(_answer_now, stages)
-    return Flight(number, example, hits, _combine(stages, example, hits), answer)
+    combiner = _combine(stages, example, found.hits)
+    return Flight(number, example, found.hits, combiner, answer, notes=[*found.notes])
 
 
 def _combine(
@@ -53,7 +54,8 @@ def _answer_now(stages: Built, flight: Flight, request: Search | Fit) -> Any:  #
             return reader.fit(request.read)
     with blame("retriever"):
         asked = dataclasses.replace(flight.example, question=request.question)
-        [hits] = select(stages, [asked])
+        [found] = select(stages, [asked])
     known = {hit.chunk.span for hit in flight.hits}
-    flight.hits += [hit for hit in hits if hit.chunk.span not in known]
-    return tuple(hits)
+    flight.hits += [hit for hit in found.hits if hit.chunk.span not in known]
+    flight.tell(found.notes)
+    return tuple(found.hits)

@@ -12,7 +12,8 @@ from leporello.executors.groups import select_group
 from leporello.flight import ExampleError, blame
 from leporello.journal import Journal
 from leporello.launch import launch
-from leporello.records import Example, Hit, Read
+from leporello.records import Example, Read
+from leporello.selection import Found
 from leporello.stages import RendersPrompt
 
 __all__ = ["Rehearsal"]
@@ -71,15 +72,15 @@ class Rehearsal:
         return round(count / self.examples * examples) if self.examples else 0
 
     def _try(self, examples: Sequence[Example]) -> None:
-        for example, hits in zip(
+        for example, found in zip(
             examples, select_group(self.stages, examples, None).found, strict=True
         ):
-            reads = [] if isinstance(hits, ExampleError) else self._reads(example, hits)
+            reads = [] if isinstance(found, ExampleError) else self._reads(example, found)
             self._count(len(reads), sum(map(self._size, reads)))
 
-    def _reads(self, example: Example, hits: list[Hit]) -> Sequence[Read]:
+    def _reads(self, example: Example, found: Found) -> Sequence[Read]:
         """Returns the first reads of an example; none if it fails."""
-        flight = launch(self.stages, 0, example, hits)
+        flight = launch(self.stages, 0, example, found)
         try:
             with blame("combiner"):
                 flight.start()

@@ -34,6 +34,8 @@ class Result:
         selected: Mean share of the document that the hits cover.
         read: Mean share that the reader saw.
         cut: Mean share of what was selected that the reader did not see.
+        noted: Examples that a stage noted something of.
+        notes: Those noted of most examples, with their number.
     """
 
     pipeline: str
@@ -47,6 +49,8 @@ class Result:
     selected: float
     read: float
     cut: float
+    noted: int
+    notes: Mapping[str, int]
 
 
 @dataclass
@@ -61,6 +65,8 @@ class Summary:
     metrics: Mapping[str, Metric]
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     _empty: int = 0
+    _noted: int = 0
+    _notes: Counter[str] = field(default_factory=Counter)
     _predictions: int = 0
     _statistics: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     _shares: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -75,6 +81,9 @@ class Summary:
             return
         self._predictions += 1
         self._empty += not row["prediction"]["prediction"]
+        notes = row.get("notes", ())  # a file that is scored has none
+        self._noted += bool(notes)
+        self._notes.update(notes)
         ledger = row["prediction"]["coverage"]
         for part, whole in _SHARES.items():
             if ledger[whole]:
@@ -98,9 +107,12 @@ class Summary:
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
             **shares,
+            noted=self._noted,
+            notes=dict(self._notes.most_common(_NOTES)),
         )
 
 
+_NOTES = 5  # that are told; calls.jsonl has them all
 _SHARES = {"selected": "document", "read": "document", "cut": "selected"}
 
 
@@ -125,7 +137,8 @@ def write_results(folder: Path, rows: Iterable[Mapping[str, Any]], summary: Summ
             else:
                 prediction = row["prediction"]
                 predictions.write(_line(prediction))
-                calls.write(_line({"id": prediction["id"], "calls": row["calls"]}))
+                read = {"calls": row["calls"], "notes": row.get("notes", [])}
+                calls.write(_line({"id": prediction["id"], **read}))
 
 
 def _with_traceback_file(folder: Path, failure: Mapping[str, Any]) -> dict[str, JSON]:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from leporello.calls import asks_question, divide, load_models, retrieve
 from leporello.config import Built
 from leporello.derived import chunks
 from leporello.flight import ExampleError, blame
+from leporello.notes import hearing
 from leporello.records import Chunk, Example, Hit
 from leporello.time_limit import time_limit
 
-__all__ = ["select", "select_apart"]
+__all__ = ["Found", "select", "select_apart"]
 
 
-def select(stages: Built, examples: Sequence[Example]) -> list[list[Hit]]:
-    """Returns the hits of each example; all are on one document.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was selected for an example.
+
+    Attributes:
+        hits: Best first.
+        notes: What chunker and retriever noted.
+    """
+
+    hits: list[Hit]
+    notes: tuple[str, ...] = ()
+
+
+def select(stages: Built, examples: Sequence[Example]) -> list[Found]:
+    """Returns what is found for each example; all are on one document.
 
     Raises:
         ExampleError: The chunker or the retriever failed.
@@ -24,14 +39,14 @@ def select(stages: Built, examples: Sequence[Example]) -> list[list[Hit]]:
     """
     with blame("retriever"):
         if asks_question(stages.chunker):
-            return [retrieve(stages.retriever, [e], _chunks(stages, e))[0] for e in examples]
-        return retrieve(stages.retriever, examples, _chunks(stages, examples[0]))
+            return [found for example in examples for found in _together(stages, [example])]
+        return _together(stages, examples)
 
 
 def select_apart(
     stages: Built, examples: Sequence[Example], timeout: float | None = None
-) -> list[list[Hit] | ExampleError]:
-    """Returns the hits of each example, or why it has none.
+) -> list[Found | ExampleError]:
+    """Returns what is found for each example, or why nothing is.
 
     After a failure each question is asked on its own, so that only the guilty one fails.
 
@@ -50,6 +65,12 @@ def select_apart(
         if len(examples) == 1:
             return [error]
     return [each for example in examples for each in select_apart(stages, [example], timeout)]
+
+
+def _together(stages: Built, examples: Sequence[Example]) -> list[Found]:
+    with hearing() as notes:
+        lists = retrieve(stages.retriever, examples, _chunks(stages, examples[0]))
+    return [Found(hits, tuple(notes)) for hits in lists]
 
 
 def _chunks(stages: Built, example: Example) -> tuple[Chunk, ...]:

@@ -27,7 +27,7 @@ from leporello.config import Built
 from leporello.config.classes import check_methods, find_class
 from leporello.derived import chunks_recipe, index_recipe, kept_chunks, tokens_recipe
 from leporello.records import Shelf
-from leporello.selection import select, select_apart
+from leporello.selection import Found, select, select_apart
 from leporello.stages import KINDS
 from leporello.tokens import HuggingFace, Words, tokenizer
 from retrievers import BM25, All, Fusion, Neighbours, Random, TfIdf
@@ -367,7 +367,7 @@ def test_a_cache_changes_no_hit(tmp_path: Path, chunker: Any, retriever: Any, te
         if shelf:
             document.keep_on(shelf)
         examples = [Example(str(i), document, q) for i, q in enumerate((*QUESTIONS, "", "儿子"))]
-        lists = select(stages, examples)
+        lists = [found.hits for found in select(stages, examples)]
         assert all(hit.chunk.document is document for hits in lists for hit in hits)
         found.append(spans(lists))
     assert found[0] == found[1] == found[2]
@@ -474,7 +474,7 @@ def test_stages_that_cannot_be_told_are_kept_in_memory_only(tmp_path: Path) -> N
     document.keep_on(cache)
     one, other = (Built(FixedTokens(), Plain(), None, None) for _ in range(2))
     for stages in (one, other, one, other):
-        assert select(stages, [Example("0", document)]) == [[]]
+        assert select(stages, [Example("0", document)]) == [Found([])]
     assert Plain.made == 2
     assert index_recipe(document, one.retriever, ()) is None
     assert "index" not in {entry.kind for entry in cache.entries()}

@@ -22,7 +22,7 @@ from leporello.api import Run, run
 from leporello.calls import divide, retrieve
 from leporello.config import Built
 from leporello.engine import Limits
-from leporello.selection import select_apart
+from leporello.selection import Found, select_apart
 from readers import BestSentence, Lead
 from readers.prompt import Template, passage_text
 from readers.window import Window
@@ -51,9 +51,9 @@ def hits_of(odd: bool, chunker: Any, retriever: Any) -> dict[str, list[tuple[int
     found: dict[str, list[tuple[int, int, float]]] = {}
     for _, group in groupby(Odd(odd).examples(), lambda example: id(example.document)):
         examples = [example for example in group if not example.fault]
-        for example, hits in zip(examples, select_apart(stages, examples), strict=True):
-            assert isinstance(hits, list), f"{example.id}: {hits}"
-            found[example.id] = [(hit.chunk.start, hit.chunk.end, hit.score) for hit in hits]
+        for example, own in zip(examples, select_apart(stages, examples), strict=True):
+            assert isinstance(own, Found), f"{example.id}: {own}"
+            found[example.id] = [(hit.chunk.start, hit.chunk.end, hit.score) for hit in own.hits]
     return found
 
 

@@ -1,7 +1,7 @@
 """Where documents are divided and selected from: in this process, or in processes beside it."""
 
-from leporello.executors.groups import Executor, Found, Group, Selection
+from leporello.executors.groups import Executor, Group, Selection
 from leporello.executors.here import Here
 from leporello.executors.processes import Processes
 
-__all__ = ["Executor", "Found", "Group", "Here", "Processes", "Selection"]
+__all__ = ["Executor", "Group", "Here", "Processes", "Selection"]

@@ -6,17 +6,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from leporello.config import Built
 from leporello.flight import ExampleError
-from leporello.records import Example, Hit
-from leporello.selection import select_apart
+from leporello.records import Example
+from leporello.selection import Found, select_apart
 
-__all__ = ["Executor", "Found", "Group", "Selection", "by_document", "select_group"]
-
-# The hits of one example, or why it has none.
-Found: TypeAlias = "list[Hit] | ExampleError"
+__all__ = ["Executor", "Group", "Selection", "by_document", "select_group"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class Selection:
         seconds: That dividing and selecting took; what pipelines share, the first of them pays.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[Found | ExampleError, ...]
     seconds: float
 
 

@@ -18,10 +18,19 @@ from typing import Any
 
 from leporello.config import PipelineSpec
 from leporello.errors import UserError
-from leporello.executors.groups import Found, Group, Selection
-from leporello.executors.worker import CANNOT_BE_SENT, Answer, Orders, Work, dump, source_hashes_of
+from leporello.executors.groups import Group, Selection
+from leporello.executors.worker import (
+    CANNOT_BE_SENT,
+    Answer,
+    Orders,
+    Sent,
+    Work,
+    dump,
+    source_hashes_of,
+)
 from leporello.flight import ExampleError
 from leporello.records import Document, Hit
+from leporello.selection import Found
 
 __all__ = ["Processes"]
 
@@ -66,7 +75,7 @@ class _Piece:
             for example in self.examples
         ]
 
-    def keep(self, wanted: int, found: Sequence[Found], seconds: float) -> None:
+    def keep(self, wanted: int, found: Sequence[Found | ExampleError], seconds: float) -> None:
         self.pending.found.setdefault(wanted, {}).update(zip(self.examples, found, strict=True))
         self.pending.seconds[wanted] = self.pending.seconds.get(wanted, 0.0) + seconds
 
@@ -77,7 +86,7 @@ class _Pending:
 
     group: Group
     left: int = 0
-    found: dict[int, dict[int, Found]] = field(default_factory=dict)
+    found: dict[int, dict[int, Found | ExampleError]] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -303,7 +312,7 @@ class Processes:
         else:
             document = piece.pending.group.examples[0].document
             for wanted, (found, seconds) in answer.items():
-                piece.keep(wanted, [_hits(document, each) for each in found], seconds)
+                piece.keep(wanted, [_received(document, each) for each in found], seconds)
 
     def _try_again(self, piece: _Piece, lost: _LostError) -> None:
         """Splits what a process was lost over, hands it out again, or gives it up."""
@@ -321,7 +330,8 @@ def _is_little(pending: Collection[_Pending]) -> bool:
     return len(pending) <= _DOCUMENTS_AHEAD and characters <= _CHARACTERS_AHEAD
 
 
-def _hits(document: Document, found: list[tuple[int, int, float]] | ExampleError) -> Found:
-    if isinstance(found, ExampleError):
-        return found
-    return [Hit(document.chunk(start, end), score) for start, end, score in found]
+def _received(document: Document, sent: Sent | ExampleError) -> Found | ExampleError:
+    if isinstance(sent, ExampleError):
+        return sent
+    hits, notes = sent
+    return Found([Hit(document.chunk(start, end), score) for start, end, score in hits], notes)

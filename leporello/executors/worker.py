@@ -29,10 +29,11 @@ from leporello.errors import UserError
 from leporello.executors.groups import select_group
 from leporello.flight import ExampleError
 from leporello.records import Example
+from leporello.selection import Found
 from leporello.sources import file_module_name, source_hash
 from leporello.workshop import Workshop
 
-__all__ = ["CANNOT_BE_SENT", "Answer", "Orders", "Work", "dump", "main", "source_hashes_of"]
+__all__ = ["CANNOT_BE_SENT", "Answer", "Orders", "Sent", "Work", "dump", "main", "source_hashes_of"]
 
 # What sending an object to another process raises if it cannot be.
 CANNOT_BE_SENT = (pickle.PicklingError, AttributeError, TypeError)
@@ -40,11 +41,11 @@ CANNOT_BE_SENT = (pickle.PicklingError, AttributeError, TypeError)
 _PR_SET_PDEATHSIG = 1
 _LOOK = 1.0  # seconds between looks at the process that asks
 
-# For each wanted pipeline: for each example its hits as (start, end, score), or why it has none;
-# and the seconds. Spans instead of chunks: the document stays where it is.
-Answer: TypeAlias = (
-    "dict[int, tuple[list[list[tuple[int, int, float]] | ExampleError], float]] | UserError"
-)
+# What is found for an example: its hits as (start, end, score), and its notes. Spans instead of
+# chunks: the document stays where it is.
+Sent: TypeAlias = "tuple[list[tuple[int, int, float]], tuple[str, ...]]"
+# For each wanted pipeline what is found for each example, or why nothing is; and the seconds.
+Answer: TypeAlias = "dict[int, tuple[list[Sent | ExampleError], float]] | UserError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +155,13 @@ def _answer(pipelines: Sequence[Built], work: Work, timeout: float | None) -> An
     try:
         for place in work.wanted:
             selection = select_group(pipelines[place], work.examples, timeout)
-            found = [
-                each
-                if isinstance(each, ExampleError)
-                else [(hit.chunk.start, hit.chunk.end, hit.score) for hit in each]
-                for each in selection.found
-            ]
-            answer[place] = (found, selection.seconds)
+            answer[place] = ([*map(_sent, selection.found)], selection.seconds)
     except UserError as error:
         return UserError(str(error))
     return answer
+
+
+def _sent(found: Found | ExampleError) -> Sent | ExampleError:
+    if isinstance(found, ExampleError):
+        return found
+    return [(hit.chunk.start, hit.chunk.end, hit.score) for hit in found.hits], found.notes
