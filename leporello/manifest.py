@@ -15,13 +15,14 @@ from ruamel.yaml import YAML
 from leporello.directory import RunDirectory, atomically, write_json
 from leporello.records import JSON
 
-__all__ = ["write_manifest"]
+__all__ = ["versions", "write_manifest"]
 
 _LIBRARIES = (
     "faiss-cpu",
     "numpy",
     "scikit-learn",
     "sentence-transformers",
+    "skops",
     "tokenizers",
     "torch",
     "transformers",
@@ -46,11 +47,7 @@ def write_manifest(
     ]
     rows = [*kept, *jobs]
     manifest: dict[str, Any] = {
-        "leporello": _version("leporello"),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
-        "git": _git_revision(),
+        **versions(),
         "limits": dict(limits),
         "command": sys.argv,
         "jobs": rows,
@@ -63,6 +60,17 @@ def write_manifest(
     write_json(directory.manifest, manifest)
     with atomically(directory.config) as file:
         YAML(typ="safe", pure=True).dump(resolved, file)
+
+
+def versions() -> dict[str, JSON]:
+    """Returns what it was made with: Leporello, Python, the machine, libraries."""
+    return {
+        "leporello": _version("leporello"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "git": _git_revision(),
+    }
 
 
 def _version(package: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from annotated_types import Ge, Gt, Le
@@ -26,6 +27,7 @@ __all__ = [
     "Combiner",
     "Count",
     "Kind",
+    "Learns",
     "ModelSource",
     "NonNegative",
     "Positive",
@@ -34,6 +36,7 @@ __all__ = [
     "Retriever",
     "Secret",
     "Share",
+    "Supervises",
     "Task",
 ]
 
@@ -106,6 +109,42 @@ class RendersPrompt(Protocol):
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit the window when rendered."""
+        ...
+
+
+@runtime_checkable
+class Learns(Protocol):
+    """What a reader that can be trained offers besides."""
+
+    def learn(
+        self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
+    ) -> Mapping[str, JSON]:
+        """Trains on inputs with the outputs that are wanted, and writes a model.
+
+        Args:
+            inputs: As `read` gets them; passages are texts.
+            targets: One an input.
+            directory: Empty; the model's files are written there.
+
+        Returns:
+            The constructor parameters that a reader with this model has. Paths within the
+            directory begin with `./`.
+
+        Raises:
+            UserError: They cannot be learnt from.
+        """
+        ...
+
+
+@runtime_checkable
+class Supervises(Protocol):
+    """What a combiner whose reader can be trained offers besides."""
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+        """Returns what each read of the first round should come to.
+
+        None leaves a read out of training. The example comes with its references and evidence.
+        """
         ...
 
 
