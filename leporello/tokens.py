@@ -28,11 +28,15 @@ __all__ = ["HuggingFace", "Words", "next_ink", "terms", "tokenizer", "white"]
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _IN_UNSPACED = regex.compile(f"[{_UNSPACED}]")
+# All of them and more, looked for many times as fast.
+_MAYBE_UNSPACED = re.compile("[\u0e00-\u1dff\u2e80-\U0010ffff]")
 _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
-_SPACED_WORD = re.compile(r"\S+")  # finds the same where nothing is unspaced, three times as fast
 _TERM = regex.compile(
     rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|[\p{{L}}\p{{N}}\p{{M}}_]++"
 )
+# Where there is nothing else than Latin letters and punctuation, `\w` finds the same terms sooner.
+_NOT_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
+_LATIN_TERM = re.compile(r"\w+")
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
@@ -50,10 +54,18 @@ class Words:
         """Returns the words' offsets, shape (words, 2)."""
         import numpy as np
 
-        spaced = text.isascii() or not _IN_UNSPACED.search(text)
-        words = (_SPACED_WORD if spaced else _WORD).finditer(text)
-        ends = chain.from_iterable(word.span() for word in words)
+        if not (_MAYBE_UNSPACED.search(text) and _IN_UNSPACED.search(text)):
+            return _between_blanks(text)
+        ends = chain.from_iterable(word.span() for word in _WORD.finditer(text))
         return np.fromiter(ends, dtype=np.int64).reshape(-1, 2)
+
+
+def _between_blanks(text: str) -> NDArray[np.int64]:
+    """Returns the offsets of runs of non-blank characters: where ink begins and ends."""
+    import numpy as np
+
+    blank = white(f" {text} ")  # so that no word begins or ends the text
+    return np.flatnonzero(blank[:-2] != blank[1:-1]).reshape(-1, 2)
 
 
 @dataclass(frozen=True)
@@ -233,8 +245,11 @@ def terms(text: str) -> list[str]:
     Runs of letters, digits and marks; in scripts without spaces overlapping pairs of characters
     (the usual choice for Chinese and Japanese), or the character itself where it stands alone.
     """
+    folded = text.casefold()
+    if not _NOT_LATIN.search(folded):
+        return _LATIN_TERM.findall(folded)
     found: list[str] = []
-    for match in _TERM.finditer(text.casefold()):
+    for match in _TERM.finditer(folded):
         run = match.group()
         if match.lastgroup and len(run) > 1:
             found.extend(run[i : i + 2] for i in range(len(run) - 1))

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
@@ -16,6 +17,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from leporello import Document
 from leporello.errors import UserError
 from leporello.tokens import _PIECE, HuggingFace, Words, _pieces, terms, tokenizer, white
+
+UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 @pytest.fixture(scope="session")
@@ -175,3 +178,31 @@ def test_importing_stays_light() -> None:
     code = f"import sys, chunkers; print(sorted({heavy} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_latin_terms_are_what_every_other_text_is_cut_into() -> None:
+    """The quick way for Latin texts agrees with the general one on each of their characters."""
+    general = regex.compile(r"[\p{L}\p{N}\p{M}_]+")
+    characters = [*map(chr, range(0x250)), *map(chr, range(0x2000, 0x2070))]
+    for character in characters:
+        folded = f"a{character}b {character}".casefold()
+        assert terms(folded) == general.findall(folded), hex(ord(character))
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=60))
+def test_words_of_any_text_are_runs_between_blanks(text: str) -> None:
+    """Where no script without spaces occurs, words are what `str.split` gives, in place."""
+    if regex.search(
+        r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]", text
+    ):
+        return
+    offsets = Words().offsets(text)
+    assert [text[start:end] for start, end in offsets] == text.split()
+
+
+def test_every_script_without_spaces_is_noticed() -> None:
+    """What is looked for first is met by every character that counts as a word of its own."""
+    for code in range(0x110000):
+        character = chr(code)
+        if UNSPACED.match(character):
+            assert len(Words().offsets(f"a{character}b")) > 1, hex(code)
