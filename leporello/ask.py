@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from leporello.cache import Cache
 from leporello.config import PipelineSpec, load_config
@@ -16,7 +17,7 @@ from leporello.journal import Journal
 from leporello.loading import load, place
 from leporello.models import cache_directory
 from leporello.progress import Progress
-from leporello.records import Coverage, Document, Example, Prediction, Span
+from leporello.records import Coverage, Document, Example, Span
 from leporello.rows import prediction_from_row
 
 __all__ = ["Answer", "Passage", "ask"]
@@ -50,12 +51,14 @@ class Answer:
         passages: Best first.
         coverage: How much of the document was selected, and how much read.
         document: As it was loaded.
+        notes: What stages noted: that they fell back on something, or found nothing.
     """
 
     text: str
     passages: tuple[Passage, ...]
     coverage: Coverage
     document: Document
+    notes: tuple[str, ...] = ()
 
 
 def ask(
@@ -90,16 +93,18 @@ def ask(
     if not document.text.strip():
         raise UserError(f"{file}: holds no text")
     example = Example("question", document, question=question)
-    prediction = _predict(points[0], example, Cache(cache_directory()) if cached else None)
+    row = _row(points[0], example, Cache(cache_directory()) if cached else None)
+    prediction = prediction_from_row(row["prediction"])
     passages = [
         _passage(document, Span(start, end), score, prediction.read)
         for start, end, score in prediction.hits
     ]
-    return Answer(prediction.prediction, tuple(passages), prediction.coverage, document)
+    told = prediction.prediction, tuple(passages), prediction.coverage, document
+    return Answer(*told, notes=tuple(row["notes"]))
 
 
-def _predict(pipeline: PipelineSpec, example: Example, cache: Cache | None) -> Prediction:
-    """Runs one example through the engine, leaving no run behind."""
+def _row(pipeline: PipelineSpec, example: Example, cache: Cache | None) -> dict[str, Any]:
+    """Runs one example through the engine, leaving no run behind; returns its journal row."""
     stages = pipeline.build()
     if cache:
         example.document.keep_on(cache)
@@ -115,7 +120,7 @@ def _predict(pipeline: PipelineSpec, example: Example, cache: Cache | None) -> P
         journal.close()
     if "failure" in row:
         raise UserError(f"the {row['failure']['stage']} failed: {row['failure']['error']}")
-    return prediction_from_row(row["prediction"])
+    return row
 
 
 def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:

@@ -122,6 +122,8 @@ def ledger_line(coverage: Coverage) -> str:
 def answer(console: Console, found: Answer) -> None:
     """Prints an answer to `ask`, the passages with their offsets, and the ledger."""
     console.print(Panel(escape(found.text or "(no answer)"), title="Answer", title_align="left"))
+    for text in found.notes:
+        console.print(f"[yellow]note: {escape(text)}[/yellow]")
     for rank, passage in enumerate(found.passages, 1):
         place = f", {passage.place}" if passage.place else ""
         unread = "" if passage.read else ", not read"

@@ -88,6 +88,16 @@ def test_a_run_keeps_and_tells_what_its_stages_noted(folder: Path, workers: int)
     assert told.count(SHORT) == 1
 
 
+def test_ask_tells_what_stages_noted(folder: Path) -> None:
+    """Beside the answer, for people and for programs."""
+    (folder / "short.txt").write_text("a few words")
+    asked: list[str | Path] = ["ask", folder / "short.txt", "which?", "--pipeline", "mine"]
+    config: list[str | Path] = ["--config", folder / "mine.yaml"]
+    assert f"note: {SHORT}" in leporello(*asked, *config).stdout
+    told = json.loads(leporello(*asked, *config, "--json").stdout)
+    assert told["notes"] == [SHORT, "read twice"]
+
+
 def test_a_warm_cache_tells_what_the_chunker_noted(folder: Path) -> None:
     """The chunks come from the cache the second time; the files are the same."""
     for name in ("cold", "warm"):

@@ -73,7 +73,8 @@ def ask(
     if as_json:
         passages = [asdict(passage) for passage in found.passages]
         ledger = asdict(found.coverage)
-        print_json({"answer": found.text, "passages": passages, "coverage": ledger})
+        told = {"answer": found.text, "passages": passages, "coverage": ledger}
+        print_json({**told, "notes": found.notes})
     else:
         display.answer(Console(), found)
 
