@@ -1,0 +1,109 @@
+"""What may be spent at a server, and what was."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from leporello.errors import UserError
+from readers.endpoint.answers import Usage
+
+__all__ = ["Budget", "Ledger", "shared_ledger"]
+
+_MILLION = 1_000_000
+
+
+@dataclass
+class Ledger:
+    """What was spent.
+
+    Attributes:
+        requests: That were answered.
+        input_tokens: Of these.
+        output_tokens: Likewise.
+        closed: Whether a budget was found to be spent: readers made later begin another.
+    """
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    closed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(self, usage: Usage) -> None:
+        """Writes one answered request down."""
+        with self._lock:
+            self.requests += 1
+            self.input_tokens += usage.input_tokens
+            self.output_tokens += usage.output_tokens
+
+
+# Readers that ask one model at one server share its ledger as long as any of them lives: all
+# points of a sweep, for a run keeps its stages until it ends.
+_LEDGERS: WeakValueDictionary[tuple[str, str], Ledger] = WeakValueDictionary()
+
+
+def shared_ledger(base_url: str, model: str) -> Ledger:
+    """Returns the ledger of a model at a server."""
+    ledger = _LEDGERS.get((base_url, model))
+    if ledger is None or ledger.closed:
+        ledger = _LEDGERS[base_url, model] = Ledger()
+    return ledger
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that may be spent before another window of inputs is begun.
+
+    Attributes:
+        tokens: Read and written together; None is no limit.
+        dollars: None is no limit.
+        input_price: Dollars for a million tokens read.
+        output_price: Dollars for a million tokens written.
+    """
+
+    tokens: int | None
+    dollars: float | None
+    input_price: float
+    output_price: float
+
+    def __post_init__(self) -> None:
+        if self.dollars is not None and not (self.input_price or self.output_price):
+            raise ValueError(
+                "budget_dollars needs prices: give input_price and output_price, in dollars for a"
+                " million tokens"
+            )
+
+    def check(self, ledger: Ledger) -> None:
+        """Ends the run if the budget is spent.
+
+        Raises:
+            UserError: It is.
+        """
+        tokens = ledger.input_tokens + ledger.output_tokens
+        spent = ""
+        if self.tokens is not None and tokens >= self.tokens:
+            spent = f"budget_tokens ({self.tokens:,})"
+        elif self.dollars is not None and self.cost(ledger) >= self.dollars:
+            spent = f"budget_dollars ({self.dollars:g})"
+        if spent:
+            ledger.closed = True
+            raise UserError(
+                f"{spent} is spent: {self._told(ledger)}; all answers are kept, and the same"
+                " command goes on where this one stopped, with as much again"
+            )
+
+    def cost(self, ledger: Ledger) -> float:
+        """Returns dollars."""
+        read, written = ledger.input_tokens, ledger.output_tokens
+        return (read * self.input_price + written * self.output_price) / _MILLION
+
+    def _told(self, ledger: Ledger) -> str:
+        price = (
+            f", {self.cost(ledger):.4f} dollars" if self.input_price or self.output_price else ""
+        )
+        return (
+            f"{ledger.requests:,} answers took {ledger.input_tokens:,} tokens to read and"
+            f" {ledger.output_tokens:,} to write{price}"
+        )

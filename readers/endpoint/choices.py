@@ -1,0 +1,75 @@
+"""An answer in the model's own words, matched to a choice by its text or its letter."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+__all__ = ["chosen"]
+
+_LETTER = re.compile(r"\W*([A-Z])\W*")
+_LETTER_FIRST = re.compile(r"\W*([A-Z])\s*[).:\]*]")  # `(B) a cat`, `B: a cat`; not `A cat`
+_LETTER_NAMED = re.compile(r"(?i:answer|choice|option)\s*(?:(?i:is)|:)?\W*([A-Z])\b(?!['’])")
+_LETTER_ANYWHERE = re.compile(r"\(([A-Z])\)")
+
+
+def chosen(answers: Sequence[str], choices: Sequence[str]) -> str | None:
+    """Returns the choice that most answers name, the first of them in a tie; None if none does."""
+    named = [place for answer in answers if (place := _place(answer, choices)) is not None]
+    return choices[Counter(named).most_common(1)[0][0]] if named else None
+
+
+def _place(answer: str, choices: Sequence[str]) -> int | None:
+    """Returns which choice an answer names: by its text or by the letter that the prompt gave it.
+
+    From the plainest way to say it to the least plain; each way counts only if it names one.
+    """
+    texts = [_plain(choice) for choice in choices]
+    said = _plain(answer)
+    first = answer.strip().partition("\n")[0]
+    ways = (
+        [place for place, text in enumerate(texts) if text and text == said],
+        _lettered(_LETTER.fullmatch(first), len(choices)),
+        _lettered(_LETTER_FIRST.match(first), len(choices)),
+        _longest([p for p, text in enumerate(texts) if text and _begins(said, text)], texts),
+        _lettered(_LETTER_NAMED.search(answer), len(choices)),
+        _longest([p for p, text in enumerate(texts) if text and _occurs(said, text)], texts),
+        _anywhere(answer, len(choices)),
+    )
+    return next((way[0] for way in ways if len(way) == 1), None)
+
+
+def _plain(text: str) -> str:
+    """Returns the words alone, case-folded: quotation marks, stops and emphasis do not count."""
+    return " ".join(re.findall(r"\w+", text.casefold())) or text.strip().casefold()
+
+
+def _begins(said: str, text: str) -> bool:
+    return said == text or said.startswith(f"{text} ")
+
+
+def _occurs(said: str, text: str) -> bool:
+    return f" {text} " in f" {said} "
+
+
+def _longest(places: Sequence[int], texts: Sequence[str]) -> list[int]:
+    """Leaves out choices whose text is part of another's: `cat` beside `the black cat`."""
+    return [
+        place
+        for place in places
+        if not any(
+            texts[place] != texts[other] and _occurs(texts[other], texts[place]) for other in places
+        )
+    ]
+
+
+def _lettered(found: re.Match[str] | None, count: int) -> list[int]:
+    place = ascii_uppercase.index(found[1]) if found else count
+    return [place] if place < count else []
+
+
+def _anywhere(answer: str, count: int) -> list[int]:
+    found = {ascii_uppercase.index(letter) for letter in _LETTER_ANYWHERE.findall(answer)}
+    return [place for place in found if place < count]

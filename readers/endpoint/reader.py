@@ -1,0 +1,280 @@
+"""Models behind an OpenAI-compatible server: a service, or one's own vLLM or llama.cpp."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from annotated_types import Gt
+
+from leporello.errors import UserError
+from leporello.records import JSON, Chunk, Output, Read
+from leporello.redaction import Key, is_variable, key
+from leporello.stages import Count, ModelSource, NonNegative, Positive, Secret
+from readers.causal_lm import PROMPT
+from readers.endpoint.answers import EndpointError, Fault, Reply
+from readers.endpoint.asking import Terms, ask
+from readers.endpoint.budget import Budget, Ledger, shared_ledger
+from readers.endpoint.choices import chosen
+from readers.endpoint.client import Client
+from readers.endpoint.memory import Memory
+from readers.endpoint.tokens import Sizes
+from readers.prompt import Template, encodable, passage_text
+from readers.reading import refuse_pairs
+from readers.window import OnOverflow, Window
+
+__all__ = ["Endpoint"]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Reads with a model behind an OpenAI-compatible server, several requests at once.
+
+    What passes (429, 5xx, time-outs, broken connections, answers that are none) is asked again;
+    what concerns one input fails it alone; what concerns all of them (the key, the model's name,
+    no server) stops the run. Equal prompts are asked once, and get one answer at any temperature.
+    With choices, the answer is matched to one of them by its text or letter; where it names none,
+    it stays as it is. There are no scores.
+
+    Attributes:
+        base_url: Of the server, mostly with `/v1` at its end.
+        model: As the server names it.
+        api_key: The environment variable that holds the key, `$OPENAI_API_KEY`; empty for servers
+            that want none.
+        mode: `chat` sends messages, `completions` plain text.
+        prompt: With `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`; lines
+            whose fields are all empty are left out.
+        system: The chat's system message; none is sent if it is empty.
+        separator: Put between passages.
+        tokenizer: Of the model, by path or hub id, chat template included; `words` guesses 1.5
+            tokens a word or one for 3 bytes, whichever is more, and 32 for the chat.
+        max_input_tokens: The window: prompt, system message and chat template.
+        on_overflow: What is done with passages that do not fit: `fit` leaves out the last ones,
+            `truncate` cuts in the middle of one, `split` reads the parts one by one and joins the
+            answers (with choices, takes what most parts say), `error` fails the input.
+        max_new_tokens: The most tokens that are written, those of a model's reasoning included.
+        max_tokens_field: The request's name for it; some models want `max_completion_tokens`.
+        temperature: 0 is the likeliest answer; null leaves it to the server.
+        seed: For a temperature above 0; null sends none.
+        stop: The server ends the answer before the first of these strings.
+        concurrency: Requests under way at once.
+        timeout: Seconds that a request may take in all.
+        retries: Further attempts after a failure that may pass, at growing random intervals, and
+            never before a server's Retry-After.
+        budget_tokens: Once so many were read and written, no further window of inputs is begun
+            and the run stops; the same command goes on. Counted in each process, over all readers
+            of this model at this server.
+        budget_dollars: Likewise.
+        input_price: Dollars for a million tokens read.
+        output_price: Dollars for a million tokens written.
+    """
+
+    base_url: str
+    model: str
+    api_key: Secret = ""
+    mode: Literal["chat", "completions"] = "chat"
+    prompt: str = PROMPT
+    system: str = ""
+    separator: str = "\n\n"
+    tokenizer: ModelSource = "words"
+    max_input_tokens: Positive = 4096
+    on_overflow: OnOverflow = "fit"
+    max_new_tokens: Positive = 64
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: NonNegative | None = 0.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    concurrency: Positive = 8
+    timeout: Annotated[float, Gt(0)] = 120.0
+    retries: Count = 6
+    budget_tokens: Positive | None = None
+    budget_dollars: Annotated[float, Gt(0)] | None = None
+    input_price: NonNegative = 0.0
+    output_price: NonNegative = 0.0
+
+    def __post_init__(self) -> None:
+        _ = self._template, self._budget  # which check themselves
+        _check_url(self.base_url)
+        if not self.model.strip():
+            raise ValueError("model is empty: give the name that the server knows it by")
+        if self.system and self.mode == "completions":
+            raise ValueError("system needs mode 'chat': put its text into prompt instead")
+        if "" in self.stop:
+            raise ValueError("stop has an empty string, which would end every text at once")
+        if self.api_key and not isinstance(self.api_key, Key) and not is_variable(self.api_key):
+            # Given in Python: hidden from the repr and from messages like one from a file.
+            object.__setattr__(self, "api_key", Key(self.api_key, "$api_key"))
+
+    def load(self) -> None:
+        """Loads the client, and the tokenizer if there is one; both load on first use otherwise.
+
+        Raises:
+            UserError: The client's package is not installed, the key cannot be one, or there is no
+                such tokenizer.
+        """
+        self._client.open()
+        self.count([""])
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order.
+
+        Raises:
+            UserError: The budget is spent, or something is wrong that concerns every input.
+            EndpointError: The server gives no answer to one of the inputs; the others' answers
+                are remembered, and cost nothing when they are read again without it.
+        """
+        refuse_pairs(inputs)
+        parts = [self._window.parts(read) for read in inputs]
+        prompts = [[self._prompt(part) for part in own] for own in parts]
+        replies = self._replies(prompts)
+        return [
+            _output(read, seen, [replies[prompt] for prompt in own])
+            for read, seen, own in zip(inputs, parts, prompts, strict=True)
+        ]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out; a guess by `words`."""
+        return self._sizes.count(texts)
+
+    def render(self, read: Read) -> str:
+        """Returns the text that is sent, after any cut; a split input's parts one by one."""
+        prompts = "\n\n".join(map(self._prompt, self._window.parts(read)))
+        return f"system: {self.system}\n\nuser: {prompts}" if self.system else prompts
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit the window when rendered."""
+        return self._window.leading(read)
+
+    # -- parts, made on first use -------------------------------------------------------------
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template(self.prompt, self.separator)
+
+    @cached_property
+    def _budget(self) -> Budget:
+        prices = self.input_price, self.output_price
+        return Budget(self.budget_tokens, self.budget_dollars, *prices)
+
+    @cached_property
+    def _sizes(self) -> Sizes:
+        return Sizes(self.tokenizer, self.system, self.mode == "chat")
+
+    @cached_property
+    def _window(self) -> Window:
+        limit, rule = self.max_input_tokens, self.on_overflow
+        return Window(self._template.render, self._sizes.size, limit, rule)
+
+    @cached_property
+    def _client(self) -> Client:
+        secret = self.api_key
+        client = Client(self.base_url, lambda: _value(secret))
+        weakref.finalize(self, client.close)  # also at the interpreter's exit
+        return client
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return shared_ledger(self.base_url, self.model)
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory()
+
+    # -- asking -------------------------------------------------------------------------------
+
+    def _prompt(self, read: Read) -> str:
+        prompt = self._template.render(read)
+        if not prompt.strip():
+            raise ValueError("the prompt is empty: there is nothing to read")
+        return prompt
+
+    def _body(self, prompt: str) -> dict[str, JSON]:
+        """Returns the request for a prompt, as OpenAI's chat and completions want it."""
+        options: dict[str, JSON] = {
+            self.max_tokens_field: self.max_new_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "stop": [*self.stop] or None,
+        }
+        sent = {name: value for name, value in options.items() if value is not None}
+        if self.mode == "completions":
+            return {"model": self.model, "prompt": prompt, **sent}
+        turns = [("system", encodable(self.system))] * bool(self.system) + [("user", prompt)]
+        messages: list[JSON] = [{"role": role, "content": content} for role, content in turns]
+        return {"model": self.model, "messages": messages, **sent}
+
+    def _replies(self, prompts: Sequence[Sequence[str]]) -> Mapping[str, Reply]:
+        """Returns the replies to all prompts of all inputs; first things are asked first.
+
+        The budget is checked before anything is asked, and what is begun is then finished: answers
+        that came back and were paid could not be handed over together with the news that the
+        budget is spent, and the next process would buy them again.
+        """
+        wanted = dict.fromkeys(prompt for own in prompts for prompt in own)
+        found = self._memory.recall(wanted, len(prompts))
+        if missing := [prompt for prompt in wanted if prompt not in found]:
+            self._budget.check(self._ledger)
+            found |= self._ask(missing)
+        return {prompt: self._reply(found[prompt]) for prompt in wanted}
+
+    def _ask(self, prompts: Sequence[str]) -> dict[str, Reply | Fault]:
+        came: dict[str, Reply | Fault] = {}
+
+        def keep(prompt: str, outcome: Reply | Fault) -> None:
+            came[prompt] = outcome
+            self._memory.keep(prompt, outcome)  # at once: the rest may be interrupted
+
+        chat, limits = self.mode == "chat", (self.concurrency, self.timeout, self.retries)
+        terms = Terms(self.base_url, chat, self._body, self._sizes.usage, *limits)
+        self._client.run(lambda client: ask(client, terms, prompts, self._ledger.add, keep))
+        return came
+
+    def _reply(self, outcome: Reply | Fault) -> Reply:
+        if isinstance(outcome, Reply):
+            return outcome
+        if outcome.stops == "unless answered" and not self._ledger.requests:
+            raise UserError(outcome.told)
+        raise EndpointError(outcome.told)
+
+
+def _check_url(base_url: str) -> None:
+    """Refuses what is no address of a server; its parts may be keys, and are not repeated."""
+    try:
+        url = urlsplit(base_url)
+        known = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
+    if "@" in url.netloc or url.query or url.fragment:
+        raise ValueError(
+            "base_url has a name, a password, or something after ? or #, and what a file gives is"
+            " written to the run's files: leave it out, and give a key as api_key"
+        )
+    if url.path.rstrip("/").endswith("/completions"):
+        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
+
+
+def _value(secret: str) -> str:
+    """Returns the key; where Python code gave a variable's name, as a file would, what it holds."""
+    named = is_variable(secret) and not isinstance(secret, Key)
+    return str(key(secret) if named else secret).strip()
+
+
+def _output(read: Read, parts: Sequence[Read], replies: Sequence[Reply]) -> Output:
+    """Joins the replies to the parts of an input."""
+    seen = [passage for part in parts for passage in part.passages]
+    given = sum(len(passage_text(passage)) for passage in read.passages)
+    texts = [reply.text for reply in replies if reply.text]
+    used = [reply.usage for reply in replies if reply.usage]
+    return Output(
+        text=chosen(texts, read.choices) or "\n".join(texts),
+        read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
+        cut=given - sum(len(passage_text(passage)) for passage in seen),
+        input_tokens=sum(usage.input_tokens for usage in used),
+        output_tokens=sum(usage.output_tokens for usage in used),
+    )

@@ -1,0 +1,67 @@
+"""How long prompts are for a server: by its model's tokenizer, or safely guessed by words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from leporello.tokens import Words
+from readers.endpoint.answers import Usage
+from readers.pretrained import Tokens
+
+__all__ = ["Sizes"]
+
+# A guess errs on the safe side: text in Latin script has 1.3 to 1.5 tokens a word, and 3.4 to 4.2
+# bytes a token where words are long or joined by signs (docs/endpoints.md).
+_TOKENS_A_WORD = 1.5
+_BYTES_A_TOKEN = 3.0
+_CHAT = 32  # tokens that an unknown chat template may add
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Counts tokens.
+
+    Attributes:
+        tokenizer: Path or hub id of the model's tokenizer; `words` guesses.
+        system: Of the chat.
+        chat: Whether prompts are put into a chat.
+    """
+
+    tokenizer: str
+    system: str
+    chat: bool
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text."""
+        return list(map(_guess, texts)) if self.tokenizer == "words" else self._tokens.count(texts)
+
+    def size(self, prompt: str) -> int:
+        """Returns the tokens of a prompt with all that is put around it."""
+        if self.tokenizer == "words":
+            return _guess(prompt) + self._around
+        if self.chat and self._tokens.tokenizer.chat_template:
+            return len(self._tokens.encode_chat(self.system, prompt))
+        return len(self._tokens.encode(prompt)) + self._around
+
+    def usage(self, prompt: str, text: str) -> Usage:
+        """Returns what a prompt and its answer take."""
+        return Usage(self.size(prompt), self.count([text])[0])
+
+    @cached_property
+    def _around(self) -> int:
+        return self.count([self.system])[0] + _CHAT if self.chat else 0
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self.tokenizer)
+
+
+@lru_cache(maxsize=256)  # a prompt is measured more than once on its way
+def _guess(text: str) -> int:
+    ascii_only = text.isascii()
+    words = len(text.split()) if ascii_only else len(Words().offsets(text))
+    size = len(text) if ascii_only else len(text.encode("utf-8", "replace"))
+    return math.ceil(max(words * _TOKENS_A_WORD, size / _BYTES_A_TOKEN))

@@ -1,0 +1,347 @@
+"""The reader Endpoint: what is sent, what comes back, what a config may say."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import ROOT
+from endpoint_server import (
+    SECRET,
+    Asked,
+    answer,
+    be_impatient,
+    made,
+    project,
+    reads,
+    running,
+    say,
+    texts,
+    threads,
+)
+
+from leporello.config import load_config
+from leporello.errors import UserError
+from leporello.records import Document, Output, Read
+from leporello.sources import source_hashes
+from readers import Endpoint
+from readers.endpoint.choices import chosen
+from readers.pretrained import Tokens
+
+STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits are short, and no proxy stands between."""
+    be_impatient(monkeypatch)
+
+
+# What is sent, and what comes back
+
+
+def test_outputs_stand_in_the_order_of_the_inputs() -> None:
+    """However late an answer comes; as many requests as allowed are under way, and no more."""
+
+    def late(asked: Asked) -> None:
+        time.sleep(random.uniform(0.01, 0.06))
+        say(asked)
+
+    names = [f"input {number}" for number in range(40)]
+    with running(late) as server:
+        reader = made(server, concurrency=5)
+        assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
+        assert texts(reader.read(reads("again"))) == ["AGAIN"]
+        assert server.most == 5
+        assert server.connections == 5  # kept open from one window to the next
+    assert threads() == []
+
+
+def test_a_chat_is_sent_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the system message, the options that are set and no other, and the key."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+    with running(say) as server:
+        reader = made(
+            server, api_key="$MY_KEY", system="Be brief.", seed=7, stop=("\n",), max_new_tokens=5
+        )
+        [output] = reader.read(reads("hello"))
+        [asked] = server.asked
+    assert output == Output("HELLO", read=(), input_tokens=10, output_tokens=2)
+    assert asked.path == "/v1/chat/completions"
+    assert asked.headers["authorization"] == f"Bearer {SECRET}"
+    assert asked.body == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "hello"},
+        ],
+        "max_tokens": 5,
+        "temperature": 0.0,
+        "seed": 7,
+        "stop": ["\n"],
+    }
+    assert reader.render(reads("hello")[0]) == "system: Be brief.\n\nuser: hello"
+
+
+def test_a_plain_prompt_is_sent_as_it_is() -> None:
+    """To /completions, with the length under the name that is wanted."""
+    with running(say) as server:
+        reader = made(
+            server, mode="completions", temperature=None, max_tokens_field="max_completion_tokens"
+        )
+        assert texts(reader.read(reads("hello"))) == ["HELLO"]
+        [asked] = server.asked
+    assert asked.path == "/v1/completions"
+    assert asked.body == {"model": "m", "prompt": "hello", "max_completion_tokens": 64}
+    assert reader.render(reads("hello")[0]) == "hello"
+
+
+def test_no_server_is_told_a_key_that_is_not_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client would take the environment's own; a server without a key does not get it."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", SECRET)
+    with running(say) as server:
+        made(server).read(reads("hello"))
+        assert SECRET not in str(server.asked[0].headers)
+
+
+def test_equal_prompts_are_asked_once() -> None:
+    """In a window and over windows; each output says what its answer took."""
+    with running(say) as server:
+        reader = made(server)
+        first = reader.read(reads("a", "b", "a"))
+        second = reader.read(reads("b", "c"))
+        assert texts(first + second) == ["A", "B", "A", "B", "C"]
+        assert {output.input_tokens for output in first + second} == {10}
+        assert server.prompts() == {"a": 1, "b": 1, "c": 1}
+
+
+def test_few_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not wanted for longest is forgotten, so that memory does not grow."""
+    monkeypatch.setattr("readers.endpoint.memory._REPLIES", 2)
+    with running(say) as server:
+        reader = made(server)
+        for name in ("a", "b", "a", "c", "a", "b"):
+            reader.read(reads(name))
+        assert server.prompts() == {"a": 1, "b": 2, "c": 1}
+
+
+@pytest.mark.parametrize("mode", ["chat", "completions"])
+def test_any_text_goes_there_and_back(mode: str) -> None:
+    """Emoji, scripts, control characters; halves of surrogate pairs are replaced on both ways."""
+    odd = "猫は長靴を履いた。🐈👢 Ça y est\u2028 \x00\x7f \ud83d half"
+    sound = odd.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
+
+    def broken(asked: Asked) -> None:
+        text = json.dumps(answer(asked, asked.prompt)).replace("half", "\\ud83d end")
+        asked.send(text.encode())
+
+    with running(broken) as server:
+        [output] = made(server, mode=mode).read(reads(odd))
+        assert server.asked[0].prompt == sound
+    assert output.text == sound.replace("half", "\N{REPLACEMENT CHARACTER} end")
+    assert output.text.encode()
+
+
+# Windows and choices
+
+
+def test_what_does_not_fit_is_left_out() -> None:
+    """By the guess of `words`: 1.5 tokens a word or one for 3 bytes, and 32 for the chat."""
+    document = Document("d", STORY)
+    chunks = tuple(document.chunk(start, start + 55) for start in range(0, 550, 55))
+    with running(say) as server:
+        reader = made(server, max_input_tokens=32 + 100, prompt="{question} {context}")
+        [output] = reader.read([Read(chunks, "Who?")])
+        sent = server.asked[0].prompt
+        assert reader.count([sent])[0] <= 100 < reader.count([sent + chunks[0].text])[0]
+        kept = reader.fit(Read(chunks, "Who?"))
+        assert output.read == tuple(chunk.span for chunk in chunks[:kept])
+        assert output.cut == 55 * (10 - kept)
+        assert reader.count(["a b", "x" * 30, "猫は長靴"]) == [3, 10, 6]
+
+
+def test_a_prompt_is_measured_as_its_model_sees_it(tmp_path: Path) -> None:
+    """With the tokenizer and chat template of a folder, or the tokens of a plain prompt."""
+    from tiny_models import save  # brings torch, which takes its time
+
+    save("chat", tmp_path / "model")
+    place = str(tmp_path / "model")
+    tokens = Tokens(place)
+    with running(say) as server:
+        for mode, system in (("chat", "Be brief."), ("completions", "")):
+            reader = made(server, mode=mode, system=system, tokenizer=place, max_input_tokens=60)
+            reader.read(reads(STORY))
+            sent = server.asked[-1].prompt
+            size = len(tokens.encode_chat(system, sent) if mode == "chat" else tokens.encode(sent))
+            assert 57 <= size <= 60
+            assert reader.count([sent]) == tokens.count([sent])
+
+
+def test_a_long_input_can_be_split() -> None:
+    """Its parts are answered one by one, and come back as one output."""
+    document = Document("d", STORY)
+    with running(lambda asked: say(asked, str(len(asked.prompt)))) as server:
+        reader = made(server, max_input_tokens=32 + 300, on_overflow="split")
+        [output] = reader.read([Read((document.chunk(0, len(STORY)),))])
+        assert sum(map(int, output.text.split("\n"))) == len(STORY)
+        assert output.input_tokens == 10 * len(server.asked)
+    spans = list(output.read or ())
+    assert len(spans) == len(server.asked) > 2
+    assert (spans[0].start, spans[-1].end, output.cut) == (0, len(STORY), 0)
+
+
+CHOICES = ("the eldest", "a cat", "No")
+
+
+@pytest.mark.parametrize(
+    ("answered", "expected"),
+    [
+        ("the eldest", "the eldest"),
+        ("The Eldest.", "the eldest"),
+        ("**a cat**", "a cat"),
+        ("A cat", "a cat"),
+        ("B", "a cat"),
+        ("(B)", "a cat"),
+        ("B.", "a cat"),
+        ("**C**", "No"),
+        ("(B) a cat", "a cat"),
+        ("B: because it had boots", "a cat"),
+        ("B\nBecause it is said (A) nowhere.", "a cat"),
+        ("No, it was not.", "No"),
+        ("a cat, not a dog", "a cat"),
+        ("The answer is (B).", "a cat"),
+        ("The correct option is: C", "No"),
+        ("Answer: B", "a cat"),
+        ("It was the eldest who took it.", "the eldest"),
+        ("I would say (B), surely.", "a cat"),
+        ("I would say (B) or (C).", None),
+        ("It is the eldest or a cat", None),
+        ("A dog", None),
+        ("Z", None),
+        ("nobody knows", None),
+        ("", None),
+    ],
+)
+def test_an_answer_is_matched_to_a_choice(answered: str, expected: str | None) -> None:
+    """By its text or its letter; an answer that names none, or several, stays as it is."""
+    with running(lambda asked: say(asked, answered)) as server:
+        reader = Endpoint(server.base_url, "m")
+        [output] = reader.read([Read(("text",), "Who?", choices=CHOICES)])
+        assert "(A) the eldest\n(B) a cat\n(C) No" in server.asked[0].prompt
+    assert output.text == (answered if expected is None else expected)
+    assert output.scores == ()
+
+
+def test_choices_are_told_apart() -> None:
+    """By letters that are texts themselves, by signs alone, one inside another, in any script."""
+    assert chosen(["A"], ["B", "A"]) == "A"
+    assert chosen(["the black cat"], ["cat", "the black cat"]) == "the black cat"
+    assert chosen(["It is the black cat."], ["cat", "the black cat"]) == "the black cat"
+    assert chosen(["🐈"], ["🐈", "👢"]) == "🐈"
+    assert chosen(["猫"], ["犬", "猫"]) == "猫"
+    assert chosen(["not entailment"], ["entailment", "not entailment"]) == "not entailment"
+    assert chosen(["a", "b", "b"], ["a", "b"]) == "b"
+    assert chosen(["b", "a"], ["a", "b"]) == "b"
+    assert chosen(["x"], []) is None
+
+
+def test_most_parts_of_a_split_input_choose() -> None:
+    """Parts that name no choice have no say."""
+
+    def by_part(asked: Asked) -> None:
+        say(asked, "no idea" if len(server.asked) == 1 else "a cat")
+
+    with running(by_part) as server:
+        reader = made(
+            server, concurrency=1, max_input_tokens=32 + 300, on_overflow="split",
+            prompt="{context}\n{choices}",
+        )  # fmt: skip
+        [output] = reader.read([Read((STORY,), choices=CHOICES)])
+    assert output.text == "a cat"
+
+
+# Configs
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"base_url": "localhost:8000"}, "base_url is no address"),
+        ({"base_url": "http://[::1/v1"}, "base_url is no address"),
+        ({"base_url": f"http://me:{SECRET}@x/v1"}, "base_url is no address"),
+        ({"base_url": "http://me:sesame@x/v1"}, "base_url has a name, a password"),
+        ({"base_url": "http://x:port/v1"}, "base_url is no address"),
+        ({"base_url": f"http://x/v1?key={SECRET}"}, "base_url has a name, a password"),
+        ({"base_url": "http://x/v1/chat/completions"}, "leave that out"),
+        ({"model": " "}, "model is empty"),
+        ({"mode": "completions", "system": "Be brief."}, "system needs mode 'chat'"),
+        ({"stop": ("",)}, "empty string"),
+        ({"prompt": "{question}"}, "has no {context}"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters: dict[str, Any], told: str) -> None:
+    """Before any work, and without repeating what may be a key."""
+    with pytest.raises(ValueError, match=re.escape(told)) as caught:
+        Endpoint(**{"base_url": "http://x/v1", "model": "m", **parameters})
+    assert SECRET not in str(caught.value)
+
+
+def test_an_empty_prompt_and_a_pair_fail() -> None:
+    """There is nothing to read; a pair takes a classifier."""
+    with running(say) as server:
+        with pytest.raises(ValueError, match="the prompt is empty"):
+            made(server).read(reads(""))
+        with pytest.raises(ValueError, match="a pair of texts"):
+            made(server).read([Read(("a",), pair=("a", "b"))])
+        assert server.asked == []
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the user's mistake, when a reader first asks."""
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with running(say) as server, pytest.raises(UserError, match=r"pip install -e '\.\[endpoint\]'"):
+        made(server).read(reads("a"))
+
+
+def test_looking_at_a_config_imports_no_client(tmp_path: Path) -> None:
+    """`check` and `plan` make the reader, and do not load what asks."""
+    with running(say) as server:
+        config = project(tmp_path, server)
+    script = (
+        "import sys; from pathlib import Path; from leporello.config import load_config\n"
+        f"load_config([Path({str(config)!r})]).select(['mine'])[0].build().reader.count(['a'])\n"
+        "sys.exit(str([name for name in ('openai', 'httpx2', 'torch') if name in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
+    """Each pipeline of docs/endpoints.md is one without faults."""
+    guide = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    for number, block in enumerate(blocks):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(block, encoding="utf-8")
+        assert load_config([path])
+    assert blocks
+
+
+def test_all_its_modules_are_what_a_run_depends_on() -> None:
+    """Each file of the package is in the signature of a run."""
+    files = (ROOT / "readers" / "endpoint").glob("[!_]*.py")
+    own = {f"readers.endpoint.{file.stem}" for file in files}
+    hashed = source_hashes(Endpoint)
+    assert own
+    assert own <= set(hashed)
+    assert {"readers.window", "readers.prompt"} <= set(hashed)

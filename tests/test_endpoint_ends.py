@@ -1,0 +1,192 @@
+"""The reader Endpoint interrupted, forgotten, in threads, in notebooks, and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import ROOT
+from endpoint_server import (
+    Asked,
+    be_impatient,
+    made,
+    reads,
+    running,
+    say,
+    texts,
+    threads,
+)
+from openai import AsyncOpenAI
+
+from leporello.reading import Pool
+from leporello.records import Output
+from leporello.time_limit import time_limit
+from readers.endpoint.client import Client
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits are short, and no proxy stands between."""
+    be_impatient(monkeypatch)
+
+
+@contextmanager
+def interrupted_by_limit() -> Iterator[None]:
+    """Interrupts as --example-timeout does."""
+    with pytest.raises(TimeoutError, match="took longer than"), time_limit(0.5):
+        yield
+
+
+@contextmanager
+def interrupted_by_signal() -> Iterator[None]:
+    """Interrupts as Ctrl-C does, which processes in the background are born to ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("how", [interrupted_by_limit, interrupted_by_signal])
+def test_an_interruption_ends_all_requests(how: Callable[[], AbstractContextManager[None]]) -> None:
+    """At once, though the server hangs; what came back is kept, and the reader goes on."""
+
+    def hanging(asked: Asked) -> None:
+        asked.hang() if asked.prompt.startswith("bad") and not mended.is_set() else say(asked)
+
+    mended = threading.Event()
+
+    with running(hanging) as server:
+        reader = made(server, concurrency=4)
+        names = ["a", "b", "c", *[f"bad {number}" for number in range(6)]]
+        start = time.monotonic()
+        with how():
+            reader.read(reads(*names))
+        assert time.monotonic() - start < 10
+        assert threads() == []
+        mended.set()
+        assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
+        assert server.prompts()["a"] == 1
+
+
+def test_an_input_that_hangs_fails_by_the_engines_limit() -> None:
+    """--example-timeout ends its requests; the others are answered, and asked once."""
+
+    def hanging(asked: Asked) -> None:
+        asked.hang() if asked.prompt == "bad" else say(asked)
+
+    with running(hanging) as server:
+        outputs = Pool(made(server), timeout=0.3).read(reads("a", "b", "bad", "c"))
+        assert "took longer than 0.3 s" in str(outputs.pop(2))
+        assert [o.text for o in outputs if isinstance(o, Output)] == ["A", "B", "C"]
+        assert {prompt: n for prompt, n in server.prompts().items() if prompt != "bad"} == {
+            "a": 1, "b": 1, "c": 1,
+        }  # fmt: skip
+
+
+def test_an_interruption_that_is_repeated_leaves_a_sound_client() -> None:
+    """Whoever is interrupted again while work is being cancelled gets away, and can go on."""
+
+    async def slow_to_end(_: AsyncOpenAI) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            while not released.is_set():
+                await asyncio.sleep(0.01)
+
+    async def quick(_: AsyncOpenAI) -> str:
+        return "done"
+
+    def ring(*_: object) -> None:
+        if next(rings) < 2:
+            raise TimeoutError("rung")
+
+    rings, released = itertools.count(), threading.Event()
+    client = Client("http://127.0.0.1:1/v1", lambda: "")
+    client.open()
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    try:
+        with pytest.raises(TimeoutError, match="rung"):
+            client.run(slow_to_end)
+        assert threads() == ["endpoint"]
+        assert client.run(quick) == "done"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        released.set()
+        client.close()
+    assert threads() == []
+
+
+def test_nothing_is_left_at_the_end() -> None:
+    """A process that has read ends at once, without a word, its connections closed."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[2])\n"
+        "from leporello.records import Read\n"
+        "from readers import Endpoint\n"
+        "reader = Endpoint(sys.argv[1], 'm')\n"
+        "print(reader.read([Read((str(n),)) for n in range(20)])[0].output_tokens)\n"
+    )
+    with running(say) as server:
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", script,
+             server.base_url, str(ROOT)],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "2", "")
+
+
+def test_a_reader_that_is_forgotten_closes_its_connections() -> None:
+    """Both ends of them, and no thread is left."""
+
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    with running(say) as server:
+        before = open_files()
+        reader = made(server)
+        reader.read(reads("a"))
+        assert open_files() > before
+        del reader
+        until = time.monotonic() + 10
+        while open_files() > before and time.monotonic() < until:
+            time.sleep(0.02)  # the server notices
+        assert open_files() <= before
+    assert threads() == []
+
+
+def test_a_reader_reads_in_a_notebook_and_in_threads() -> None:
+    """Where an event loop runs already, and from several threads at once."""
+    with running(say) as server:
+        reader = made(server)
+
+        async def cell() -> list[Output]:
+            made(server).read(reads("forgotten here"))
+            return reader.read(reads("a"))
+
+        assert texts(asyncio.run(cell())) == ["A"]
+        came: list[str] = []
+        workers = [
+            threading.Thread(target=lambda n=n: came.extend(texts(reader.read(reads(f"t{n}")))))
+            for n in range(4)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert sorted(came) == ["T0", "T1", "T2", "T3"]

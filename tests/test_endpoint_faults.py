@@ -1,0 +1,334 @@
+"""The reader Endpoint against a server that misbehaves in every way."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from endpoint_server import (
+    SECRET,
+    Asked,
+    be_impatient,
+    made,
+    reads,
+    running,
+    say,
+    texts,
+)
+
+from leporello.errors import UserError
+from leporello.reading import Pool
+from leporello.records import Output
+from leporello.redaction import Key
+from readers import Endpoint
+from readers.endpoint.answers import EndpointError
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits are short, and no proxy stands between."""
+    be_impatient(monkeypatch)
+
+
+# What passes
+
+
+def status(code: int, **headers: str) -> Callable[[Asked], None]:
+    """Returns a script that fails."""
+    return lambda asked: asked.fail(code, None, **headers)
+
+
+def broken_off(asked: Asked) -> None:
+    """Closes in the middle of the body."""
+    asked.handler.send_response(200)
+    asked.handler.send_header("Content-Type", "application/json")
+    asked.handler.send_header("Content-Length", "1000")
+    asked.handler.end_headers()
+    asked.handler.wfile.write(b'{"choices": [')
+    asked.drop()
+
+
+def trickle(asked: Asked) -> None:
+    """Sends a byte now and then, each soon enough after the one before."""
+    asked.handler.send_response(200)
+    asked.handler.send_header("Content-Length", "1000")
+    asked.handler.end_headers()
+    while not asked.server.ending.wait(0.05):
+        asked.handler.wfile.write(b" ")
+        asked.handler.wfile.flush()
+
+
+def html(asked: Asked) -> None:
+    """Answers with a page, as proxies do."""
+    asked.send(b"<html>Bad gateway</html>", kind="text/html")
+
+
+MISBEHAVIOUR: dict[str, tuple[Callable[[Asked], None], str]] = {
+    "429": (status(429), "the server answered 429: status 429"),
+    "429 with Retry-After": (status(429, Retry_After="0.05"), "answered 429"),
+    "429 with a date": (status(429, Retry_After=formatdate(usegmt=True)), "answered 429"),
+    "429 with nonsense": (status(429, Retry_After="soon"), "answered 429"),
+    "500": (status(500), "the server answered 500: status 500"),
+    "503": (status(503), "answered 503"),
+    "408": (status(408), "answered 408"),
+    "500 without JSON": (lambda asked: asked.send(b"oh", 500, "text/plain"), "500: oh"),
+    "500 without a word": (lambda asked: asked.send(b"", 500), "500: nothing"),
+    "hangs": (Asked.hang, "no answer within 0.3 s"),
+    "trickles": (trickle, "no answer within 0.3 s"),
+    "closes": (Asked.drop, "the connection broke"),
+    "closes in the middle": (broken_off, "the connection broke"),
+    "not JSON": (lambda asked: asked.send(b'{"choices": [{'), 'not JSON: {"choices": [{'),
+    "half a character": (lambda asked: asked.send(b'"\xff"'), "not JSON"),
+    "empty": (lambda asked: asked.send(b""), "not JSON: nothing"),
+    "a page": (html, "not JSON: <html>Bad gateway</html>"),
+    "not an object": (lambda asked: asked.send(b"[1, 2]"), "has no choices: [1, 2]"),
+    "no choices": (lambda asked: say(asked, choices=...), "has no choices"),
+    "empty choices": (lambda asked: say(asked, choices=[]), "has no choices"),
+    "null choices": (lambda asked: say(asked, choices=[None]), "has no choices"),
+    "an error with 200": (lambda a: a.send(b'{"error": {"message": "busy"}}'), "busy"),
+}
+
+
+@pytest.mark.parametrize("name", MISBEHAVIOUR)
+def test_what_passes_is_asked_again(name: str) -> None:
+    """Twice bad and then fine is fine; the others' answers are what they are."""
+    script, _ = MISBEHAVIOUR[name]
+
+    def twice(asked: Asked) -> None:
+        bad = asked.prompt == "bad" and asked.times <= 2
+        script(asked) if bad else say(asked)
+
+    with running(twice) as server:
+        reader = made(server, timeout=0.3)
+        assert texts(reader.read(reads("a", "bad", "b"))) == ["A", "BAD", "B"]
+        assert server.prompts() == {"a": 1, "bad": 3, "b": 1}
+
+
+@pytest.mark.parametrize("name", MISBEHAVIOUR)
+def test_what_does_not_pass_fails_its_input_alone(name: str) -> None:
+    """It is asked as often as allowed, once for all; the others are asked once."""
+    script, told = MISBEHAVIOUR[name]
+
+    def for_ever(asked: Asked) -> None:
+        script(asked) if asked.prompt == "bad" else say(asked)
+
+    with running(for_ever) as server:
+        pool = Pool(made(server, timeout=0.3))
+        outputs = pool.read(reads("a", "b", "bad", "c", "d"))
+        assert server.prompts() == {"a": 1, "b": 1, "c": 1, "d": 1, "bad": 3}
+    failed = outputs.pop(2)
+    assert re.fullmatch(rf"EndpointError: .*{re.escape(told)}.*; asked 3 times", str(failed))
+    assert [o.text for o in outputs if isinstance(o, Output)] == ["A", "B", "C", "D"]
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "least"),
+    [
+        ("Retry_After", "0.4", 0.4),
+        ("Retry_After_Ms", "400", 0.4),
+        ("Retry_After", "-5", 0.0),
+        ("Retry_After", "nan", 0.0),
+    ],
+)
+def test_retry_after_is_kept_to(header: str, value: str, least: float) -> None:
+    """No earlier, and not by the request alone that was told: by all, new ones too."""
+    moments: list[float] = []
+
+    def limited(asked: Asked) -> None:
+        moments.append(time.monotonic())
+        if asked is server.asked[0]:
+            asked.fail(429, None, **{header: value})
+        elif asked is server.asked[1]:
+            time.sleep(0.1)
+            asked.fail(500)
+        else:
+            say(asked)
+
+    with running(limited) as server:
+        made(server, concurrency=2).read(reads("a", "b", "c", "d"))
+    assert len(moments) == 6
+    assert all(moment - moments[0] >= least for moment in moments[2:])
+    assert moments[-1] - moments[0] < least + 5
+
+
+def test_retry_after_can_be_a_date() -> None:
+    """As HTTP allows; it is told in whole seconds."""
+    moments: list[float] = []
+
+    def limited(asked: Asked) -> None:
+        moments.append(time.time())
+        if asked.times == 1:
+            asked.fail(503, None, Retry_After=formatdate(time.time() + 2, usegmt=True))
+        else:
+            say(asked)
+
+    with running(limited) as server:
+        made(server).read(reads("a"))
+    assert 0.9 <= moments[1] - moments[0] < 7
+
+
+def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From nothing up to twice as much each time, but never above a minute."""
+    monkeypatch.setattr("readers.endpoint.asking._FIRST_WAIT", 1.0)
+    drawn: list[tuple[float, float]] = []
+
+    def at_once(least: float, most: float) -> float:
+        drawn.append((least, most))
+        return 0.0
+
+    monkeypatch.setattr("random.uniform", at_once)
+    with running(status(500)) as server, pytest.raises(EndpointError, match="asked 9 times"):
+        made(server, retries=8).read(reads("a"))
+    assert drawn == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
+
+
+# What does not pass
+
+
+def test_what_the_server_refuses_fails_alone() -> None:
+    """A context that is too long is told in the server's words, and not asked again."""
+    told = "This model's maximum context length is 8 tokens, you requested 9"
+
+    def short(asked: Asked) -> None:
+        long = asked.prompt == "long"
+        asked.fail(400, {"message": told, "code": "context_length_exceeded"}) if long else say(
+            asked
+        )
+
+    with running(short) as server:
+        outputs = Pool(made(server)).read(reads("a", "long", "b", "c", "a"))
+        assert server.prompts() == {"a": 1, "b": 1, "c": 1, "long": 1}
+    assert str(outputs[1]) == f"EndpointError: the server answered 400: {told}"
+    assert [type(output) for output in outputs].count(Output) == 4
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b'{"object": "error", "message": "too long", "code": 400}', "400: too long"),
+        (b'{"error": {"code": 400, "message": "too long"}}', "400: too long"),
+        (b'{"error": "too long"}', "400: too long"),
+        (b'{"detail": [{"loc": ["body"]}]}', '400: [{"loc": ["body"]}]'),
+        (b'{"error": {"odd": 1}}', '400: {"odd": 1}'),
+        (b"\xff\xfe", "400: "),
+    ],
+)
+def test_a_servers_words_are_found_wherever_it_puts_them(body: bytes, told: str) -> None:
+    """As OpenAI, vLLM, llama.cpp and FastAPI write errors."""
+    with (
+        running(lambda asked: asked.send(body, 400)) as server,
+        pytest.raises(EndpointError, match=re.escape(told)),
+    ):
+        made(server).read(reads("a"))
+
+
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        ({"finish_reason": "content_filter", "message": {"content": "half"}}, "content filter"),
+        ({"finish_reason": "content_filter", "message": {"content": None}}, "content filter"),
+        ({"message": {"content": None, "refusal": "I will not."}}, "refused: I will not."),
+        ({"finish_reason": "length", "message": {"content": None}}, "raise max_new_tokens"),
+        ({"finish_reason": "tool_calls", "message": {"content": None}}, "has no text"),
+        ({"message": {}}, "has no text"),
+        ({"message": {"content": 3}}, "has no text"),
+        ({}, "has no text"),
+    ],
+)
+def test_an_answer_that_is_withheld_fails_alone(choice: dict[str, Any], told: str) -> None:
+    """It is not asked again, since it was paid; what it took counts."""
+    with running(lambda asked: say(asked, choices=[choice])) as server:
+        reader = made(server, budget_tokens=12)
+        with pytest.raises(EndpointError, match=re.escape(told)):
+            reader.read(reads("a"))
+        assert len(server.asked) == 1
+        with pytest.raises(UserError, match="is spent"):
+            reader.read(reads("b"))
+
+
+def test_an_empty_answer_is_an_answer() -> None:
+    """A model may have nothing to say."""
+    with running(lambda asked: say(asked, "  ")) as server:
+        assert texts(made(server).read(reads("a"))) == [""]
+
+
+def test_a_failure_is_told_once_and_then_asked_again() -> None:
+    """Whoever reads an input alone again wants it to be asked."""
+
+    def later(asked: Asked) -> None:
+        asked.fail(400) if asked.times == 1 else say(asked)
+
+    with running(later) as server:
+        reader = made(server)
+        with pytest.raises(EndpointError):
+            reader.read(reads("a"))
+        assert texts(reader.read(reads("a"))) == ["A"]
+        with pytest.raises(EndpointError):
+            reader.read(reads("b", "c"))
+        assert texts(reader.read(reads("b", "c"))) == ["B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "told"),
+    [
+        (401, {"message": f"Incorrect API key provided: {SECRET}"}, r"\$MY_KEY; check api_key"),
+        (402, {"message": "Insufficient Balance"}, "no credit left"),
+        (403, {}, "may not use this model"),
+        (404, {"message": "The model `m` does not exist."}, "`m` does not exist.; check model"),
+        (429, {"code": "insufficient_quota"}, "no credit left"),
+        (400, {"code": "unsupported_parameter"}, "max_tokens_field, temperature"),
+    ],
+)
+def test_the_users_mistakes_stop_the_run(
+    code: int, error: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They concern every input: nothing is asked again, and those under way are cancelled."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+    key = Key(SECRET, "$MY_KEY")
+    with running(lambda asked: asked.fail(code, error)) as server:
+        reader = made(server, api_key=key, concurrency=2)
+        with pytest.raises(UserError, match=told) as caught:
+            reader.read(reads(*map(str, range(40))))
+        assert len(server.asked) <= (40 if code == 403 else 6)
+        assert max(server.prompts().values()) == 1
+    assert SECRET not in str(caught.value)
+
+
+def test_a_single_input_that_is_forbidden_fails_alone() -> None:
+    """Gateways say 403 of what a filter of theirs holds back."""
+
+    def moderated(asked: Asked) -> None:
+        asked.fail(403, {"message": "flagged"}) if asked.prompt == "bad" else say(asked)
+
+    with running(moderated) as server:
+        outputs = Pool(made(server, concurrency=1)).read(reads("bad", "a"))
+    assert str(outputs[0]) == (
+        "EndpointError: the server answered 403: flagged; the key may not use this model"
+    )
+    assert isinstance(outputs[1], Output)
+
+
+def test_a_wait_of_an_hour_stops_the_run() -> None:
+    """A quota of the day is used up; nobody is kept waiting for it."""
+    start = time.monotonic()
+    with (
+        running(status(429, Retry_After="3600")) as server,
+        pytest.raises(UserError, match="asks to wait 3600 s"),
+    ):
+        made(server).read(reads("a"))
+    assert time.monotonic() - start < 5
+
+
+def test_no_server_stops_the_run() -> None:
+    """Nobody listens there; it is told after as many attempts as allowed."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        reader = Endpoint(address, "m", retries=2)
+        with pytest.raises(UserError, match=r"no connection to .*check base_url.*asked 3 times"):
+            reader.read(reads("a", "b"))

@@ -1,0 +1,330 @@
+"""Runs with the reader Endpoint: usage, budgets, keys, and ZeroSCROLLS from file to submission."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import ROOT, leporello, read_lines
+from endpoint_server import (
+    SECRET,
+    Asked,
+    be_impatient,
+    made,
+    project,
+    reads,
+    running,
+    say,
+)
+
+from leporello.api import run
+from leporello.benchmarks import BENCHMARKS
+from leporello.config import load_config
+from leporello.errors import ConfigError, UserError
+from leporello.redaction import scrub
+from leporello.submission import read_submission, submit
+from readers import Endpoint
+from readers.endpoint.answers import EndpointError
+
+HERE = ("--workers", "0")  # starting processes takes longer than these runs
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits are short, and no proxy stands between."""
+    be_impatient(monkeypatch)
+
+
+# Usage and budgets
+
+
+@pytest.mark.parametrize(
+    "usage", [..., None, [], {}, {"prompt_tokens": -1}, {"prompt_tokens": "9"}]
+)
+def test_usage_that_is_missing_is_counted_here(usage: object) -> None:
+    """With the tokenizer, so that a budget holds also where the server tells nothing."""
+    with running(lambda asked: say(asked, "two words", usage=usage)) as server:
+        reader = made(server, budget_tokens=30)
+        [output] = reader.read(reads("one two three four"))
+        assert output.input_tokens == 6 + 32
+        assert output.output_tokens == 3
+        with pytest.raises(UserError, match="38 tokens to read and 3 to write"):
+            reader.read(reads("more"))
+
+
+def test_usage_may_lack_what_was_written() -> None:
+    """Then nothing was."""
+    with running(lambda asked: say(asked, "", usage={"prompt_tokens": 4})) as server:
+        [output] = made(server).read(reads("a"))
+    assert (output.input_tokens, output.output_tokens) == (4, 0)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
+    """It stops with status 2 and says so; no answer is lost, and none is bought twice."""
+    with running(say) as server:
+        config = project(tmp_path, server, "budget_tokens: 300", examples=40)
+        arguments = (
+            "run",
+            "mine",
+            "--config",
+            config,
+            "--out",
+            tmp_path / "out",
+            "--no-cache",
+            *HERE,
+        )
+        stopped = leporello(*arguments, status=2)
+        assert len(server.asked) == 32
+        leporello(*arguments)
+        assert set(server.prompts().values()) == {1}
+        assert len(server.asked) == 40
+    said = " ".join(stopped.stderr.split())
+    assert "budget_tokens (300) is spent: 32 answers took 320 tokens to read" in said
+    assert "the same command goes on" in said
+    rows = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
+    assert [row["prediction"] for row in rows] == [
+        f"WHAT IS {number}? TEXT {number}" for number in range(40)
+    ]
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_run_from_python_begins_with_a_new_budget(tmp_path: Path) -> None:
+    """The same call again goes on, in the same process too, with as much again."""
+    with running(say) as server:
+        config = project(tmp_path, server, "budget_tokens: 100", examples=70)
+        for asked in (32, 64):
+            with pytest.raises(UserError, match="is spent"):
+                run(["mine"], config=[config], out=tmp_path / "out", workers=0)
+            assert len(server.asked) == asked
+        done = run(["mine"], config=[config], out=tmp_path / "out", workers=0)
+        assert (done.failures, done.stopped, len(server.asked)) == (0, "", 70)
+
+
+def test_a_budget_may_be_in_dollars() -> None:
+    """By the prices of a million tokens; the next window is not begun."""
+    with running(say) as server:
+        reader = made(server, budget_dollars=0.0008, input_price=2.0, output_price=4.0)
+        reader.read(reads(*map(str, range(29))))  # 28 microdollars each, if all go well
+        with pytest.raises(UserError) as caught:
+            reader.read(reads("more"))
+        assert len(server.asked) == 29
+    assert str(caught.value).startswith(
+        "budget_dollars (0.0008) is spent: 29 answers took 290 tokens to read and 58 to write,"
+        " 0.0008 dollars"
+    )
+
+
+def test_dollars_need_prices() -> None:
+    """A budget in dollars that counts nothing would never be spent."""
+    with pytest.raises(ValueError, match="budget_dollars needs prices"):
+        Endpoint("http://x/v1", "m", budget_dollars=1.0)
+
+
+def test_the_points_of_a_sweep_share_a_budget() -> None:
+    """As long as one of them lives; a run that is started again in one process begins anew."""
+    with running(say) as server:
+        one, other = made(server, budget_tokens=12), made(server, budget_tokens=12, seed=1)
+        one.read(reads("a"))
+        with pytest.raises(UserError, match="is spent"):
+            other.read(reads("b"))
+        elsewhere = Endpoint(server.base_url, "other", prompt="{context}", budget_tokens=12)
+        elsewhere.read(reads("b"))
+        gc.disable()
+        try:
+            del one, other
+            made(server, budget_tokens=12, seed=1).read(reads("b"))
+        finally:
+            gc.enable()
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_usage_is_recorded_with_each_example(tmp_path: Path) -> None:
+    """In calls.jsonl, as the server counts; a second run with the cache asks nothing."""
+    with running(say) as server:
+        config = project(tmp_path, server)
+        for out in ("one", "two"):
+            run(["mine"], config=[config], out=tmp_path / out, workers=0)
+            rows = read_lines(tmp_path / out / "mine" / "rows" / "calls.jsonl")
+            assert '"input_tokens": 10' in json.dumps(rows[0])
+            assert '"output_tokens": 2' in json.dumps(rows[0])
+        assert len(server.asked) == 10
+
+
+# Keys
+
+
+def files_with_the_key(folder: Path) -> list[Path]:
+    """Returns the files in a folder that hold the key."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_no_key_is_told_to_anyone_but_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in the run, the cache, the log or on the terminal, though the server repeats it."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_LOG", "debug")
+
+    def loud(asked: Asked) -> None:
+        key = asked.headers["authorization"]
+        if "What is 3?" in asked.prompt:
+            asked.fail(400, {"message": f"not with {key} {json.dumps(key)} {key!r}"})
+        elif "What is 4?" in asked.prompt:
+            asked.send(f"<p>{key}</p>".encode(), kind="text/html")
+        elif "What is 5?" in asked.prompt:
+            asked.fail(500, {"message": f"{key} broke"})
+        else:
+            say(asked, f"it is {key}")
+
+    with running(loud) as server:
+        config = project(tmp_path, server, "api_key: $MY_KEY\n      retries: 0")
+        out = tmp_path / "out"
+        done = leporello("run", "mine", "--config", config, "--out", out, *HERE, status=1)
+    results = out / "mine" / "rows"
+    assert "it is Bearer $MY_KEY" in (results / "predictions.jsonl").read_text()
+    failures = (results / "failures.jsonl").read_text()
+    assert failures.count("Bearer $MY_KEY") == 5
+    assert SECRET not in done.stdout + done.stderr
+    assert files_with_the_key(tmp_path) == []
+    assert any(path.is_file() for path in (tmp_path / "cache").rglob("*"))
+
+
+def test_a_key_given_in_python_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its repr and what it complains of have a name for it; an exception holds no request."""
+    monkeypatch.setattr("leporello.redaction._forms", {})
+    with running(lambda asked: asked.fail(400, {"message": str(asked.headers)})) as server:
+        reader = made(server, api_key=SECRET)
+        assert SECRET not in repr(reader)
+        with pytest.raises(EndpointError) as caught:
+            reader.read(reads("a"))
+        assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert "'authorization': 'Bearer $api_key'" in str(caught.value)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+    assert scrub(SECRET) == "$api_key"
+
+
+def test_keys_that_cannot_be_are_the_users_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not sent, and not repeated; white space around one is left out."""
+    monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
+    with running(say) as server:
+        made(server, api_key="$MY_KEY").read(reads("a"))
+        assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+        for wrong in (f"{SECRET}\nX-Evil: 1", "clé"):
+            with pytest.raises(UserError, match="characters that no key has"):
+                made(server, api_key=wrong).read(reads("a"))
+        with pytest.raises(UserError, match="UNSET_KEY is not set"):
+            made(server, api_key="$UNSET_KEY").read(reads("a"))
+        assert len(server.asked) == 1
+
+
+def test_a_key_in_a_file_is_refused(tmp_path: Path) -> None:
+    """A config names a variable."""
+    with running(say) as server:
+        config = project(tmp_path, server, f"api_key: {SECRET}")
+        with pytest.raises(ConfigError, match="a key does not stand in a file"):
+            load_config([config])
+
+
+# ZeroSCROLLS, from file to submission
+
+SCORES = BENCHMARKS["zero_scrolls"].scores
+SUMMARIES = ("gov_report", "summ_screen_fd", "qmsum", "squality")
+SEPARATOR = "... [The rest of the text is omitted]\n\n"
+STORY = "The miller had three sons, a mill, a donkey and a cat. "
+ENDPOINT = ("run", "zero-scrolls-endpoint", "--task", "zero_scrolls/*", "--split", "test")
+
+
+def official_row(name: str, sentences: int) -> dict[str, Any]:
+    """Returns a row of the test split: no gold, and offsets of document and query."""
+    before, text = f"Read about {name}.\n\nText:\n", STORY * sentences
+    query = "Question:\nWho had the cat?"
+    start, end = len(before), len(before + text)
+    return {
+        "id": f"{name}-{sentences}",
+        "pid": f"{name}-{sentences}_0",
+        "input": f"{before}{text}\n\n{query}\n\nAnswer:\n",
+        "output": None,
+        "document_start_index": start,
+        "document_end_index": end,
+        "query_start_index": end + 2,
+        "query_end_index": end + 2 + len(query),
+        "truncation_seperator": SEPARATOR,
+        "inner_docs_start_indices": [start, start + len(STORY)],
+    }
+
+
+@pytest.fixture
+def official(tmp_path: Path) -> Path:
+    """A data directory with a zip a task, each with a short row and a long one."""
+    folder = tmp_path / "data" / "zero_scrolls"
+    folder.mkdir(parents=True)
+    for name in SCORES:
+        rows = [json.dumps(official_row(name, sentences)) + "\n" for sentences in (2, 100)]
+        with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
+            archive.writestr(f"{name}/test.jsonl", "".join(rows))
+    return folder.parent
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """The file of docs/baselines.md that makes the tasks those for chat models."""
+    guide = (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8")
+    [block] = re.findall(r"```yaml\n(# chat\.yaml\n.*?)```", guide, re.DOTALL)
+    path = tmp_path / "chat.yaml"
+    path.write_text(block, encoding="utf-8")
+    return path
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_zero_scrolls_goes_from_its_files_to_a_submission(
+    official: Path, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The named pipeline sends the authors' prompts for chat models, cut as they cut them."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with running(lambda asked: say(asked, "the youngest")) as server:
+        settings = (f"reader.base_url={server.base_url}", "reader.max_input_tokens=400")
+        flags = [flag for setting in settings for flag in ("--set", setting)]
+        arguments = ("--config", chat, "--data", official, "--out", tmp_path / "out", *HERE)
+        leporello(*ENDPOINT, *arguments, *flags)
+        asked = {one.prompt: one for one in server.asked}
+    assert len(asked) == len(server.asked) == 20
+    assert {one.headers["authorization"] for one in server.asked} == {f"Bearer {SECRET}"}
+    for name in SCORES:
+        told = "" if name in SUMMARIES else " Do not provide any explanation."
+        before, query = f"Read about {name}.{told}\n\nText:\n", "Question:\nWho had the cat?"
+        assert f"{before}{STORY * 2}\n\n{query}" in asked
+        [cut] = [prompt for prompt in asked if prompt.startswith(before) and SEPARATOR in prompt]
+        document = cut.removeprefix(before).removesuffix(SEPARATOR + query)
+        assert (STORY * 100).startswith(document)
+        assert 15 * len(STORY) < len(document) < 25 * len(STORY)
+    rows = read_lines(tmp_path / "out/zero-scrolls-endpoint/zero_scrolls/qasper/predictions.jsonl")
+    assert [row["prediction"] for row in rows] == ["the youngest"] * 2
+    monkeypatch.setenv("LEPORELLO_DATA", str(official))
+    submit([tmp_path / "out"], "zero_scrolls", tmp_path / "submission.csv")
+    given = read_submission(tmp_path / "submission.csv")
+    assert list(given) == list(SCORES)
+    assert given["qasper"] == {"qasper-2": "the youngest", "qasper-100": "the youngest"}
+    assert files_with_the_key(tmp_path) == []
+
+
+def test_zero_scrolls_without_a_key_does_not_begin(official: Path, tmp_path: Path) -> None:
+    """The variable is named, the status is 2, and nothing is read."""
+    out = tmp_path / "out"
+    done = leporello(*ENDPOINT, "--data", official, "--out", out, status=2)
+    assert "the environment variable OPENAI_API_KEY is not set" in done.stderr
+    assert not (out / "journal").exists()
