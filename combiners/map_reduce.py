@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from combiners.stuff import Order, arranged, read_of
 from leporello.records import Combination, Example, Fit, Hit, Read
+from leporello.stages import Count
 
 __all__ = ["MapReduce"]
 
@@ -22,17 +24,23 @@ class MapReduce:
         map_instruction: Replaces the task's instruction while hits are read, if not empty.
         reduce_instruction: Replaces it while answers are read, if not empty.
         ask: Whether the question is asked when hits are read; without it they are summarised.
+        target_words: End as soon as the answers left, joined by line breaks, have no more words
+            than that; the last one is read again while that makes it shorter. 0 ends with one
+            answer, however long. An answer that is one of the choices is not joined.
     """
 
     order: Order = "document"
     map_instruction: str = ""
     reduce_instruction: str = ""
     ask: bool = True
+    target_words: Count = 0
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round for the hits, then one round a level of the tree.
 
         Without hits the question is read alone; and where every answer is blank, if it has choices.
+        Rounds come to an end whatever a reader says: each has fewer answers than the one before,
+        or, of one answer, fewer words.
         """
         texts = (yield from self._map(example, hits)) if hits else []
         undecided = bool(example.choices) and len(hits) > 1
@@ -42,7 +50,9 @@ class MapReduce:
         reduce = dataclasses.replace(
             read_of(example, []), instruction=self.reduce_instruction or example.instruction
         )
-        while len(texts) > 1 or (texts and undecided):
+        target, before = 0 if example.choices else self.target_words, math.inf
+        while _goes_on(texts, target, before) or (texts and undecided):
+            before = _words(texts) if len(texts) == 1 else math.inf
             groups = yield from _groups(reduce, texts)
             undecided = undecided and len(groups) > 1
             choices = () if len(groups) > 1 else example.choices
@@ -50,7 +60,7 @@ class MapReduce:
                 dataclasses.replace(reduce, passages=group, choices=choices) for group in groups
             ]
             texts = [output.text for output in outputs]
-        return texts[0] if texts else ""
+        return "\n".join(texts)
 
     def _map(
         self, example: Example, hits: Sequence[Hit]
@@ -70,6 +80,23 @@ class MapReduce:
         ]
         outputs = yield reads
         return [output.text for output in outputs if output.text.strip()]
+
+
+def _goes_on(texts: Sequence[str], target: int, before: float) -> bool:
+    """Says whether there are answers left to bring together.
+
+    Args:
+        texts: The answers.
+        target: How many words they may have; 0 for any number in one answer.
+        before: How many the only answer had that they were made from.
+    """
+    if not target:
+        return len(texts) > 1
+    return _words(texts) > target and (len(texts) > 1 or _words(texts) < before)
+
+
+def _words(texts: Sequence[str]) -> int:
+    return sum(len(text.split()) for text in texts)
 
 
 def _groups(

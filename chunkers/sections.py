@@ -1,0 +1,79 @@
+"""Chunks that are sections, as headings part them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from chunkers.packing import Units, refine, spans, token_units, units
+from chunkers.paragraphs import Paragraphs
+from leporello import Document, Span
+from leporello.headings import headings, is_bare
+from leporello.notes import note
+from leporello.sentences import sentence_starts
+from leporello.stages import ModelSource, Positive
+
+__all__ = ["Sections"]
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Sections with their headings, one a chunk (MuLD, section 4: "based on section headings").
+
+    A section's text ends where the next heading stands, be it one of its own subsections. What
+    stands before the first heading is a chunk by itself; a heading without text goes with its
+    first subsection. A document without headings is divided at paragraphs, and a note says so.
+
+    Attributes:
+        size: Tokens a chunk, where sections are divided or there are none.
+        tokenizer: What counts: `words`, or a Hugging Face tokenizer by path or hub id.
+        level: How deep a section may lie to be a chunk; deeper ones stay with what is around
+            them. 1 divides at the outermost headings only, 2 at those inside them too.
+        split_long: Whether a section of more than `size` tokens is divided, at paragraphs if
+            possible; otherwise it stays whole, and the reader's `on_overflow` decides.
+    """
+
+    size: Positive = 400
+    tokenizer: ModelSource = "words"
+    level: Positive = 2
+    split_long: bool = False
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Returns the spans in document order."""
+        starts = self._starts(document)
+        if not starts:
+            if document.text.strip():
+                note("no headings found: divided at paragraphs")
+            return Paragraphs(self.size, self.tokenizer).chunk(document)
+        sections = units(document, self.tokenizer, starts)
+        return self._divided(document, sections) if self.split_long else spans(sections)
+
+    def _starts(self, document: Document) -> list[int]:
+        """Returns where the sections begin that are chunks."""
+        found = headings(document)
+        top = min((section.level for section in found), default=1)
+        with_heading = {below.start for above, below in pairwise(found) if is_bare(document, above)}
+        kept = (section.start for section in found if section.level < top + self.level)
+        return [start for start in kept if start not in with_heading]
+
+    def _divided(self, document: Document, sections: Units) -> Iterator[Span]:
+        """Yields sections, those over the size in parts of whole paragraphs or what fits."""
+        paragraphs = [span.start for span in Paragraphs(0, self.tokenizer).chunk(document)]
+        pieces = sections
+        for finer in (paragraphs, sentence_starts(document.text)):
+            inner = units(document, self.tokenizer, finer)
+            pieces = units(document, self.tokenizer, refine(pieces, inner, self.size))
+        tokens = token_units(document, self.tokenizer)
+        pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
+        fences = [*pieces.starts.searchsorted(sections.starts).tolist(), len(pieces)]
+        return _packed(pieces, fences, self.size)
+
+
+def _packed(pieces: Units, fences: Sequence[int], size: int) -> Iterator[Span]:
+    """Yields runs of pieces with no more than `size` tokens, none across a fence."""
+    for first, last in pairwise(fences):
+        end = first
+        while end < last:
+            start, end = end, min(pieces.end_of_run(end, size), last)
+            yield pieces.run(start, end)

@@ -1,0 +1,128 @@
+"""Numbers that go on from one heading to the next: what tells them from lists and sentences.
+
+Of all numbered lines those are headings that make up the heaviest chain: `1`, `1.1`, `1.2`, `2`, …
+A list within section 3 is no part of it, since 3.1 does not follow the list's 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from leporello.headings.labels import is_name
+from leporello.headings.lines import ALONE, Candidate
+
+__all__ = ["numbered"]
+
+_LEAST = (
+    3  # what a chain must weigh: two lines of which one stands apart, or a known name; 3.1 less
+)
+_MISSING = 3  # numbers that may be missing between two
+_RESTART = 4  # weight that beginning anew at 1 costs
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The heaviest chain that ends with some line.
+
+    Attributes:
+        weight: Of the whole chain.
+        place: Of the line.
+        before: The chain that it goes on from, if any.
+        begins: Whether its number does not follow that chain's, but begins anew.
+    """
+
+    weight: float
+    place: int
+    before: _End | None = None
+    begins: bool = False
+
+
+@dataclass(slots=True)
+class _Chains:
+    """The heaviest chains so far.
+
+    Attributes:
+        at: By the number that they end with.
+        within: By the number, or any outer one of it.
+        best: Of all.
+    """
+
+    at: dict[tuple[int, ...], _End] = field(default_factory=dict)
+    within: dict[tuple[int, ...], _End] = field(default_factory=dict)
+    best: _End | None = None
+
+    def add(self, candidate: Candidate, place: int, *, anew: bool) -> None:
+        """Prolongs the chain that this line follows best; `anew` makes beginning cost nothing."""
+        assert candidate.label is not None
+        path = candidate.label.path
+        weight = _weight(candidate)
+        ways = [_End(end.weight - cost + weight, place, end) for end, cost in self._before(path)]
+        if path[-1] <= 1 or (anew and len(path) > 1):
+            left = self.best.weight - (0 if anew else _RESTART) if self.best else 0
+            before = self.best if left > 0 else None
+            ways.append(_End(weight + max(left, 0), place, before, begins=True))
+        elif path[-1] <= _MISSING and not self.best:
+            ways.append(_End(weight - path[-1] + 1, place, begins=True))
+        if ways:
+            self._keep(path, max(ways, key=lambda way: way.weight))
+
+    def _before(self, path: tuple[int, ...]) -> Iterable[tuple[_End, int]]:
+        """Yields the chains that a number may go on from, and what the gap costs."""
+        outer, last = path[:-1], path[-1]
+        for missing in range(min(last, _MISSING)):
+            if end := self.within.get((*outer, last - 1 - missing)):
+                yield end, missing
+        if outer and last <= _MISSING and (end := self.at.get(outer)):
+            yield end, max(last - 1, 0)
+
+    def _keep(self, path: tuple[int, ...], end: _End) -> None:
+        self.at[path] = max(end, self.at.get(path, end), key=lambda each: each.weight)
+        for depth in range(1, len(path) + 1):
+            known = self.within.get(path[:depth])
+            if known is None or end.weight > known.weight:
+                self.within[path[:depth]] = end
+        if self.best is None or end.weight > self.best.weight:
+            self.best = end
+
+
+def numbered(candidates: Sequence[Candidate]) -> set[int]:
+    """Returns which candidates have a number that goes on from others, by their places.
+
+    Each style (1, I, A) makes a chain of its own. Behind `Chapter 3`, numbers may begin anew.
+    """
+    roman = _chain(candidates, "I", set())
+    return roman | _chain(candidates, "1", set()) | _chain(candidates, "A", roman)
+
+
+def _chain(candidates: Sequence[Candidate], style: str, above: set[int]) -> set[int]:
+    chains, anew = _Chains(), True
+    for place, candidate in enumerate(candidates):
+        if candidate.kind == "word" or place in above:
+            anew = True
+        elif candidate.kind == "number" and candidate.label and candidate.label.style == style:
+            chains.add(candidate, place, anew=anew)
+            anew = False
+    return _links(candidates, chains.best)
+
+
+def _links(candidates: Sequence[Candidate], end: _End | None) -> set[int]:
+    """Returns the places of a chain's lines; a part that begins anew must be heavy by itself."""
+    found: set[int] = set()
+    part: list[int] = []
+    while end is not None:
+        part.append(end.place)
+        if end.begins or end.before is None:
+            first = candidates[end.place].label
+            inner = first is not None and first.depth > 1
+            if sum(_weight(candidates[place]) for place in part) >= _LEAST - inner:
+                found.update(part)
+            part = []
+        end = end.before
+    return found
+
+
+def _weight(candidate: Candidate) -> int:
+    """Returns how likely a numbered line is a heading by itself: up to 4."""
+    assert candidate.label is not None
+    return 1 + (candidate.apart == ALONE) + 2 * is_name(candidate.label.title)

@@ -1,0 +1,165 @@
+"""Headings of plain text: what a reader would take for one, with where each section ends.
+
+Marks decide where there are any: those that a loader has read (Markdown, HTML), or `#`, underlines
+and LaTeX's commands in the text itself. Otherwise headings are told by their words, by what stands
+around them, and by numbers that go on from one to the next. docs/decisions/0013-sections.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from leporello.headings.chains import numbered
+from leporello.headings.guesses import guessed
+from leporello.headings.labels import name_of
+from leporello.headings.lines import Candidate, Lines
+from leporello.headings.marks import marked
+from leporello.headings.runs import joined, rank, without_headers, without_lists
+from leporello.loading.extracted import Heading, outline
+from leporello.records import Document, Section
+
+__all__ = ["headings", "is_bare"]
+
+_FEW = 2  # marks, or sections of a loader; fewer may be a title, or chance
+_MARKS = 40  # characters that a heading's lines may have besides its title
+# Of the known names those that stand inside chapters too; the others are beside chapters.
+_INNER = frozenset(
+    {
+        "introduction",
+        "background",
+        "conclusion",
+        "conclusions",
+        "discussion",
+        "results",
+        "methods",
+        "methodology",
+        "summary",
+        "related work",
+        "notation",
+        "future work",
+        "results and discussion",
+        "materials and methods",
+        "literature review",
+        "einleitung",
+        "einführung",
+        "fazit",
+        "zusammenfassung",
+    }
+)
+
+
+def headings(document: Document) -> tuple[Section, ...]:
+    """Returns the sections that headings open, in document order, outer ones before inner ones.
+
+    A section begins with its heading's line and ends where the next heading of its level or above
+    begins; level 1 is at the top. It is worked out once a document.
+
+    Returns:
+        Empty where no heading is found.
+    """
+    found: tuple[Section, ...] = document.memo("headings", lambda: _headings(document))
+    return found
+
+
+def is_bare(document: Document, section: Section) -> bool:
+    """Says whether a section has no text of its own: its first subsection follows its heading."""
+    bare: frozenset[Section] = document.memo("bare headings", lambda: _bare(document))
+    return section in bare
+
+
+def _bare(document: Document) -> frozenset[Section]:
+    return frozenset(
+        above
+        for above, below in pairwise(headings(document))
+        if below.level > above.level
+        and below.start - above.start < len(above.title) + _MARKS
+        and _is_heading_alone(document.text[above.start : below.start], above.title)
+    )
+
+
+def _is_heading_alone(text: str, title: str) -> bool:
+    """Says whether a text has no words but a title's, and before it those of LaTeX's command."""
+    line = text.strip()
+    if line.startswith("\\") and len(line.splitlines()) == 1:
+        return _letters(line).endswith(_letters(title))
+    return _letters(line) == _letters(title)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _headings(document: Document) -> tuple[Section, ...]:
+    if (loaded := _loaded(document)) is not None:
+        return loaded
+    lines = Lines(document.text)
+    found = marked(lines)
+    if len(found) < _FEW:
+        found = _unmarked(lines)
+    levels = {level: n for n, level in enumerate(sorted({each.level for each in found}), start=1)}
+    listed = [Heading(each.title, lines.starts[each.line], levels[each.level]) for each in found]
+    return outline(listed, len(document.text))
+
+
+def _loaded(document: Document) -> tuple[Section, ...] | None:
+    """Returns a loader's sections if they are headings: their titles stand where they begin.
+
+    Pages and cues are none.
+    """
+    sections = document.sections
+    titled = [section for section in sections if section.title]
+    if len(titled) < _FEW or not all(_stands(document.text, section) for section in titled):
+        return None
+    return sections
+
+
+def _stands(text: str, section: Section) -> bool:
+    """Says whether a section's title is what its text begins with, marks and breaks aside."""
+    begun = text[section.start : section.start + 2 * len(section.title) + 100].lstrip("# \t")
+    return " ".join(begun.split()).startswith(section.title)
+
+
+def _unmarked(lines: Lines) -> list[Candidate]:
+    """Returns the headings of a text without marks."""
+    found = joined(lines, without_headers(lines, [*guessed(lines)]))
+    found = without_lists(lines, found)
+    chained = numbered(found)
+    found = [
+        each if each.kind != "number" or place in chained else _unnumbered(each)
+        for place, each in enumerate(found)
+    ]
+    found = without_lists(lines, [each for each in found if each.kind])
+    return list(_ranked(found))
+
+
+def _unnumbered(candidate: Candidate) -> Candidate:
+    return replace(candidate, kind=candidate.otherwise, label=None)
+
+
+def _ranked(found: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Gives each heading its level; names and capitals lie beside what is numbered.
+
+    Where there are chapters, known names stand beside them or inside, and capitals are left out:
+    they are a letter's signature, or a sign on a wall.
+    """
+    words = {each.label.word for each in found if each.kind == "word" and each.label}
+    chapters = "chapter" in words
+    roman = any(each.kind == "number" and each.label and each.label.style == "I" for each in found)
+    inside = False
+    for each in found:
+        level = rank(each)
+        if each.kind == "word" and each.label:
+            inside = each.label.word == "chapter"
+            level += each.label.word == "appendix" and not chapters
+        elif each.kind == "number" and each.label:
+            level += roman and each.label.style != "I"
+        elif each.kind == "name":
+            inside = inside and name_of(each.title) in _INNER
+            level = 11 if inside or not chapters else 10
+        elif chapters:
+            continue
+        else:
+            level = 11 + (each.level if each.kind == "title" else 0)
+        yield replace(each, level=level)

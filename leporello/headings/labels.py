@@ -1,0 +1,251 @@
+"""What stands before a heading's own words: `1.2`, `Chapter IV`, `Appendix A`; and known names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["NAMES", "Label", "is_name", "label_of", "name_of"]
+
+_LONGEST = 200  # characters of a title that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The numbering of a heading.
+
+    Attributes:
+        word: `part`, `chapter`, `section`, `appendix`, or empty where no word stands before it.
+        style: `1` for figures, `I` for Roman ones, `A` for letters.
+        path: The numbers, outermost first; letters count from 1.
+        title: What follows it; may be empty.
+    """
+
+    word: str
+    style: str
+    path: tuple[int, ...]
+    title: str
+
+    @property
+    def depth(self) -> int:
+        """How many numbers there are."""
+        return len(self.path)
+
+
+def _words(meaning: str, listed: str) -> dict[str, str]:
+    return dict.fromkeys(listed.split(), meaning)
+
+
+_WORDS: Mapping[str, str] = {
+    **_words("part", "part partie teil parte book livre buch libro volume band tome act acte"),
+    **_words("chapter", "chapter chap chapitre kapitel capítulo capitulo capitolo hoofdstuk"),
+    **_words("chapter", "canto letter scene scène szene stave"),
+    **_words("section", "section article abschnitt sección"),
+    **_words("appendix", "appendix annex annexe anhang apéndice appendice bijlage"),
+}
+_NUMBERS: Mapping[str, int] = {
+    word: number
+    for listed in (
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+        " sixteen seventeen eighteen nineteen twenty",
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
+        "premier deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième",
+        "première seconde",
+        "erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte",
+        "ersten zweiten dritten vierten fünften sechsten siebten achten neunten zehnten",
+        "erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter",
+        "erstes zweites drittes viertes fünftes sechstes siebtes achtes neuntes zehntes",
+    )
+    for number, word in enumerate(listed.split(), start=1)
+}
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
+
+# Names that are headings where they stand on a line of their own.
+NAMES = frozenset(
+    {
+        "abstract",
+        "acknowledgement",
+        "acknowledgements",
+        "acknowledgment",
+        "acknowledgments",
+        "afterword",
+        "appendices",
+        "appendix",
+        "background",
+        "bibliography",
+        "conclusion",
+        "conclusions",
+        "contents",
+        "curriculum vitae",
+        "declaration",
+        "dedication",
+        "discussion",
+        "epilogue",
+        "executive summary",
+        "foreword",
+        "future work",
+        "general introduction",
+        "glossary",
+        "index",
+        "introduction",
+        "list of abbreviations",
+        "list of acronyms",
+        "list of figures",
+        "list of publications",
+        "list of symbols",
+        "list of tables",
+        "literature review",
+        "materials and methods",
+        "methodology",
+        "methods",
+        "nomenclature",
+        "notation",
+        "preface",
+        "prologue",
+        "publications",
+        "references",
+        "related work",
+        "results",
+        "results and discussion",
+        "summary",
+        "table of contents",
+        "vita",
+        "abbildungsverzeichnis",
+        "anhang",
+        "danksagung",
+        "einführung",
+        "einleitung",
+        "fazit",
+        "inhaltsverzeichnis",
+        "literatur",
+        "literaturverzeichnis",
+        "nachwort",
+        "schluss",
+        "tabellenverzeichnis",
+        "vorwort",
+        "zusammenfassung",
+        "annexes",
+        "avant-propos",
+        "bibliographie",
+        "liste des figures",
+        "liste des tableaux",
+        "préface",
+        "remerciements",
+        "résumé",
+        "sommaire",
+        "table des matières",
+        "agradecimientos",
+        "bibliografía",
+        "conclusiones",
+        "introducción",
+        "prólogo",
+        "resumen",
+        "índice",
+    }
+)
+
+_AFTER_WORD = re.compile(
+    r"([^\W\d_]+)\s+(?:the\s+)?(\d{1,3}|[^\W\d_]+(?:-[^\W\d_]+)?)((?:\.\d{1,3})*)(?!\w)"
+    r"\s*[.:)\-–—]*\s*",
+    re.IGNORECASE,
+)
+_BEFORE_WORD = re.compile(r"([^\W\d_]+)\s+([^\W\d_]+)\b\s*[.:\-–—]*\s*")
+_FIGURES = re.compile(r"(\d{1,3}(?:\.\d{1,3})*(?:\.[a-z])?)\.?(?:\s+|$)")
+_LETTERS = re.compile(r"([IVXLC]{1,7}|[A-Z])((?:\.\d{1,3})*)\.?(?:\s+|$)")
+_ROMAN = re.compile(r"(?=[IVXLC])(C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
+_ATTRIBUTES = re.compile(r"\s*\{[#.][^{}]*\}$")  # pandoc's: {#intro .unnumbered}
+_EDGES = " \t*_`\"'“”‘’.:;,!?()[]–—-"
+
+
+@lru_cache(4096)
+def label_of(title: str) -> Label | None:
+    """Returns what a title's words begin with, if that is a number of any form."""
+    title = title[:_LONGEST].strip()
+    return _after_word(title) or _before_word(title) or _figures(title) or _letters(title)
+
+
+def name_of(title: str) -> str:
+    """Returns a title's own words as they are compared: without label, case and outer marks."""
+    bare = _ATTRIBUTES.sub("", title[:_LONGEST].strip(_EDGES + "#"))
+    if is_name(bare):
+        return _folded(bare)
+    label = label_of(bare)
+    return _folded(label.title) if label else _folded(bare)
+
+
+def is_name(title: str) -> bool:
+    """Says whether a title, without a label, is one of those that are known."""
+    return _folded(title) in NAMES
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.casefold().strip(_EDGES).split())
+
+
+def _after_word(title: str) -> Label | None:
+    """Reads `Chapter 3: …`, `PART TWO`, `Book the First`, `Appendix A.1 …`."""
+    if not (found := _AFTER_WORD.match(title)) or not (word := _WORDS.get(found[1].casefold())):
+        return None
+    if (numbered := _number(found[2], letters=word == "appendix")) is None:
+        return None
+    style, number = numbered
+    path = (number, *map(int, found[3].split(".")[1:]))
+    return Label(word, style, path, title[found.end() :])
+
+
+def _before_word(title: str) -> Label | None:
+    """Reads `First Part`, `PREMIÈRE PARTIE`, `Zweites Kapitel: …`."""
+    if not (found := _BEFORE_WORD.match(title)) or not (word := _WORDS.get(found[2].casefold())):
+        return None
+    number = _NUMBERS.get(found[1].casefold())
+    return Label(word, "1", (number,), title[found.end() :]) if number else None
+
+
+def _figures(title: str) -> Label | None:
+    if not (found := _FIGURES.match(title)):
+        return None
+    parts = found[1].split(".")
+    path = tuple(int(part) if part.isdigit() else ord(part) - ord("a") + 1 for part in parts)
+    return Label("", "1", path, title[found.end() :])
+
+
+def _letters(title: str) -> Label | None:
+    """Reads `IV. …` and `A.1 …`; what can be both is Roman."""
+    if not (found := _LETTERS.match(title)) or (read := _number(found[1], letters=False)) is None:
+        return None
+    style, number = read
+    if found[2] and len(found[1]) == 1:
+        style, number = "A", ord(found[1]) - ord("A") + 1
+    return Label("", style, (number, *map(int, found[2].split(".")[1:])), title[found.end() :])
+
+
+def _number(text: str, *, letters: bool) -> tuple[str, int] | None:
+    """Returns the style and value of one number: `3`, `IV`, `Three`, `TWENTY-ONE`, `B`."""
+    if text.isdecimal():
+        return "1", int(text)
+    if len(text) == 1 and text.isascii() and text.isupper() and (letters or text not in "IVX"):
+        return "A", ord(text) - ord("A") + 1
+    if (text.isupper() or text.islower()) and (roman := _roman(text.upper())):
+        return "I", roman
+    tens, _, ones = text.casefold().partition("-")
+    value = _TENS.get(tens, 0) + _NUMBERS.get(ones, 0) if ones else _NUMBERS.get(tens)
+    value = value or _TENS.get(tens)
+    return ("1", value) if value else None
+
+
+def _roman(text: str) -> int:
+    """Returns the value of a Roman number up to 399, or 0."""
+    if not text or not (found := _ROMAN.fullmatch(text)):
+        return 0
+    hundreds, tens, ones = found.groups()
+    return 100 * len(hundreds) + 10 * _digit(tens, "XLC") + _digit(ones, "IVX")
+
+
+def _digit(text: str, letters: str) -> int:
+    """Returns the value of one digit of a Roman number, written with these three letters."""
+    one, five, ten = [*letters]
+    if text in (one + five, one + ten):
+        return 4 if five in text else 9
+    return 5 * (five in text) + text.count(one)

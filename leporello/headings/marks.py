@@ -1,0 +1,130 @@
+"""Headings that are marked as such: `#`, underlines, LaTeX's commands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from leporello.headings.labels import is_name, label_of
+from leporello.headings.lines import INDENT, LONGEST, Candidate, Lines, has_leader
+
+__all__ = ["marked"]
+
+_ENVIRONMENT = -1  # the level of LaTeX's environments, which stand beside the topmost command
+_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
+_CLOSING = re.compile(r"[ \t]+#+$|^#+$")
+_LATEX = re.compile(
+    r"\\(part|chapter|section|subsection|subsubsection)\*?(?:\[[^\[\]]*\])?\{(.*)"
+    r"|\\begin\{(abstract|thebibliography)\}|\\(appendix)\b"
+)
+_LATEX_LEVELS = {"part": 0, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5}
+_RULE = 3  # marks of `=` that are enough under a longer title
+_UNDERLINES = "=-~^*+\"'`.:_#"
+
+
+def marked(lines: Lines) -> list[Candidate]:
+    """Returns the headings that are marked, with their levels; lower ones are further out."""
+    found: list[Candidate] = []
+    styles: dict[str, int] = {}
+    for line, text in enumerate(lines.texts):
+        if text and (heading := _heading(lines, line, styles)) and line not in lines.fenced:
+            found.append(heading)
+    return _levelled(_with_environments(_without_commands(found)))
+
+
+def _heading(lines: Lines, line: int, styles: dict[str, int]) -> Candidate | None:
+    first = lines.texts[line][0]
+    if first == "#" and (heading := _atx(lines, line)):
+        return heading
+    if first == "\\":
+        return _latex(lines.texts[line], line)
+    return _underlined(lines, line, styles) if first in _UNDERLINES else None
+
+
+def _without_commands(found: list[Candidate]) -> list[Candidate]:
+    """Leaves out what a single `#` before small letters marks alone: commands, comments."""
+    if any(heading.level > 1 for heading in found):
+        return found
+    return [heading for heading in found if heading.level != 1 or not heading.title[:1].islower()]
+
+
+def _atx(lines: Lines, line: int) -> Candidate | None:
+    """Reads `## Title`; several such lines of one level, one after the other, are comments."""
+    mark = _ATX.match(lines.texts[line][: 4 * LONGEST])
+    if not mark or lines.indents[line] > INDENT or lines.at(line - 1)[:1] not in ("", "#", "-"):
+        return None
+    for other in (lines.at(line - 1), lines.at(line + 1)):
+        if other.startswith("#") and len(other) - len(other.lstrip("#")) == len(mark[1]):
+            return None
+    title = _CLOSING.sub("", mark[2] or "").strip()
+    return Candidate(line, title, "mark", len(mark[1]), label_of(title))
+
+
+def _latex(text: str, line: int) -> Candidate | None:
+    if not (command := _LATEX.match(text[: 4 * LONGEST])):
+        return None
+    if environment := command[3] or command[4]:
+        title = {"thebibliography": "Bibliography"}.get(environment, environment.capitalize())
+        return Candidate(line, title, "mark", _ENVIRONMENT)
+    title, depth = "", 1
+    for character in command[2]:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if not depth:
+            break
+        title += character
+    return Candidate(line, title.strip(), "mark", _LATEX_LEVELS[command[1]])
+
+
+def _underlined(lines: Lines, line: int, styles: dict[str, int]) -> Candidate | None:
+    """Reads a line of one mark below a title that stands alone; styles rank as they come."""
+    rule, title, over = (lines.at(line - up) for up in (0, 1, 2))
+    if not _is_rule(rule) or not 0 < len(title) <= LONGEST or not _can_be_underlined(title):
+        return None
+    overlined = over == rule
+    long_enough = len(rule) >= len(title) - 2 or (len(rule) >= _RULE and rule[0] == "=")
+    inside = lines.indents[line] <= INDENT and lines.indents[line - 1] <= INDENT
+    if not long_enough or not inside or (over and not overlined):
+        return None
+    level = styles.setdefault(rule[0] * 2 if overlined else rule[0], len(styles) + 1)
+    first = line - 2 if overlined else line - 1
+    return Candidate(first, title, "mark", level, label_of(title))
+
+
+def _is_rule(text: str) -> bool:
+    """Says whether a line is of one mark throughout, and no heading of Markdown without a title."""
+    return not text.strip(text[0]) and not _ATX.match(text[:LONGEST])
+
+
+def _can_be_underlined(title: str) -> bool:
+    """Says whether a line can be a title, rather than a table's head, a list item, a sentence."""
+    label = label_of(title)
+    words = (label and label.title) or title
+    gaps = any(gap in words for gap in ("  ", "\t", "|"))
+    if gaps or title[0] in "-*+>|#\\" or title[-1] in ".,;":
+        return False
+    return any(character.isalnum() for character in title) and not has_leader(words)
+
+
+def _levelled(found: list[Candidate]) -> list[Candidate]:
+    """Mends the level of a first heading that stands above all others without being a title.
+
+    The maker of MuLD's theses cut one `#` off it.
+    """
+    if len(found) > 1:
+        first, *others = found
+        deeper = min(each.level for each in others)
+        if first.level < deeper and (first.label or is_name(first.title)):
+            return [replace(first, level=deeper), *others]
+    return found
+
+
+def _with_environments(found: list[Candidate]) -> list[Candidate]:
+    r"""Sets LaTeX's environments beside its topmost command; what follows `\appendix`, inside."""
+    top = min((each.level for each in found if each.level != _ENVIRONMENT), default=1)
+    inside, levelled = 0, []
+    for each in found:
+        if each.level == _ENVIRONMENT:
+            inside = int(each.title == "Appendix")
+        level = top if each.level == _ENVIRONMENT else each.level + inside
+        levelled.append(replace(each, level=level))
+    return levelled

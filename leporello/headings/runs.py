@@ -1,0 +1,157 @@
+"""What looks like headings by itself, and is none beside others: contents, lists, page headers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from leporello.headings.labels import name_of
+from leporello.headings.lines import ALONE, Candidate, Lines, is_title
+
+__all__ = ["joined", "rank", "without_headers", "without_lists"]
+
+_REPEATED = 3  # times that a line stands in a text which is a page's header, or a speaker's name
+_DENSE = 600  # characters; capitals that stand closer are mostly speakers
+_BODY = 60  # characters of a line that is text, with or without a stop
+_NEAR = 12  # lines within which an outer heading is followed by its first inner one
+_LISTED = 2  # headings without text between them that are a list
+_STOPS = (".", "!", "?", ":", ";", "”", '"')
+_CONTENTS = frozenset(
+    {
+        "contents",
+        "table of contents",
+        "list of figures",
+        "list of tables",
+        "list of symbols",
+        "list of abbreviations",
+        "list of acronyms",
+        "sommaire",
+        "inhaltsverzeichnis",
+        "abbildungsverzeichnis",
+        "tabellenverzeichnis",
+        "table des matières",
+        "liste des figures",
+        "liste des tableaux",
+        "índice",
+    }
+)
+
+
+def without_headers(lines: Lines, found: Sequence[Candidate]) -> list[Candidate]:
+    """Leaves out what stands on every page, and the names of speakers."""
+    texts = Counter(map(_without_page, found))
+    repeated = {text for text, times in texts.items() if times >= _REPEATED}
+    loud = [each for each in found if each.kind == "caps"]
+    often = sum(_without_page(each) in repeated for each in loud)
+    speak = 2 * often > len(loud) and lines.starts[-1] < _DENSE * len(loud)
+    return [
+        each
+        for each in _once(found)
+        if not (speak and each.kind == "caps")
+        and not (each.kind in ("caps", "title") and _without_page(each) in repeated)
+    ]
+
+
+def _without_page(candidate: Candidate) -> str:
+    return candidate.title.rstrip(" 0123456789")
+
+
+def _once(found: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Leaves out a chapter or a known name that comes again before another one: a page's header.
+
+    Inside the next chapter everything may come again.
+    """
+    latest: dict[str, object] = {}
+    for each in found:
+        if each.kind == "number" and each.label and each.label.depth == 1:
+            latest.pop("name", None)
+        elif each.kind in ("word", "name"):
+            what = each.label.word if each.label else "name"
+            same = each.label.path if each.label else name_of(each.title)
+            if latest.get(what) == same:
+                continue
+            latest = {key: latest[key] for key in _outer(what) if key in latest}
+            latest[what] = same
+        yield each
+
+
+def _outer(word: str) -> Sequence[str]:
+    words = ("part", "chapter", "appendix", "section", "name")
+    return words[: words.index(word)]
+
+
+def joined(lines: Lines, found: list[Candidate]) -> list[Candidate]:
+    """Gives `Chapter 1` the title that stands below it, on a line of its own."""
+    numbers = {each.line for each in found if each.label and not each.otherwise}
+    taken: set[int] = set()
+    kept: list[Candidate] = []
+    for each in found:
+        if each.line in taken:
+            continue
+        if each.label and not each.label.title and each.apart == ALONE:
+            below = next((n for n in range(each.line + 1, each.line + 4) if lines.at(n)), -1)
+            if below >= 0 and below not in numbers and _is_title_line(lines, below):
+                taken.add(below)
+                each = replace(each, title=f"{each.title} {lines.at(below)}")  # noqa: PLW2901 -- the heading has grown
+        kept.append(each)
+    return kept
+
+
+def _is_title_line(lines: Lines, line: int) -> bool:
+    return lines.apart(line) == ALONE and is_title(lines.at(line))
+
+
+def without_lists(lines: Lines, found: list[Candidate]) -> list[Candidate]:
+    """Leaves out tables of contents, and lists: headings that follow each other without text.
+
+    Of such a run the end is kept, as far as each lies deeper than the one before: Part, Chapter.
+    Not so if it only counts on: it is a list's last item.
+    """
+    kept: list[Candidate] = []
+    run: list[Candidate] = []
+    for each in found:
+        if run and _has_text(lines, run[-1], each):
+            kept += _of_run(run)
+            run = []
+        run.append(each)
+    return kept + _of_run(run)
+
+
+def _of_run(run: Sequence[Candidate]) -> list[Candidate]:
+    begin = len(run) - 1
+    while begin > 0 and rank(run[begin - 1]) < rank(run[begin]):
+        if run[begin].line - run[begin - 1].line > _NEAR:
+            break
+        begin -= 1
+    close = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
+    if begin < _LISTED and not close:
+        return [*run]
+    kept = [each for each in run[:begin] if name_of(each.title) in _CONTENTS]
+    goes_on = begin > 0 and _follows(run[begin], run[begin - 1])
+    return kept if goes_on else [*kept, *run[begin:]]
+
+
+def _follows(candidate: Candidate, before: Candidate) -> bool:
+    """Says whether a number is the next one of a list."""
+    if not candidate.label or not before.label:
+        return False
+    path, last = candidate.label.path, before.label.path
+    return path == (*last[:-1], last[-1] + 1)
+
+
+def _has_text(lines: Lines, above: Candidate, below: Candidate) -> bool:
+    """Says whether there is text between two headings, and not only pages and broken lines."""
+    between = (lines.texts[n] for n in range(above.line + 1, below.line))
+    return any(len(text) > _BODY or (text.endswith(_STOPS) and " " in text) for text in between)
+
+
+def rank(candidate: Candidate) -> float:
+    """Returns how deep a heading lies by what it looks like: parts, chapters, 1, 1.1, names."""
+    if candidate.kind == "word" and candidate.label:
+        outer = {"part": 0, "chapter": 10, "appendix": 10, "section": 15}[candidate.label.word]
+        return outer + 10 * (candidate.label.depth - 1)
+    if candidate.label:
+        return 10 * candidate.label.depth + 1
+    return {"name": 12, "caps": 13}.get(candidate.kind, 14 + candidate.level)

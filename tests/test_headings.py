@@ -1,0 +1,586 @@
+"""Headings of plain text: what is one, what only looks like one, and how deep each lies."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leporello import Document
+from leporello.headings import headings, is_bare, label_of, name_of
+from leporello.loading import hypertext, markdown
+from leporello.records import Section
+
+BODY = (
+    "The river rose in the night, and nobody in the lower town had been told.\n"
+    "In the morning the ferry lay on the quay, and its chain was gone for good.\n"
+)
+
+
+def outline(text: str) -> list[tuple[int, str]]:
+    """Returns level and title of each heading."""
+    return [(found.level, found.title) for found in headings(Document("d", text))]
+
+
+def document(*parts: str) -> str:
+    """Returns the parts with blank lines between them, each `*` being text."""
+    return "\n\n".join(BODY.strip() if part == "*" else part for part in parts) + "\n"
+
+
+# Forms
+
+
+FORMS: dict[str, tuple[str, list[tuple[int, str]]]] = {
+    "markdown": (
+        document("# Ferries", "*", "## 1 Ropes ##", "*", "### Knots", "*", "## Chains", "*"),
+        [(1, "Ferries"), (2, "1 Ropes"), (3, "Knots"), (2, "Chains")],
+    ),
+    "underlines": (
+        document("Ferries\n=======", "*", "Ropes\n-----", "*", "Chains\n------", "*"),
+        [(1, "Ferries"), (2, "Ropes"), (2, "Chains")],
+    ),
+    "underlines and overlines": (
+        document("=====\nTides\n=====", "*", "Ropes\n~~~~~", "*", "2.  Knots\n^^^^^^^^^", "*"),
+        [(1, "Tides"), (2, "Ropes"), (3, "2.  Knots")],
+    ),
+    "LaTeX": (
+        "\\section{Ropes}\n"
+        + BODY
+        + "\\subsection*[Short]{On \\emph{knots}}\n"
+        + BODY
+        + "\\section{Chains}\n"
+        + BODY
+        + "\\appendix\n\\section{Proofs}\n"
+        + BODY
+        + "\\begin{thebibliography}{9}\n",
+        [
+            (1, "Ropes"),
+            (2, "On \\emph{knots}"),
+            (1, "Chains"),
+            (1, "Appendix"),
+            (2, "Proofs"),
+            (1, "Bibliography"),
+        ],
+    ),
+    "numbers": (
+        document("1 Ropes", "*", "1.1 Knots", "*", "1.1.1 Bends", "*", "2 Chains", "*"),
+        [(1, "1 Ropes"), (2, "1.1 Knots"), (3, "1.1.1 Bends"), (1, "2 Chains")],
+    ),
+    "numbers without blank lines": (
+        f"1 Ropes\n{BODY}1.1 Knots\n{BODY}2 Chains\n{BODY}",
+        [(1, "1 Ropes"), (2, "1.1 Knots"), (1, "2 Chains")],
+    ),
+    "RFC": (
+        document(
+            "1.  Ropes",
+            "*",
+            "   1.1. Knots",
+            "*",
+            "2.  Chains",
+            "*",
+            "Appendix A.  Proofs",
+            "*",
+            "A.1.  Lengths",
+            "*",
+        ),
+        [
+            (1, "1.  Ropes"),
+            (2, "1.1. Knots"),
+            (1, "2.  Chains"),
+            (1, "Appendix A.  Proofs"),
+            (2, "A.1.  Lengths"),
+        ],
+    ),
+    "Roman numbers": (
+        document(
+            "I. ROPES",
+            "*",
+            "A. Knots",
+            "*",
+            "B. Bends",
+            "*",
+            "II. CHAINS",
+            "*",
+            "A. Links",
+            "*",
+            "B. Rust",
+            "*",
+        ),
+        [
+            (1, "I. ROPES"),
+            (2, "A. Knots"),
+            (2, "B. Bends"),
+            (1, "II. CHAINS"),
+            (2, "A. Links"),
+            (2, "B. Rust"),
+        ],
+    ),
+    "Roman numbers alone": (
+        document("I", "*", "II", "*", "III", "*"),
+        [(1, "I"), (1, "II"), (1, "III")],
+    ),
+    "chapters": (
+        document("CHAPTER IV", "*", "CHAPTER V", "*", "Chapter 6: The Flood", "*"),
+        [(1, "CHAPTER IV"), (1, "CHAPTER V"), (1, "Chapter 6: The Flood")],
+    ),
+    "parts": (
+        document("PART ONE", "CHAPTER I.", "*", "CHAPTER II.", "*", "PART TWO", "CHAPTER I.", "*"),
+        [
+            (1, "PART ONE"),
+            (2, "CHAPTER I."),
+            (2, "CHAPTER II."),
+            (1, "PART TWO"),
+            (2, "CHAPTER I."),
+        ],
+    ),
+    "other languages": (
+        document("PREMIÈRE PARTIE", "*", "Deuxième partie", "*", "Chapitre 3 : La crue", "*"),
+        [(1, "PREMIÈRE PARTIE"), (1, "Deuxième partie"), (2, "Chapitre 3 : La crue")],
+    ),
+    "titles below chapters": (
+        document(
+            "CHAPTER ONE", "THE FLOOD", "*", "Chapter 2\n\nIntroduction", "*", "2.1 Rain", "*"
+        ),
+        [(1, "CHAPTER ONE THE FLOOD"), (1, "Chapter 2 Introduction"), (2, "2.1 Rain")],
+    ),
+    "known names": (
+        document(
+            "Abstract",
+            "*",
+            "Introduction",
+            "*",
+            "CONCLUSIONS",
+            "*",
+            "References:",
+            "*",
+            "Acknowledgements",
+            "*",
+        ),
+        [
+            (1, "Abstract"),
+            (1, "Introduction"),
+            (1, "CONCLUSIONS"),
+            (1, "References:"),
+            (1, "Acknowledgements"),
+        ],
+    ),
+    "names beside and inside chapters": (
+        document(
+            "Abstract", "*", "Chapter 1: Ropes", "*", "Introduction", "*", "Bibliography", "*"
+        ),
+        [(1, "Abstract"), (1, "Chapter 1: Ropes"), (2, "Introduction"), (1, "Bibliography")],
+    ),
+    "capitals": (
+        document("THE RIVER", "*", "THE FERRY OF 1871", "*"),
+        [(1, "THE RIVER"), (1, "THE FERRY OF 1871")],
+    ),
+    "a manual's page": (
+        "NAME\n    ferry - crosses the river.\n\nSYNOPSIS\n    ferry [-r] is how it is called.\n",
+        [(1, "NAME"), (1, "SYNOPSIS")],
+    ),
+    "paragraphs of one line": (
+        document(
+            "Ropes",
+            BODY.replace("\n", " ") * 3,
+            "\tKnots and bends",
+            BODY.replace("\n", " ") * 3,
+            "A chain",
+            BODY.replace("\n", " ") * 3,
+        ),
+        [(1, "Ropes"), (2, "Knots and bends"), (1, "A chain")],
+    ),
+    "windows lines": (
+        document("1 Ropes", "*", "2 Chains", "*").replace("\n", "\r\n"),
+        [(1, "1 Ropes"), (1, "2 Chains")],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_headings(form: str) -> None:
+    """Headings are found in each of the forms that documents have, as deep as they lie."""
+    text, expected = FORMS[form]
+    assert outline(text) == expected
+
+
+# What only looks like one
+
+
+KNOWN = document("1 Introduction", "*", "2 Ropes", "*", "{}", "*", "3 Chains", "*")
+FALSE = {
+    "contents with leaders": "1 Introduction ..... 5\n2 Ropes . . . . . 7\n3 Chains …… 12",
+    "contents with pages": "1 Introduction 5\n1.1 Rain 6\n2 Ropes 7\n3 Chains 12",
+    "contents with tabs": "1 Introduction\t5\n\n2 Ropes\t7\n\n3 Chains\t12",
+    "contents without pages": "1 Introduction\n1.1 Rain\n1.2 Snow\n2 Ropes\n2.1 Knots\n3 Chains",
+    "contents, spaced": "1 Introduction\n\n1.1 Rain\n\n2 Ropes\n\n3 Chains\n\n4 Ends",
+    "a list": "1. Loosen the knot\n2. Pull the chain\n3. Wait for the tide",
+    "a spaced list": "1. Loosen the knot\n\n2. Pull the chain\n\n3. Wait for the tide",
+    "a list of sentences": "1. The knot is loosened.\n\n2. The chain is pulled.\n\n3. We wait.",
+    "a bracketed list": "1) Loosen the knot\n\n2) Pull the chain",
+    "an indented list": "    3. Wait for the tide\n\n    4. Cross",
+    "a sentence": "3 men were drowned in the night, and a fourth was never found again.",
+    "a wrapped sentence": "3 Men were drowned in the night of the flood, and one was never\nfound.",
+    "a date": "16 November 2006",
+    "a year": "2006 Flood",
+    "shouting": "“STOP!” HE CRIED.\n\nNOBODY HEARD HIM, AND NOBODY CAME TO HELP HIM,"
+    " NOT EVEN THE DOG OF THE MILLER, OR HIS WIFE",
+    "a caption": "Figure 3: The Ferry\n\nTABLE IV\n\nTable 2. Tides of the River",
+    "fenced code": "```\n# 3 Chains\n\n3 Chains\n\nCHAPTER I\n```",
+    "indented code": "    # comment\n    3.1 = x",
+    "comments": "# first, this\n# then, that\n# and this",
+    "a command": "# apt-get install ferry",
+    "a table": "Name    Length\n------  ------\nrope    3\nchain   4",
+    "a rule": "The flood was over by then.\n-----------------------------------",
+    "a mention": "as told in\nChapter 3. It was the flood, and not the fog.",
+    "a section that is spoken of": "Section 3 describes the chains.",
+    "part of": "Part of the chain was found",
+    "quotes": "> # Not mine",
+}
+
+
+@pytest.mark.parametrize("kind", FALSE)
+def test_what_only_looks_like_a_heading(kind: str) -> None:
+    """Contents, lists, sentences, captions and code leave a document's outline as it is."""
+    assert outline(KNOWN.format(FALSE[kind])) == [
+        (1, "1 Introduction"),
+        (1, "2 Ropes"),
+        (1, "3 Chains"),
+    ]
+
+
+@pytest.mark.parametrize("kind", sorted(FALSE))
+def test_nothing_is_found_where_there_is_nothing(kind: str) -> None:
+    """Nor does a text without headings get any from them; contents may look like a few."""
+    found = outline(document("*", FALSE[kind], "*"))
+    assert found == [] or kind.startswith("contents")
+
+
+def test_contents_are_one_section() -> None:
+    """Their lines are no headings, though each is one further down."""
+    entries = "1 Introduction\n1.1 Rain\n2 Ropes\nBibliography"
+    text = document(
+        "Contents",
+        entries,
+        "1 Introduction",
+        "*",
+        "1.1 Rain",
+        "*",
+        "2 Ropes",
+        "*",
+        "Bibliography",
+        "*",
+    )
+    assert outline(text) == [
+        (1, "Contents"),
+        (1, "1 Introduction"),
+        (2, "1.1 Rain"),
+        (1, "2 Ropes"),
+        (1, "Bibliography"),
+    ]
+
+
+def test_a_screenplay_has_no_headings() -> None:
+    """Neither speakers nor scenes, whether they come often or once."""
+    talk = "INT. FERRY - NIGHT\n\nANN\nWhere is the chain?\n\nBEN\nGone.\n\nANN\nGone where?\n\n"
+    once = "SERGEANT\nStop there!\n\nBEN\nNever!\n\nANN\nThen go.\n\nCUT TO:\n\n"
+    assert outline((talk + once) * 3) == []
+
+
+def test_headers_of_pages_are_none() -> None:
+    """What stands on each page heads nothing; a chapter that comes again is its page's header."""
+    page = "RFC 9999\n\n" + BODY + "\nDoe      [Page 7]\n\f\n"
+    text = document(
+        "Chapter 1: Ropes",
+        page * 3,
+        "Chapter 1: Ropes",
+        page,
+        "Introduction",
+        page,
+        "Introduction",
+        page,
+        "Chapter 2: Chains",
+        page,
+    )
+    assert outline(text) == [(1, "Chapter 1: Ropes"), (2, "Introduction"), (1, "Chapter 2: Chains")]
+
+
+def test_numbers_that_begin_anew_are_headings_too() -> None:
+    """Sections may be counted within each chapter."""
+    text = document(
+        "Chapter 1: Ropes",
+        "1 Knots",
+        "*",
+        "2 Bends",
+        "*",
+        "Chapter 2: Chains",
+        "1 Links",
+        "*",
+        "2 Rust",
+        "*",
+    )
+    assert [title for _, title in outline(text)] == [
+        "Chapter 1: Ropes",
+        "1 Knots",
+        "2 Bends",
+        "Chapter 2: Chains",
+        "1 Links",
+        "2 Rust",
+    ]
+
+
+def test_known_names_come_again_in_every_chapter() -> None:
+    """They are no page headers then."""
+    text = document("Chapter 1: Ropes", "Introduction", "*", "Introduction", "*")
+    text += document("Chapter 2: Chains", "Introduction", "*", "References", "*")
+    assert outline(text) == [
+        *((1, "Chapter 1: Ropes"), (2, "Introduction")),
+        *((1, "Chapter 2: Chains"), (2, "Introduction"), (1, "References")),
+    ]
+
+
+def test_a_number_may_be_missing() -> None:
+    """A heading that is not seen does not hide those behind it."""
+    text = document("1 Ropes", "*", "2 Knots", "*", "4 Chains", "*", "4.2 Rust", "*")
+    assert [title for _, title in outline(text)] == ["1 Ropes", "2 Knots", "4 Chains", "4.2 Rust"]
+
+
+# MuLD's theses, whose headings were written as `#` of HTML's, the first one short of a mark
+
+
+def test_a_thesis_of_muld() -> None:
+    """Contents are nothing but a section, and the first heading stands beside its like."""
+    entries = "-    1 Introduction\n-    2 Ropes\n    -    2.1 Knots"
+    text = document(
+        "# Acknowledgements",
+        "*",
+        "###### Contents",
+        entries,
+        "## Chapter 1 Introduction",
+        "*",
+        "### 1.1 Rain",
+        "*",
+        "###### Theorem 1.1",
+        "*",
+        "## Chapter 2 Ropes",
+        "*",
+        "  -- -------- -- -------\n     @xmath      (1.1)\n  -- -------- -- -------",
+        "*",
+    )
+    assert outline(text) == [
+        (1, "Acknowledgements"),
+        (3, "Contents"),
+        (1, "Chapter 1 Introduction"),
+        (2, "1.1 Rain"),
+        (3, "Theorem 1.1"),
+        (1, "Chapter 2 Ropes"),
+    ]
+    assert outline(document("# Ropes", "*", "## 1 Knots", "*", "## 2 Bends", "*"))[0] == (
+        1,
+        "Ropes",
+    )
+
+
+# Sections
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "1 Foo\n",
+                "1.1 Foo\n",
+                "2 Bar\n",
+                "# A\n",
+                "## B\n",
+                "Abstract\n",
+                "====\n",
+                "---\n",
+                "CHAPTER I\n",
+                "Part 2\n",
+                "I\n",
+                "A.1 Foo\n",
+                "ALL CAPS\n",
+                "text.\n",
+                "\n",
+                "\n",
+                "\r",
+                "\f",
+                "```\n",
+                "\\section{A",
+                "\\appendix\n",
+                "x" * 130,
+                "\ufeff",
+                "\ud800",
+                "\u2028",
+                "1 Foo ... 3\n",
+                "   ",
+                "\t",
+                "猫\n",
+                "Contents\n",
+                " 12\n",
+                "\x00",
+            ]
+        ),
+        max_size=30,
+    ).map("".join)
+)
+def test_sections_are_an_outline_of_any_text(text: str) -> None:
+    """They ascend, nest, end where the next of their level begins, and start where lines do."""
+    found = headings(Document("d", text))
+    starts = {0}
+    for line in text.splitlines(keepends=True):
+        starts.add(max(starts) + len(line))
+    open_: list[Section] = []
+    for section in found:
+        while open_ and open_[-1].end <= section.start:
+            open_.pop()
+        assert all(section.level > outer.level for outer in open_)
+        assert all(section.end <= outer.end for outer in open_)
+        assert section.start in starts
+        assert section.start < section.end <= len(text)
+        open_.append(section)
+    assert [s.start for s in found] == sorted({s.start for s in found})
+    assert {s.level for s in found} == set(range(1, 1 + len({s.level for s in found})))
+
+
+def test_headings_are_worked_out_once() -> None:
+    """The document keeps them; a copy of it does not."""
+    one = Document("d", FORMS["numbers"][0])
+    assert headings(one) is headings(one)
+    assert headings(pickle.loads(pickle.dumps(one))) == headings(one)  # noqa: S301 -- made here
+
+
+def test_a_heading_without_text_is_told() -> None:
+    """A chapter whose first section follows at once has no text of its own."""
+    one = Document("d", document("Chapter 1: Ropes", "1.1 Knots", "*", "1.2 Bends", "*"))
+    assert [is_bare(one, section) for section in headings(one)] == [True, False, False]
+
+
+# Loaders
+
+
+def test_headings_of_a_loader_are_taken() -> None:
+    """Markdown and HTML say themselves what their headings are."""
+    source = "# Ferries\n\nText.\n\nRopes and\nknots\n---\n\nText.\n\n1 Not a heading\n"
+    found = markdown.extract(source.encode(), Path("a.md"))
+    loaded = Document("d", found.text, found.title, found.sections)
+    assert [s.title for s in headings(loaded)] == ["Ferries", "Ropes and knots"]
+    page = "<h1>Ferries</h1><p>Text<h3>Ropes <b>and</b> knots</h3><p>Text"
+    found = hypertext.extract(page.encode(), Path("a.html"))
+    loaded = Document("d", found.text, found.title, found.sections)
+    assert [(s.level, s.title) for s in headings(loaded)] == [
+        (1, "Ferries"),
+        (3, "Ropes and knots"),
+    ]
+
+
+def test_pages_and_cues_are_no_headings() -> None:
+    """Sections whose titles stand nowhere in the text do not hide the headings in it."""
+    text = FORMS["numbers"][0]
+    pages = (Section("page 1", 0, 100), Section("page 2", 100, len(text)))
+    assert headings(Document("d", text, sections=pages))[0].title == "1 Ropes"
+
+
+def test_a_title_alone_does_not_hide_headings() -> None:
+    """A page with one heading and preformatted text is looked through."""
+    text = "A page\n\n" + FORMS["numbers"][0]
+    title = (Section("A page", 0, len(text)),)
+    assert "1 Ropes" in [s.title for s in headings(Document("d", text, sections=title))]
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    ("title", "word", "path", "rest"),
+    [
+        ("1.2 Foo", "", (1, 2), "Foo"),
+        ("Chapter 3: Foo", "chapter", (3,), "Foo"),
+        ("CHAPTER FORTY-SEVEN", "chapter", (47,), ""),
+        ("Book the Third", "part", (3,), ""),
+        ("Appendix B.2 Foo", "appendix", (2, 2), "Foo"),
+        ("Appendix C", "appendix", (3,), ""),
+        ("XIV. Foo", "", (14,), "Foo"),
+        ("Zweites Kapitel", "chapter", (2,), ""),
+        ("B.1 Foo", "", (2, 1), "Foo"),
+    ],
+)
+def test_labels(title: str, word: str, path: tuple[int, ...], rest: str) -> None:
+    """What stands before a heading's own words is read, in figures, letters and words."""
+    label = label_of(title)
+    assert label is not None
+    assert (label.word, label.path, label.title) == (word, path, rest)
+
+
+@pytest.mark.parametrize(
+    "title", ["Foo", "Part of it", "chapter and verse", "1st Foo", "", "12345 x"]
+)
+def test_what_is_no_label(title: str) -> None:
+    """Words that only begin like one are none."""
+    assert label_of(title) is None
+
+
+def test_a_name_is_a_title_without_label_and_marks() -> None:
+    """So that names can be compared."""
+    titles = (
+        "1 Introduction",
+        "**INTRODUCTION**",
+        "Chapter 1: Introduction.",
+        "Introduction {#i .u}",
+    )
+    assert {name_of(title) for title in titles} == {"introduction"}
+
+
+# Time
+
+
+HARD = {
+    "numbers": "1 Foo Bar\n\n2 Bar Foo\n\n",
+    "deep numbers": "1" + ".1" * 40 + " Foo\n\n",
+    "marks": "# a\n\n",
+    "underlines": "=\n",
+    "fences": "```\n",
+    "names": "Abstract\n\n",
+    "chapters": "CHAPTER I\n\nCHAPTER II\n\n",
+    "capitals": "AAAA BBB\n\n",
+    "LaTeX": "\\section{{{{\n",
+    "text": BODY + "\n",
+    "everything": "".join(text for text, _ in FORMS.values()),
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_time_grows_linearly(kind: str) -> None:
+    """Ten times the text takes about ten times as many calls."""
+
+    def calls(text: str) -> int:
+        count = 0
+
+        def counted(_frame: FrameType, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event in {"call", "c_call"}
+
+        one = Document("d", text)
+        sys.setprofile(counted)
+        try:
+            headings(one)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    calls(HARD[kind])  # what is cached is cached
+    assert calls(HARD[kind] * 200) < 12 * calls(HARD[kind] * 20)
+
+
+@pytest.mark.parametrize(
+    "character", ["x", " ", ".", "#", "=", "1", "A", "\\", "\t", "1.", ". ", "A "]
+)
+def test_a_line_of_a_megabyte_is_no_trouble(character: str) -> None:
+    """No pattern goes back over a line again and again."""
+    assert headings(Document("d", "Abstract\n\n" + character * 1_000_000)) is not None

@@ -1,0 +1,146 @@
+"""MuLD's theses, from the benchmark's file to scores, with the pipelines that come for them."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello, read_lines
+from tiny_models import save
+
+from leporello.config import load_config
+
+TEXT = "The eldest took the mill, the second the donkey, and the youngest had nothing but the cat."
+CHAPTERS = ("Introduction", "The mill", "The boots", "Conclusion")
+LISTED = "\n".join(f"-    {n} {title}" for n, title in enumerate(CHAPTERS, 1))
+WRITTEN = "\n\n".join(
+    f"## Chapter {n} {title}\n\n{TEXT}\n\n### {n}.1 More\n\n{TEXT} {TEXT}"
+    for n, title in enumerate(CHAPTERS, 1)
+)
+APPENDIX = f"## Appendix A Proofs\n\n{TEXT}\n"
+MARKED = f"##### Contents\n\n{LISTED}\n\n###### List of Figures\n\n-    1.1 A cat\n\n{WRITTEN}"
+PLAIN = f"{TEXT}\n\n{TEXT}\n\nThe cat asked for boots.\n"
+
+
+# The official task, but for its metrics: METEOR alone would take most of these tests' time.
+TASK = """
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from leporello.tasks import Muld
+
+
+@dataclass(frozen=True)
+class Theses(Muld):
+    metrics = ("rouge",)
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file in MuLD's layout: a thesis, and one without headings."""
+    folder = tmp_path_factory.mktemp("data")
+    rows = [
+        {"input": f"{MARKED}\n\n{APPENDIX}", "output": ["The cat wins.", "Boots are bought."]},
+        {"input": PLAIN, "output": ["The cat asks."]},
+    ]
+    (folder / "muld").mkdir()
+    packed = bz2.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
+    (folder / "muld" / "vlsp_test.json.bz2").write_bytes(packed)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny T5 and a tiny LED."""
+    folder = tmp_path_factory.mktemp("models")
+    for name in ("t5", "led"):
+        save(name, folder / name)
+    return folder
+
+
+def summarised(
+    pipeline: str, data: Path, tmp_path: Path, settings: dict[str, object]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, Any]]:
+    """Runs a pipeline by the command line; returns predictions, calls and scores."""
+    (tmp_path / "theses.py").write_text(TASK, encoding="utf-8")
+    config = tmp_path / "tasks.yaml"
+    task = f'{{class: "./theses.py:Theses", name: vlsp, data: {data}}}'
+    config.write_text(f"tasks:\n  muld/vlsp: {task}\n", encoding="utf-8")
+    given = [f"--set={key}={value}" for key, value in settings.items()]
+    out = tmp_path / "run"
+    leporello("run", pipeline, "--config", config, "--out", out, *given)
+    [place] = (found.parent for found in out.rglob("metrics.json"))
+    found = json.loads((place / "metrics.json").read_text(encoding="utf-8"))
+    return read_lines(place / "predictions.jsonl"), read_lines(place / "calls.jsonl"), found
+
+
+TINY_T5: dict[str, object] = {
+    "reader.max_new_tokens": 8,
+    "reader.min_new_tokens": 2,
+    "reader.max_input_tokens": 96,
+}
+TINY_LED: dict[str, object] = {"reader.max_new_tokens": 8, "reader.max_input_tokens": 128}
+
+
+# Model, settings for so small a one, and how many chunks there are.
+PIPELINES: dict[str, tuple[str, dict[str, object], int]] = {
+    "muld-vlsp": ("t5", TINY_T5, 8),
+    "muld-vlsp-hierarchical": ("t5", {**TINY_T5, "combiner.target_words": 3}, 8),
+    "muld-vlsp-led": ("led", TINY_LED, 4),
+}
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_a_pipeline_summarises_theses(
+    pipeline: str, data: Path, models: Path, tmp_path: Path
+) -> None:
+    """From the introduction on; what contents, figures and appendix say is never read."""
+    model, settings, starts = PIPELINES[pipeline]
+    settings = {"reader.model": models / model, **settings}
+    predictions, calls, metrics = summarised(pipeline, data, tmp_path, settings)
+    begin = MARKED.index("## Chapter 1")
+    hits = [MARKED[start:end].splitlines()[0] for start, end, _ in predictions[0]["hits"]]
+    assert hits[0] == "## Chapter 1 Introduction"
+    assert len(hits) == starts
+    assert all(hit.startswith("##") for hit in hits)
+    for first, end in predictions[0]["read"]:
+        assert begin <= first
+        assert end <= len(MARKED)
+    coverage = predictions[0]["coverage"]
+    assert (coverage["cut"], coverage["read"]) == (0, coverage["selected"])  # split loses nothing
+    assert predictions[1]["coverage"]["read"] > 0
+    assert all(prediction["raw"].strip() for prediction in predictions)
+    assert len(calls) == 2
+    assert metrics
+    if pipeline == "muld-vlsp":
+        assert predictions[0]["raw"].count("\n") >= starts - 1
+
+
+def test_the_note_of_a_thesis_without_headings_is_told(
+    data: Path, models: Path, tmp_path: Path
+) -> None:
+    """Whoever reads the results knows that it was divided otherwise."""
+    summarised("muld-vlsp", data, tmp_path, {"reader.model": models / "t5", **TINY_T5})
+    told = "".join(path.read_text("utf-8") for path in (tmp_path / "run").rglob("*.jsonl"))
+    assert told.count("no headings found: divided at paragraphs") >= 1
+
+
+def test_the_pipelines_are_the_papers_but_for_the_weights() -> None:
+    """T5 with its prefix and 512 tokens, LED with 16,384; sections, from the introduction on."""
+    config = load_config([])
+    readers = {}
+    for name in ("muld-vlsp", "muld-vlsp-hierarchical", "muld-vlsp-led"):
+        [point] = config.pipelines[name]
+        assert point.tasks == ("muld/vlsp",)
+        assert point.stages["chunker"].name.endswith("Sections")
+        assert point.stages["retriever"].name.endswith("Selected")
+        readers[name] = point.stages["reader"].params
+    assert readers["muld-vlsp"]["model"] == "google-t5/t5-base"
+    assert readers["muld-vlsp"]["prompt"] == "summarize: {context}"
+    assert readers["muld-vlsp-led"]["max_input_tokens"] == 16384
+    assert {reader["on_overflow"] for reader in readers.values()} == {"split"}

@@ -1,0 +1,179 @@
+"""The chunker Sections: what holds for every document, and what it does with one by hand."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chunkers import Paragraphs, Sections
+from leporello import Document
+from leporello.headings import headings
+from leporello.notes import hearing
+from leporello.tokens import tokenizer
+
+THESIS = """A thesis
+
+# Ropes
+
+On ropes.
+
+## Knots
+
+One knot.
+
+Another knot.
+
+### Bends
+
+A bend is a knot.
+
+# Chains
+
+## Links
+
+A link.
+"""
+NOTE = "no headings found: divided at paragraphs"
+
+
+def chunks(chunker: Sections, text: str) -> list[str]:
+    """Returns the chunks' texts; no note is told."""
+    document = Document("d", text)
+    with hearing() as notes:
+        spans = list(chunker.chunk(document))
+    assert notes == []
+    return [document.chunk(span.start, span.end).text for span in spans]
+
+
+def test_a_section_is_a_chunk_with_its_heading() -> None:
+    """What stands before the first is one too; deeper sections stay with what is around them."""
+    assert chunks(Sections(), THESIS) == [
+        "A thesis",
+        "# Ropes\n\nOn ropes.",
+        "## Knots\n\nOne knot.\n\nAnother knot.\n\n### Bends\n\nA bend is a knot.",
+        "# Chains\n\n## Links\n\nA link.",
+    ]
+
+
+def test_the_level_says_how_deep_sections_are_divided() -> None:
+    """1 leaves the outermost sections whole; a large one divides at every heading."""
+    assert [text.splitlines()[0] for text in chunks(Sections(level=1), THESIS)] == [
+        "A thesis",
+        "# Ropes",
+        "# Chains",
+    ]
+    assert [text.splitlines()[0] for text in chunks(Sections(level=9), THESIS)] == [
+        "A thesis",
+        "# Ropes",
+        "## Knots",
+        "### Bends",
+        "# Chains",
+    ]
+
+
+def test_levels_count_from_the_outermost_heading() -> None:
+    """A document whose headings begin with `##` is divided like any other."""
+    deeper = THESIS.replace("# ", "## ").replace("### ", "### ")
+    assert len(chunks(Sections(level=1), deeper)) == len(chunks(Sections(level=1), THESIS))
+
+
+def test_a_heading_without_text_goes_with_its_first_subsection() -> None:
+    """Nobody summarises a heading alone; where the level leaves subsections in, nothing changes."""
+    assert chunks(Sections(level=2), THESIS)[-1] == "# Chains\n\n## Links\n\nA link."
+    text = "# Ropes\n\n## Knots\n\n### Bends\n\nA bend.\n\n## Ends\n\nAn end.\n"
+    assert chunks(Sections(level=3), text) == [
+        "# Ropes\n\n## Knots\n\n### Bends\n\nA bend.",
+        "## Ends\n\nAn end.",
+    ]
+
+
+def test_an_empty_section_is_a_chunk_still() -> None:
+    """Where another section of its level follows, not one inside it."""
+    text = "# Ropes\n\n# Chains\n\nA link.\n"
+    assert chunks(Sections(), text) == ["# Ropes", "# Chains\n\nA link."]
+
+
+def test_long_sections_stay_whole_unless_asked() -> None:
+    """Then they are divided at paragraphs, sentences, tokens, and never across a heading."""
+    text = "Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six\n\nChains\n===\n\nEnd\n"
+    whole = ["Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six", "Chains\n===\n\nEnd"]
+    assert chunks(Sections(4), text) == whole
+    assert chunks(Sections(4, split_long=True), text) == [
+        *("Ropes\n===", "One two. Six ten.", "Odd few all six"),
+        "Chains\n===\n\nEnd",
+    ]
+    assert chunks(Sections(2, split_long=True), text) == [
+        *("Ropes\n===", "One two.", "Six ten.", "Odd few", "all six"),
+        *("Chains\n===", "End"),
+    ]
+
+
+@pytest.mark.parametrize("split_long", [False, True])
+def test_a_document_without_headings_is_divided_at_paragraphs(split_long: bool) -> None:
+    """Packed to the size; a note says so."""
+    document = Document("d", "One two. Three.\n\nfour five\n\nsix seven eight nine\n")
+    with hearing() as notes:
+        found = list(Sections(4, split_long=split_long).chunk(document))
+    assert found == list(Paragraphs(4).chunk(document))
+    assert notes == [NOTE]
+
+
+def test_a_blank_document_has_no_chunks_and_no_note() -> None:
+    """There is nothing to say of it."""
+    assert chunks(Sections(), " \n\n\t") == []
+
+
+def test_a_note_outside_a_run_is_a_warning() -> None:
+    """Whoever uses the chunker alone is told too."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        list(Sections().chunk(Document("d", "No heading here.")))
+    assert [str(warning.message) for warning in caught] == [NOTE]
+
+
+LINES = st.sampled_from(
+    [
+        "# A\n", "## B\n", "### C\n", "#\n", "1 Foo\n", "1.1 Foo\n", "2 Bar\n", "Chapter 3\n",
+        "Abstract\n", "References\n", "One two. Three four.\n", "five six seven eight nine ten\n",
+        "\n", "\n", "\r\n", "\r", "\f", " ", "猫。", "x" * 40, "\ud800", "\x00", "\u2028", "====\n",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    lines=st.lists(LINES, max_size=30),
+    size=st.integers(1, 9),
+    level=st.integers(1, 4),
+    split_long=st.booleans(),
+)
+def test_promises(lines: list[str], size: int, level: int, split_long: bool) -> None:
+    """Spans are exact, ascend, cover all but white space, begin at headings, keep the bound."""
+    document = Document("d", "".join(lines))
+    text = document.text
+    with hearing() as notes:
+        spans = list(Sections(size, "words", level, split_long).chunk(document))
+    parts = [document.chunk(span.start, span.end).text for span in spans]
+    assert all(part and part == part.strip() for part in parts)
+    assert all(before.end <= after.start for before, after in pairwise(spans))
+    covered = np.zeros(len(text), dtype=bool)
+    for span in spans:
+        covered[span.start : span.end] = True
+    assert not "".join(c for c, seen in zip(text, covered, strict=True) if not seen).strip()
+    found = headings(document)
+    assert notes == ([] if found or not text.strip() else [NOTE])
+    begun = {len(text) - len(text[at:].lstrip()) for at in [0, *(s.start for s in found)]}
+    if found and not split_long:
+        assert {span.start for span in spans} <= begun
+    top = {s.start for s in found if s.level == 1}
+    inside = [s for s in top for span in spans if span.start < s < span.end]
+    assert not inside
+    if split_long or not found:
+        starts = document.tokens(tokenizer("words"))[:, 0]
+        for span in spans:
+            assert np.count_nonzero((starts >= span.start) & (starts < span.end)) <= size

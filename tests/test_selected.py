@@ -1,0 +1,206 @@
+"""The retriever Selected: from the introduction on, without what no summary tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chunkers import FixedTokens, Sections, Whole
+from leporello import Chunk, Document, Example
+from leporello.calls import divide, retrieve
+from leporello.notes import hearing
+from leporello.stages import Chunker
+from retrievers import Selected
+
+TEXT = "The river rose in the night, and nobody in the town had been told of it in time."
+EVERYTHING = "every section would be left out: all are selected"
+
+
+def thesis(*titles: str) -> str:
+    """Returns a document with these headings, each with text below it."""
+    return "\n\n".join(f"{title}\n\n{TEXT}" for title in titles) + "\n"
+
+
+def selected(
+    text: str,
+    retriever: Selected = Selected(),  # noqa: B008 -- frozen
+    chunker: Chunker = Sections(level=9),  # noqa: B008 -- frozen
+) -> list[str]:
+    """Returns the first lines of the chunks that are selected, as the engine asks for them."""
+    document = Document("d", text)
+    with hearing() as notes:
+        chunks = divide(chunker, document)
+        [hits] = retrieve(retriever, [Example("e", document)], chunks)
+    assert EVERYTHING not in notes
+    assert [hit.chunk.start for hit in hits] == sorted(hit.chunk.start for hit in hits)
+    assert {hit.score for hit in hits} <= {0.0}
+    return [hit.chunk.text.splitlines()[0] for hit in hits]
+
+
+def test_a_thesis_is_read_from_its_introduction_to_its_bibliography() -> None:
+    """What stands around the chapters is left out, and so is what lies inside it."""
+    text = thesis(
+        *("# On Ferries", "## Abstract", "## Dedication", "## Acknowledgements", "## Contents"),
+        *("## List of Figures", "## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots"),
+        *("## 3 Conclusion", "## Bibliography", "## Appendix A Proofs", "### A.1 Lengths"),
+        "## Curriculum Vitae",
+    )
+    assert selected(text) == [
+        *("## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots", "## 3 Conclusion"),
+    ]
+
+
+def test_a_thesis_of_muld_is_read_from_its_introduction_on() -> None:
+    """Its contents list an introduction too, and each chapter has one."""
+    contents = "##### Contents\n\n-    1 Introduction\n-    2 Ropes\n    -    2.1 Introduction\n\n"
+    text = contents + thesis(
+        *("###### List of Figures", "## Chapter 1 Introduction", "### 1.1 Aims"),
+        *("## Chapter 2 Ropes", "### 2.1 Introduction", "## Appendix A Proofs"),
+    )
+    assert selected(text) == [
+        *("## Chapter 1 Introduction", "### 1.1 Aims", "## Chapter 2 Ropes"),
+        "### 2.1 Introduction",
+    ]
+
+
+def test_a_heading_that_lost_a_mark_does_not_leave_out_everything() -> None:
+    """In MuLD the first heading seems to hold all others: here, the acknowledgements."""
+    text = thesis("# Acknowledgements", "## Chapter 1 Introduction", "## Chapter 2 Ropes")
+    assert selected(text) == ["## Chapter 1 Introduction", "## Chapter 2 Ropes"]
+
+
+@pytest.mark.parametrize("entry", ["{} ..... {}", "{}    {}", "{} {}", "{}"])
+def test_contents_do_not_begin_a_thesis(entry: str) -> None:
+    """However their lines are written."""
+    titles = ("1 Introduction", "1.1 Aims", "2 Ropes", "References")
+    listed = "\n".join(entry.format(title, page) for page, title in enumerate(titles, 5))
+    text = f"Contents\n\n{listed}\n\n{TEXT}\n\n" + thesis(*titles)
+    assert selected(text) == ["1 Introduction", "1.1 Aims", "2 Ropes"]
+
+
+def test_an_introduction_of_the_first_chapter_begins_with_the_chapter() -> None:
+    """What the chapter says before it is no front matter."""
+    text = thesis("Abstract", "Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains")
+    assert selected(text) == ["Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains"]
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ("Chapter 1: Ropes", "Chapter 2: Chains", "2.1 Introduction"),
+        ("1 Ropes", "2 Chains", "2.1 Introduction"),
+        ("# Ropes", "## Aims", "# Chains", "## Introduction"),
+        ("# Part I", "## Ropes", "# Part II", "## Introduction"),
+    ],
+)
+def test_an_introduction_of_a_later_chapter_begins_nothing(titles: Sequence[str]) -> None:
+    """The chapters before it are selected too."""
+    assert selected(thesis(*titles)) == list(titles)
+
+
+def test_an_introduction_after_a_short_chapter_of_its_level_begins() -> None:
+    """It counts, since it introduces the whole."""
+    text = thesis("1 Notation", "2 Introduction", "3 Ropes")
+    assert selected(text) == ["2 Introduction", "3 Ropes"]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("General Introduction", "1. INTRODUCTION", "Chapter I: Introduction and Aims"),
+        *("I. INTRODUCTION", "An introduction to ropes", "Einleitung", "**Introduction**"),
+    ],
+)
+def test_what_an_introduction_may_be_called(title: str) -> None:
+    """The word may stand anywhere in the heading, in any case."""
+    text = thesis("# Preface", f"# {title}", "# Ropes")
+    assert selected(text) == [f"# {title}", "# Ropes"]
+
+
+def test_words_that_only_contain_a_name_are_others() -> None:
+    """Names are compared by words, and mostly with all of them."""
+    titles = ("# Introduction", "# Index structures", "# Contents of water", "# Reference frames")
+    assert selected(thesis(*titles)) == list(titles)
+
+
+def test_without_an_introduction_all_is_selected_that_is_not_left_out() -> None:
+    """The front matter too, as far as it is text."""
+    text = thesis("Preface", "Contents", "1 Ropes", "2 Chains", "References")
+    assert selected(text) == ["Preface", "1 Ropes", "2 Chains"]
+
+
+def test_without_headings_everything_is_selected() -> None:
+    """There is nothing to go by."""
+    text = f"{TEXT}\n\n{TEXT}\n"
+    assert len(selected(text, chunker=FixedTokens(5))) == len(
+        divide(FixedTokens(5), Document("d", text))
+    )
+
+
+def test_if_nothing_were_left_everything_is_selected() -> None:
+    """A note says so."""
+    document = Document("d", thesis("# References", "# Appendix A Foo"))
+    chunks = divide(Sections(), document)
+    with hearing() as notes:
+        lists = Selected().retrieve(["", ""], chunks)
+    assert notes == [EVERYTHING]
+    assert [[hit.chunk for hit in hits] for hits in lists] == [list(chunks)] * 2
+
+
+def test_the_whole_document_as_one_chunk_is_selected_with_a_note() -> None:
+    """It begins before the introduction."""
+    document = Document("d", thesis("# Preface", "# Introduction"))
+    with hearing() as notes:
+        [[hit]] = Selected().retrieve([""], divide(Whole(), document))
+    assert (hit.chunk.start, notes) == (0, [EVERYTHING])
+
+
+def test_a_chunk_belongs_to_the_section_that_it_starts_in() -> None:
+    """Whatever divided the document."""
+    document = Document("d", "# Introduction\n\na b c d e\n\n# References\n\nf g h i j\n")
+    chunks = divide(FixedTokens(4), document)
+    [hits] = Selected().retrieve([""], chunks)
+    start = document.text.index("# References")
+    assert [hit.chunk for hit in hits] == [chunk for chunk in chunks if chunk.start < start]
+    assert hits
+
+
+def test_a_heading_without_text_belongs_to_what_it_heads() -> None:
+    """A title above the introduction, a part above the bibliography."""
+    text = f"# On Ferries\n\n## Introduction\n\n{TEXT}\n\n# Matter\n\n## Bibliography\n\n{TEXT}\n"
+    assert selected(text, chunker=Sections()) == ["# On Ferries"]
+
+
+def test_names_are_parameters() -> None:
+    """Other names begin, and are left out; none leave nothing out."""
+    text = thesis("# Opening", "# Overture", "# Ropes", "# Asides of mine", "# References")
+    own = Selected(begin=("Overture",), leave_out=("asides*",))
+    assert selected(text, own) == ["# Overture", "# Ropes", "# References"]
+    none = Selected(begin=(), leave_out=())
+    assert len(selected(text, none)) == 5
+
+
+NAMES = ("Introduction", "1 Introduction", "References", "Ropes", "2.1 Introduction", "Contents")
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    parts=st.lists(
+        st.tuples(st.sampled_from(("", "# ", "## ", "### ")), st.sampled_from(NAMES)), max_size=8
+    ),
+    chunker=st.sampled_from((Sections(level=1), Sections(level=3), FixedTokens(7), Whole())),
+)
+def test_something_is_selected_of_any_document(
+    parts: list[tuple[str, str]], chunker: Chunker
+) -> None:
+    """Hits are given chunks in document order, and some, if there are any."""
+    document = Document("d", thesis(*(mark + name for mark, name in parts)))
+    with hearing():
+        chunks = divide(chunker, document)
+        [hits] = retrieve(Selected(), [Example("e", document)], chunks)
+    found: list[Chunk] = [hit.chunk for hit in hits]
+    assert found == [chunk for chunk in chunks if chunk in found]
+    assert bool(found) == bool(chunks)
