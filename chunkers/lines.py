@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from chunkers.packing import pack, refine, token_units, units
+from chunkers.packing import Units, pack, refine, token_units, units
 from leporello import Document, Span
+from leporello.loading.subtitles import cue_lines
 from leporello.stages import ModelSource, Positive
 
 __all__ = ["Lines", "line_starts"]
@@ -19,6 +20,9 @@ class Lines:
 
     No more than `size` of the document's tokens start inside a chunk, except where a longer line
     is kept whole. Lines end where `str.splitlines` ends them: CR, LF, CRLF, U+2028 and the like.
+
+    Where the text is that of a subtitle file (it begins with a cue of SubRip, or with `WEBVTT`),
+    each cue's text makes a chunk, without its number and times: only there something is left out.
 
     Attributes:
         size: Tokens a chunk.
@@ -33,11 +37,28 @@ class Lines:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
-        lines = units(document, self.tokenizer, line_starts(document.text))
-        if self.split_long:
-            tokens = token_units(document, self.tokenizer)
-            lines = units(document, self.tokenizer, refine(lines, tokens, self.size))
-        return pack(lines, self.size)
+        cues = cue_lines(document.text)
+        if cues is not None:
+            return self._texts([Span(c[0].start, c[-1].end) for c in cues if c], document)
+        return pack(self._units(document, line_starts(document.text)), self.size)
+
+    def _units(self, document: Document, boundaries: Sequence[int]) -> Units:
+        lines = units(document, self.tokenizer, boundaries)
+        if not self.split_long:
+            return lines
+        tokens = token_units(document, self.tokenizer)
+        return units(document, self.tokenizer, refine(lines, tokens, self.size))
+
+    def _texts(self, texts: Sequence[Span], document: Document) -> Iterator[Span]:
+        """Yields chunks of each of these stretches, nothing between them."""
+        edges = {edge for text in texts for edge in (text.start, text.end)}
+        lines = self._units(document, sorted(edges.union(line_starts(document.text))))
+        for text in texts:
+            first, end = lines.starts.searchsorted([text.start, text.end]).tolist()
+            while first < end:
+                stop = min(lines.end_of_run(first, self.size), end)
+                yield lines.run(first, stop)
+                first = stop
 
 
 def line_starts(text: str) -> list[int]:

@@ -1,0 +1,199 @@
+"""Where a text mentions a character; the rules are argued in docs/decisions/0014-mentions.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from leporello.names import (
+    APOSTROPHES,
+    HYPHENS,
+    MEN,
+    PARTICLES,
+    ROLES,
+    SUFFIXES,
+    TITLES,
+    WOMEN,
+    Name,
+    folded,
+    names,
+    pattern,
+)
+from leporello.records import Document, Span
+
+__all__ = ["mentions", "mentions_in"]
+
+_JOINERS = PARTICLES | {"and", "&", "or", "the", "a", "an", "with", "to", "of", "by", "und", "et"}
+_AROUND = 60  # characters looked at on either side
+_OPENING = "\"“‘'([_*"
+_BLANK = r"[^\S\r\n]{1,3}"
+# What may stand between two words of one name: initials, particles, a middle name, a nickname.
+_BETWEEN = re.compile(
+    rf"{_BLANK}(?:(?:[^\W\d_]\.?|(?:{'|'.join(sorted(PARTICLES))})|[A-ZÀ-Þ][\w’'-]*"
+    rf"|[\"“'‘][^\"“”'‘’\n]{{1,25}}[\"”'’]){_BLANK}){{0,3}}|[{HYPHENS}·]|(?:)"
+)
+_CUE_END = re.compile(r"[ \t]*(?:\([^()\n]*\)?[ \t]*)*:?[ \t]*\Z")
+_NEXT_WORD = re.compile(r"[ \t]([^\W\d_][\w’'-]+)")
+
+
+class _Run(NamedTuple):
+    """Phrases of a name that stand together: characters, and numbers of first and last phrase."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class _Verdict(NamedTuple):
+    """A run that is the character's name: where it begins, and whether its capital proves it."""
+
+    start: int
+    sure: bool
+
+
+def mentions_in(document: Document, name: str) -> tuple[Span, ...]:
+    """Returns the mentions of a name in a document, which keeps them."""
+    found: tuple[Span, ...] = document.memo(
+        ("mentions", name), lambda: tuple(mentions(document.text, name))
+    )
+    return found
+
+
+def mentions(text: str, name: str) -> Sequence[Span]:
+    """Returns where a text mentions a character, in order; no two spans overlap.
+
+    A span is what the text says of the name, a title before it included, a possessive ending not.
+    What is blank, or too long for a name, is mentioned nowhere. Takes time linear in the text.
+
+    Args:
+        text: Of any length.
+        name: With or without titles, brackets, nicknames in quotes, in any letter case.
+    """
+    found = sorted({span for each in names(name) for span in _found(text, each)})
+    apart: list[Span] = []
+    for span in found:
+        if apart and span.start < apart[-1].end:
+            apart[-1] = Span(apart[-1].start, max(apart[-1].end, span.end))
+        else:
+            apart.append(span)
+    return apart
+
+
+def _found(text: str, name: Name) -> Iterator[Span]:
+    """Yields where one way to call a character stands.
+
+    A capital that its place demands (a sentence's first, one among capitals) tells nothing; such a
+    word counts if the text uses it as this name at least as often as in small letters.
+    """
+    cased = not text.islower()
+    small = [0] * len(name.phrases)
+    runs: list[_Run] = []
+    for number, phrase in enumerate(name.phrases):
+        for match in pattern(phrase).finditer(text):
+            if cased and match[0][0].islower():
+                small[number] += 1
+            else:
+                runs.append(_Run(match.start(), match.end(), number, number))
+    judged = [(run, _verdict(text, run, name)) for run in _joined(text, sorted(runs))]
+    sure = [0] * len(name.phrases)
+    for run, verdict in judged:
+        if verdict and verdict.sure:
+            sure[run.first] += 1
+            sure[run.last] += run.last != run.first
+    for run, verdict in judged:
+        if verdict and (verdict.sure or sure[run.first] >= small[run.first]):
+            yield Span(verdict.start, run.end)
+
+
+def _joined(text: str, runs: Sequence[_Run]) -> list[_Run]:
+    """Returns the runs with those made one that are words of one name: `Jack Sparrow`."""
+    joined: list[_Run] = []
+    for run in runs:
+        last = joined[-1] if joined else None
+        if last and last.last < run.first and _belong(text, last.end, run.start):
+            joined[-1] = _Run(last.start, run.end, last.first, run.last)
+        elif not last or run.start >= last.end:
+            joined.append(run)
+    return joined
+
+
+def _belong(text: str, end: int, start: int) -> bool:
+    near = 0 <= start - end <= _AROUND
+    return near and _BETWEEN.fullmatch(text, end, start) is not None
+
+
+def _verdict(text: str, run: _Run, name: Name) -> _Verdict | None:
+    """Returns what the places around a run say; None if it is a part of somebody else's name."""
+    before = text[max(0, run.start - _AROUND) : run.start].replace("\r", "\n").rpartition("\n")[2]
+    after = text[run.end : run.end + _AROUND].replace("\r", "\n").partition("\n")[0]
+    written = text[run.start : run.end]
+    if _glued(before, after):
+        return None
+    word = before.split()[-1].lstrip(_OPENING) if before[-1:].isspace() and before.strip() else ""
+    start = run.start - len(before) + before.rfind(word) if word else run.start
+    key = folded(word).rstrip(".")
+    if key in TITLES and not word.islower():
+        other = run.first == run.last and _differ(key, name.title)
+        return None if other else _Verdict(start, sure=True)
+    if run.first and len(key) == 1 and word.endswith("."):  # H. Potter
+        return _Verdict(start, sure=True) if key == name.phrases[0][0] else None
+    whole_line = not before.replace(word, "", 1).strip() and _CUE_END.match(after) is not None
+    if run.first and _is_given(word, before, whole_line and written.isupper()):
+        return None
+    if run.last < len(name.phrases) - 1 and _has_surname(before, written, after):
+        return None
+    return _Verdict(run.start, run.first < run.last or _is_sure(before, written, after))
+
+
+def _glued(before: str, after: str) -> bool:
+    """Says whether a run is a part of a compound name: `Anne-Marie`, `O'Brien`."""
+    if before[-1:] and before[-1] in HYPHENS and before[-2:-1].isalnum():
+        part = re.split(rf"[{HYPHENS}\s]", before[:-1])[-1].lstrip(_OPENING)
+        return part[:1].isupper()
+    if before[-1:] and before[-1] in APOSTROPHES and before[-2:-1].isupper():
+        return not before[-3:-2].isalnum()
+    return bool(after) and after[0] in HYPHENS and after[1:2].isupper()
+
+
+def _differ(one: str, other: str) -> bool:
+    """Says whether two titles are a man's and a woman's."""
+    return (one in MEN and other in WOMEN) or (one in WOMEN and other in MEN)
+
+
+def _is_given(word: str, before: str, among_capitals: bool) -> bool:
+    """Says whether the word before a family name is somebody else's given name."""
+    if not word[:1].isupper() or not word.isalpha() or folded(word) in _JOINERS | ROLES:
+        return False
+    if word.isupper():
+        return among_capitals
+    return _goes_on(before[: before.rfind(word)])
+
+
+def _has_surname(before: str, written: str, after: str) -> bool:
+    """Says whether another family name follows a given name."""
+    following = _NEXT_WORD.match(after)
+    word = following[1] if following else ""
+    if not word[:1].isupper() or folded(word) in TITLES | SUFFIXES | _JOINERS:
+        return False
+    if not word.isupper():
+        return word[1:].islower() and not written.isupper()
+    rest = after[following.end() :] if following else ""
+    return written.isupper() and not before.strip() and _CUE_END.match(rest) is not None
+
+
+def _is_sure(before: str, written: str, after: str) -> bool:
+    """Says whether a word is written with a capital although its place demands none."""
+    if not before.strip() and after.lstrip(" \t").startswith(":"):
+        return True  # HARRY: Where have they gone?
+    if written.isupper() and len(written) > 1:
+        among = any(map(str.islower, before + after))
+        return among or (not before.strip() and _CUE_END.match(after) is not None)
+    return written.lower() == written.upper() or _goes_on(before)
+
+
+def _goes_on(before: str) -> bool:
+    """Says whether what stands before a word on its line belongs to the same sentence."""
+    last = before.rstrip()[-1:]
+    return last.isalnum() or last in (",", ";", "&")

@@ -1,0 +1,189 @@
+"""What a character may be called: a name taken apart, and the patterns that find its words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from leporello.tokens import Words
+
+__all__ = [
+    "APOSTROPHES",
+    "HYPHENS",
+    "MEN",
+    "PARTICLES",
+    "ROLES",
+    "SUFFIXES",
+    "TITLES",
+    "WOMEN",
+    "Name",
+    "folded",
+    "names",
+    "pattern",
+]
+
+_LONGEST = 120  # characters of a name; what is longer is a question or a text
+_MOST = 8  # words of a name that may stand alone
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+MEN = _listed(
+    "mr mister sir lord king prince duke count baron father brother uncle grandpa grandfather herr"
+    " monsieur senor don signor"
+)
+WOMEN = _listed(
+    "mrs ms miss mistress madam madame mme mlle lady dame queen princess duchess countess baroness"
+    " mother sister aunt auntie grandma grandmother frau fraulein mademoiselle senora senorita"
+    " dona signora"
+)
+TITLES = (
+    MEN
+    | WOMEN
+    | _listed(
+        "mx dr doctor prof professor captain capt major maj general gen colonel col lieutenant lt"
+        " sergeant sgt corporal cpl private pvt admiral commander cmdr officer detective det"
+        " inspector insp agent reverend rev rabbi pastor bishop cardinal pope saint st fr emperor"
+        " empress president senator governor mayor judge justice chief sheriff deputy marshal nurse"
+        " coach master cousin chancellor ambassador secretary"
+    )
+)
+# With a name they tell who is meant; without one they are anybody.
+ROLES = _listed(
+    "old young younger older little big fat tall short man woman boy girl guy kid child lady"
+    " gentleman male female voice cop guard soldier waiter waitress driver"
+)
+SUFFIXES = _listed("jr sr junior senior ii iii iv esq phd ph.d md m.d")
+PARTICLES = _listed("van von zu de la le du der den di da del della dos el al bin ibn y")
+_ARTICLES = frozenset(("the", "a", "an"))
+_PLACED = frozenset(("of", "from", "in", "with", "at", "on"))  # Lawrence of Arabia
+
+_BRACKETED = re.compile(r"[(\[][^()\[\]]*[)\]]?")
+_QUOTED = re.compile(r"""["“„«]([^"“”„«»]+)["”“»]|(?<!\w)['‘]([^'‘’]+)['’](?!\w)""")
+_ALIAS = re.compile(r"/|\ba\.?k\.?a\b\.?|\balias\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\s,;:!?*#]+")
+
+HYPHENS = "-‐‑–\u00ad"
+APOSTROPHES = "'’‘ʼ`´"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One way to call a character.
+
+    Attributes:
+        phrases: In order; each may stand alone. Folded, several words parted by blanks.
+        title: Folded; empty if there is none.
+    """
+
+    phrases: tuple[str, ...]
+    title: str = ""
+
+
+def names(given: str) -> list[Name]:
+    """Returns the ways to call a character: its name, its aliases and its nicknames."""
+    if len(given) > _LONGEST:
+        return []
+    plain = _BRACKETED.sub(" ", given)
+    plain = plain if plain.strip() else given.strip("()[] ")
+    nicknames = [one or other for one, other in _QUOTED.findall(plain)]
+    called = [_parsed(_words(part)) for part in _ALIAS.split(_QUOTED.sub(" ", plain))]
+    called += [_whole(_words(nickname)) for nickname in nicknames]
+    return [name for name in called if 0 < len(name.phrases) <= _MOST]
+
+
+def _words(text: str) -> list[str]:
+    """Returns the folded words; points stay only inside initials (`j.r`)."""
+    words = (word.strip("._\"“”'’‘…-") for word in _WORD.findall(folded(text)))
+    return [word for word in words if word]
+
+
+def _parsed(words: list[str]) -> Name:
+    described = bool(words) and words[0] in _ARTICLES and len(words) > 1
+    words = words[1:] if described else words
+    titles = next((n for n, word in enumerate(words) if word not in TITLES), len(words))
+    rest = words[titles:]
+    while len(rest) > 1 and rest[-1] in SUFFIXES:
+        rest = rest[:-1]
+    if not rest or any(word.isdigit() for word in rest):  # Captain; Agent 47
+        return _whole(words)
+    title = words[titles - 1] if titles else ""
+    placed = next((n for n, word in enumerate(rest) if n and word in _PLACED), len(rest))
+    alone = _alone(rest[:placed])
+    if described or not alone or rest[-1] in ROLES:  # the Man in Black, Old Man, Iron Man
+        return Name(_whole(rest).phrases, title)
+    return Name(tuple(dict.fromkeys(alone)), title)
+
+
+def _whole(words: Sequence[str]) -> Name:
+    return Name((" ".join(words),) if words else ())
+
+
+def _alone(words: Sequence[str]) -> list[str]:
+    """Returns which words of a name may stand for it."""
+    inside = range(1, len(words) - 1)
+    return [
+        word
+        for n, word in enumerate(words)
+        if len(word) > 1 and word not in ROLES and not (n in inside and word in PARTICLES)
+    ]
+
+
+def folded(text: str) -> str:
+    """Returns a text in small letters without marks (`Zoë` -> `zoe`)."""
+    marked = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(_STROKES.get(c, c) for c in marked if not unicodedata.combining(c))
+
+
+_STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ı": "i"}  # marks that Unicode does not part
+
+
+@cache
+def _variants() -> dict[str, str]:
+    """Returns the letters that fold to a letter, by that letter."""
+    found: dict[str, str] = {}
+    for code in (*range(0x41, 0x530), *range(0x1E00, 0x2000)):
+        letter = folded(chr(code))
+        if len(letter) == 1:
+            found[letter] = found.get(letter, "") + chr(code)
+    return found
+
+
+@lru_cache(maxsize=256)
+def pattern(phrase: str) -> re.Pattern[str]:
+    """Returns what finds a folded phrase as whole words, in any letter case.
+
+    The look backwards follows the first character, so that the search jumps from one such
+    character to the next.
+    """
+    first, *others = map(_one, phrase)
+    before = "" if _unspaced(phrase[0]) else r"(?<![^\W_].)"
+    after = "" if _unspaced(phrase[-1]) else r"(?![^\W_])"
+    return re.compile(f"{first}{before}{_MARKS}{''.join(others)}{after}", re.DOTALL)
+
+
+_MARKS = "[\u0300-\u036f]*"
+
+
+def _one(character: str) -> str:
+    """Returns the pattern of one character of a folded phrase."""
+    if character == " ":
+        return r"\s{1,3}"
+    if character in HYPHENS:
+        return rf"[{HYPHENS}\s]?"
+    if character in APOSTROPHES:
+        return f"[{APOSTROPHES}]?"
+    if character == ".":
+        return r"\.?[ ]?"
+    letters = f"[{re.escape(_variants().get(character, '') + character)}]"
+    return letters + _MARKS if character.isalpha() else letters
+
+
+def _unspaced(character: str) -> bool:
+    """Says whether a character is of a script without spaces, where words have no bounds."""
+    return len(Words().offsets(character * 2)) > 1

@@ -1,0 +1,66 @@
+"""Chunks by the mentions of a character: MuLD's rule for archetypes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from leporello.mentions import mentions_in
+from leporello.notes import note
+from leporello.records import Chunk, Hit
+from retrievers.ranking import in_order
+
+__all__ = ["Mentions"]
+
+Pick: TypeAlias = Literal["first", "last", "densest"]
+
+
+@dataclass(frozen=True)
+class Mentions:
+    """The chunks with the first, the last and the most mentions of a name, which is the question.
+
+    MuLD (section 4) concatenates the three: `Stuff` with `order: document`. A chunk that is more
+    than one of them is returned once. Its score is the number of mentions that begin in it; of
+    chunks with as many the earliest is the densest. What counts as a mention:
+    docs/decisions/0014-mentions.md.
+
+    Attributes:
+        pick: Which of the three.
+    """
+
+    pick: tuple[Pick, ...] = ("first", "last", "densest")
+
+    def __post_init__(self) -> None:
+        if not self.pick:
+            raise ValueError("pick is empty: no chunk would ever be returned")
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns at most three chunks for each name, those with more mentions first.
+
+        A name that no chunk mentions gets none, and a note.
+        """
+        return [self._picked(question, chunks) for question in questions]
+
+    def _picked(self, name: str, chunks: Sequence[Chunk]) -> list[Hit]:
+        ordered = sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))
+        hits = [Hit(c, float(n)) for c, n in zip(ordered, _counts(name, ordered), strict=True) if n]
+        if not hits:
+            if chunks:  # without chunks the chunker has told why
+                note("no chunk mentions the name: nothing is selected")
+            return []
+        picked = {
+            "first": hits[0],
+            "last": hits[-1],
+            "densest": max(hits, key=lambda hit: hit.score),  # the first of equals
+        }
+        return in_order({picked[which].chunk.span: picked[which] for which in self.pick}.values())
+
+
+def _counts(name: str, chunks: Sequence[Chunk]) -> list[int]:
+    """Returns how many mentions begin in each chunk."""
+    if not chunks:
+        return []
+    starts = [mention.start for mention in mentions_in(chunks[0].document, name)]
+    return [bisect_left(starts, chunk.end) - bisect_left(starts, chunk.start) for chunk in chunks]

@@ -1,0 +1,236 @@
+"""Windows around the mentions of a name, and the chunks that have the first, last and most."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from odd_texts import QUESTIONS, TEXTS
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from chunkers import FixedTokens, Lines, MentionWindows
+from leporello import Document, Example, Hit
+from leporello.calls import asks_question, divide, retrieve
+from leporello.mentions import mentions
+from leporello.notes import hearing
+from leporello.tokens import tokenizer
+from retrievers import Mentions
+
+PIECES = (
+    "Jack",
+    "Jack Sparrow",
+    "Mr. Sparrow",
+    "x",
+    "some words",
+    ". ",
+    " ",
+    "\n",
+    "👩‍👩‍👧",
+    "猫",
+    "é",
+)
+
+
+@pytest.fixture(scope="session")
+def byte_level(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tokenizer for which one character may be several tokens."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    kind = trainers.BpeTrainer(vocab_size=280, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator(["Jack Sparrow said some words. "] * 9, kind)
+    folder = tmp_path_factory.mktemp("bytes")
+    made.save(str(folder / "tokenizer.json"))
+    return str(folder)
+
+
+def windows(chunker: MentionWindows, text: str, name: str) -> list[str]:
+    """Returns the windows' texts."""
+    document = Document("d", text)
+    with hearing():
+        return [chunk.text for chunk in divide(chunker, document, name)]
+
+
+def tokens_in(document: Document, model: str, start: int, end: int) -> list[int]:
+    """Returns the starts of the tokens that start within a span."""
+    return [int(s) for s, _ in document.tokens(tokenizer(model)) if start <= s < end]
+
+
+@pytest.mark.parametrize("model", ["words", "byte_level"])
+def test_promises(model: str, byte_level: str) -> None:
+    """Windows ascend, lie apart, keep the bound, and have all mentions' beginnings; they repeat."""
+    model = byte_level if model == "byte_level" else model
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=50).map(" ".join),
+        size=st.integers(1, 14),
+    )
+    def holds(text: str, size: int) -> None:
+        document, chunker = Document("d", text), MentionWindows(size, model)
+        found = mentions(text, "Jack Sparrow")
+        with hearing() as notes:
+            chunks = divide(chunker, document, "Jack Sparrow")
+            again = divide(chunker, Document("d", text), "Jack Sparrow")
+        assert [c.span for c in chunks] == [c.span for c in again]
+        assert bool(notes) == (not chunks) == (not found)
+        assert all(chunk.text and chunk.text == chunk.text.strip() for chunk in chunks)
+        assert all(one.end <= other.start for one, other in pairwise(chunks))
+        for chunk in chunks:
+            inside = tokens_in(document, model, chunk.start, chunk.end)
+            assert len(inside) <= max(size, 12 if model == byte_level else 0)  # bytes of an emoji
+            assert any(chunk.start <= mention.start < chunk.end for mention in found)
+        for mention in found:
+            assert sum(c.start <= mention.start < c.end for c in chunks) == 1
+
+    holds()
+
+
+def test_no_window_has_more_tokens_than_its_size(byte_level: str) -> None:
+    """Nor where tokens are parts of words."""
+    text = "Then some words fell, and Jack Sparrow said some of them to Jack's crew. " * 30
+    document = Document("d", text)
+    for size in (5, 16, 64, 200):
+        for chunk in divide(MentionWindows(size, byte_level), document, "Jack Sparrow"):
+            assert len(tokens_in(document, byte_level, chunk.start, chunk.end)) <= size
+
+
+@pytest.mark.parametrize(
+    ("size", "text", "expected"),
+    [
+        (3, "a b c d Jack e f g h", ["d Jack e"]),
+        (5, "a b c d Jack e f g h", ["c d Jack e f"]),
+        (4, "Jack e f g h", ["Jack e f g"]),
+        (4, "a b c d Jack", ["b c d Jack"]),
+        (5, "a b c Jack d Jack e f g", ["c Jack d Jack e"]),
+        (3, "a Jack b c Jack d e", ["a Jack b", "c Jack d"]),
+        (4, "a b Jack c d Jack e f g", ["b Jack c d", "Jack e f g"]),
+        (1, "a Captain Jack Sparrow b", ["Captain"]),
+        (99, "\n a\n\nJack\nb \n", ["a\n\nJack\nb"]),
+        (3, "a b c d", []),
+    ],
+)
+def test_windows_are_around_mentions(size: int, text: str, expected: list[str]) -> None:
+    """In the middle where there is room; those that would overlap are one, or side by side."""
+    assert windows(MentionWindows(size), text, "Captain Jack Sparrow") == expected
+
+
+def test_a_name_that_is_never_mentioned_is_noted() -> None:
+    """There is no window; the note says why."""
+    document = Document("d", "Nobody is here.")
+    for question, told in (("Harry", "never mentioned"), (" ", "no name")):
+        with hearing() as notes:
+            assert divide(MentionWindows(), document, question) == ()
+        assert told in notes[0]
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, "a"], ids=lambda text: text[:9])
+def test_odd_documents_and_questions_raise_nothing(question: str) -> None:
+    """Whatever they are, the pipeline goes on."""
+    for name, make in TEXTS.items():
+        document = Document(name, make(300))
+        with hearing():
+            chunks = divide(MentionWindows(7), document, question)
+            retrieve(Mentions(), [Example("e", document, question)], chunks)
+
+
+def test_it_runs_once_a_question() -> None:
+    """It takes the question, which other chunkers do not."""
+    assert asks_question(MentionWindows())
+    assert not asks_question(FixedTokens())
+
+
+# -- the retriever -------------------------------------------------------------------------------
+
+STORY = (
+    "The rain fell. Harry came.\nHe sat.\nSo Harry saw Harry's boat.\nHe left.\n"
+    "We saw Harry at the gate.\nNobody came.\n"
+)
+
+
+def picked(retriever: Mentions, chunker: Any, name: str, text: str = STORY) -> list[Hit]:
+    """Returns the hits of a name."""
+    document = Document("d", text)
+    return retrieve(retriever, [Example("e", document, name)], divide(chunker, document, name))[0]
+
+
+def told(hits: Sequence[Hit]) -> list[tuple[str, float]]:
+    """Returns the hits' texts and scores."""
+    return [(hit.chunk.text, hit.score) for hit in hits]
+
+
+def test_first_last_and_densest_are_picked() -> None:
+    """Scores are numbers of mentions, best first."""
+    first, most = "The rain fell. Harry came.", "So Harry saw Harry's boat."
+    last = "We saw Harry at the gate."
+    assert len(picked(Mentions(), FixedTokens(4), "HARRY")) == 3
+    assert told(picked(Mentions(), Lines(6), "HARRY")) == [(most, 2.0), (first, 1.0), (last, 1.0)]
+    assert told(picked(Mentions(("last",)), Lines(6), "HARRY")) == [(last, 1.0)]
+    assert told(picked(Mentions(("densest", "first")), Lines(6), "HARRY")) == [
+        (most, 2.0),
+        (first, 1.0),
+    ]
+
+
+def test_a_chunk_that_is_picked_twice_is_returned_once() -> None:
+    """The first may be the densest, and all three may be one."""
+    assert told(picked(Mentions(), FixedTokens(99), "Harry")) == [(STORY.strip(), 4.0)]
+    assert len(picked(Mentions(), Lines(12), "Harry")) == 2
+
+
+def test_chunks_that_overlap_may_share_mentions() -> None:
+    """The first with the first, the last with the last."""
+    hits = picked(Mentions(("first", "last")), FixedTokens(6, 3), "Harry")
+    assert min(hit.chunk.start for hit in hits) == 0
+    assert "saw Harry at" in max(hits, key=lambda hit: hit.chunk.start).chunk.text
+
+
+def test_nobody_mentioned_selects_nothing() -> None:
+    """And is noted, unless there was nothing to select from."""
+    with hearing() as notes:
+        assert picked(Mentions(), Lines(), "Sally") == []
+    assert len(notes) == 1
+    with hearing() as notes:
+        assert retrieve(Mentions(), [Example("e", Document("d", ""), "Sally")], []) == [[]]
+    assert notes == []
+
+
+def test_questions_do_not_disturb_each_other() -> None:
+    """All questions of a document come in one call."""
+    document = Document("d", STORY + "Then Sally came.")
+    chunks = divide(Lines(6), document)
+    examples = [Example(name, document, name) for name in ("Harry", "Sally", "Bob")]
+    with hearing():
+        together = retrieve(Mentions(), examples, chunks)
+        assert together == [retrieve(Mentions(), [e], chunks)[0] for e in examples]
+    assert [len(hits) for hits in together] == [3, 1, 0]
+
+
+def test_to_pick_nothing_is_refused() -> None:
+    """It is a mistake, told when the retriever is made."""
+    with pytest.raises(ValueError, match="pick is empty"):
+        Mentions(())
+
+
+def test_pick_is_a_list_in_yaml(tmp_path: Path) -> None:
+    """A list is its value, no sweep; another word is told with what is allowed."""
+    from leporello.config import load_config
+    from leporello.errors import ConfigError
+
+    def config(pick: Any) -> Path:
+        path = tmp_path / "mine.yaml"
+        retriever = {"class": "Mentions", "pick": pick}
+        pipelines = {"p": {"retriever": retriever, "reader": {"class": "Lead"}}}
+        path.write_text(json.dumps({"pipelines": pipelines}), encoding="utf-8")
+        return path
+
+    [point] = load_config([config(["first", "densest"])]).pipelines["p"]
+    assert point.build().retriever == Mentions(("first", "densest"))
+    with pytest.raises(ConfigError, match="densest"):
+        load_config([config(["most"])])

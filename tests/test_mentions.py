@@ -1,0 +1,166 @@
+"""Where a character's name is mentioned: what counts, and what does not."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from types import FrameType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from odd_texts import QUESTIONS, TEXTS
+
+from leporello import Document, Span
+from leporello.mentions import mentions, mentions_in
+
+FOUND: tuple[tuple[str, str, list[str]], ...] = (
+    # Titles, and parts of a name.
+    ("Darcy", "Mr. Darcy bowed to Miss Darcy.", ["Mr. Darcy", "Miss Darcy"]),
+    ("Mr. Darcy", "So Darcy bowed, and Mr Darcy left.", ["Darcy", "Mr Darcy"]),
+    ("Mr. Darcy", "Near him Miss Darcy sang, and Mrs. Darcy.", []),
+    (
+        "Captain Jack Sparrow",
+        "Captain Jack Sparrow! So Jack, or Sparrow, or Captain Sparrow; the Captain.",
+        ["Captain Jack Sparrow", "Jack", "Sparrow", "Captain Sparrow"],
+    ),
+    ("DR. NO", "He told Dr. No that no one knew Doctor No.", ["Dr. No", "Doctor No"]),
+    ("Captain", "Ask the Captain, captain.", ["Captain"]),
+    ("Don Vito Corleone", "Then Don Corleone and Vito spoke.", ["Don Corleone", "Vito"]),
+    # Cues.
+    ("HARRY", "HARRY: Where have they gone?", ["HARRY"]),
+    ("HARRY", "          HARRY (V.O.)\n   Hm.\n\tHARRY (CONT'D):\n", ["HARRY", "HARRY"]),
+    ("Harry Potter", "HARRY POTTER\nNo.\n\nPOTTER (O.S.)\nNo.\n", ["HARRY POTTER", "POTTER"]),
+    # Possessives.
+    ("Harry", "The boat is Harry's, Harry’s, HARRY'S.", ["Harry", "Harry", "HARRY"]),
+    ("James", "It was James' hat, James’s hat.", ["James", "James"]),
+    # Letter case.
+    ("harry", "We saw Harry and HARRY but no harry.", ["Harry", "HARRY"]),
+    ("HARRY", "where is harry\nharry is here", ["harry", "harry"]),
+    ("Will", "We saw Will, who will come. Will she? I will. Will you? He will.", ["Will"]),
+    ("Will", "We saw Will. We told Will. Will came; he will stay.", ["Will"] * 3),
+    ("Hope", "I HOPE SO.\nI hope so. So Hope said, I hope.", ["Hope"]),
+    ("Rose", "He rose. WILL and ROSE enter. He rose.", ["ROSE"]),
+    # Whole words.
+    ("Ann", "Anna saw Ann and _Ann_ with Hannah, Ann-Marie, Mary-Ann, ex-Ann.", ["Ann"] * 3),
+    ("Brien", "We met O'Brien, and l’Brien, and Brien.", ["Brien", "Brien"]),
+    ("Harry", "the Harrys", []),
+    # Initials, hyphens, apostrophes.
+    ("Harry Potter", "So Harry J. Potter and H. Potter came.", ["Harry J. Potter", "H. Potter"]),
+    ("J. R. Ewing", "It is J. R. Ewing. It is J. or R. here.", ["Ewing"]),
+    ("E.T.", "It is E.T. here, or ET.", ["E.T", "ET"]),
+    ("Jean-Luc Picard", "So Jean-Luc or Jean Luc Picard.", ["Jean-Luc", "Jean Luc Picard"]),
+    ("Mary Jane", "So Mary-Jane, or Mary.", ["Mary-Jane", "Mary"]),
+    ("R2-D2", "See R2-D2, R2D2, and D2.", ["R2-D2", "R2D2"]),
+    ("O'Brien", "See O’Brien, OBRIEN.", ["O’Brien", "OBRIEN"]),
+    ("Carl van Loon", "So van Loon and Carl van Loon.", ["Loon", "Carl van Loon"]),
+    # Marks, and other scripts.
+    ("Zoë", "So Zoe, Zoë, ZOË and Zoe\u0308!", ["Zoe", "Zoë", "ZOË", "Zoe\u0308"]),
+    ("Zoe", "So Zoë and Zoë's.", ["Zoë", "Zoë"]),
+    ("SOREN", "So Søren.", ["Søren"]),
+    ("Алёна", "Вот АЛЕНА и Алёна, не Алёнка.", ["АЛЕНА", "Алёна"]),
+    ("张伟", "张伟说你好。我见张伟了。", ["张伟", "张伟"]),
+    # Names that are none, and names with something beside them.
+    ("THE JOKER", "He saw the Joker, a joker.", ["Joker"]),
+    ("Agent 47", "So Agent 47 sees Agent 48 and 47 people.", ["Agent 47"]),
+    ("THE MAN IN BLACK", "So the Man in Black is a man. A MAN came.", ["Man in Black"]),
+    ("OLD MAN", "So the Old Man spoke. A MAN is an old man.", ["Old Man"]),
+    ("YOUNG HARRY", "So Young Harry and Harry.", ["Harry", "Harry"]),
+    ("Lawrence of Arabia", "So Lawrence left Arabia.", ["Lawrence"]),
+    ("Harry (young)", "See Harry.", ["Harry"]),
+    ("Harry Jones, Jr.", "See Harry Jones.", ["Harry Jones"]),
+    ('Tony "Iron Man" Stark', "So Tony Stark is Iron Man.", ["Tony Stark", "Iron Man"]),
+    ("Bruce Wayne / Batman", "So Bruce is Batman.", ["Bruce", "Batman"]),
+    # Relatives.
+    ("Harry Potter", "He and James Potter; Lily Potter's son.", []),
+    ("Harry Potter", "He met Harry Osborn. He met Harry, Professor Lupin.", ["Harry"]),
+    ("Harry Potter", "JAMES POTTER\nNo.\nHARRY OSBORN\nNo.\n", []),
+    ("Harry Potter", "So Harry James Potter met J. Potter.", ["Harry James Potter"]),
+    ("Harry Potter", "When Potter came, Mr. Potter left.", ["Potter", "Mr. Potter"]),
+    ("Harry", "So Harry Potter met Harry Osborn.", ["Harry", "Harry"]),
+    # Nothing.
+    ("", "Harry", []),
+    ("?! ()", "Harry", []),
+    ("Who is the man that Harry saw at the gate? " * 3, "Harry", []),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), FOUND)
+def test_what_counts_as_a_mention(name: str, text: str, expected: list[str]) -> None:
+    """A person would mark these words."""
+    assert [text[span.start : span.end] for span in mentions(text, name)] == expected
+
+
+@settings(deadline=None)
+@given(
+    text=st.lists(
+        st.sampled_from(["Jack", "Mr. ", " ", "\n", "Sparrow", "J. ", "-", "'s", ".", "jack", "猫"])
+        | st.text(max_size=2),
+        max_size=30,
+    ).map("".join),
+    name=st.sampled_from(["Jack Sparrow", "Mr. Jack", "猫", "Jack / Sparrow", '"Jack" Jack'])
+    | st.text(max_size=6),
+)
+def test_mentions_are_apart_and_in_order(text: str, name: str) -> None:
+    """Whatever the text and the name."""
+    found = mentions(text, name)
+    assert all(0 <= span.start < span.end <= len(text) for span in found)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    assert found == mentions(text, name)
+
+
+@pytest.mark.parametrize("name", [*QUESTIONS, "Harry Potter", "Dr. No", "猫"], ids=lambda x: x[:9])
+def test_odd_names_and_texts_raise_nothing(name: str) -> None:
+    """A question that is no name is mentioned nowhere, or where its words stand."""
+    for make in TEXTS.values():
+        mentions(make(300), name)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "count"),
+    [
+        ("Harry saw it; Harry Potter did. " * 50_000, "Harry Potter", 100_000),
+        ("The rain falls.\n\n     HARRY (V.O.)\n  Yes.\n\n" * 100_000, "HARRY", 100_000),
+        ("x" * 5_000_000, "x" * 100, 0),
+        ("Zoe" + "\u0301" * 5_000_000, "Zoë", 1),
+        ("(" * 5_000_000, "Harry", 0),
+        ("J. " * 1_000_000, "J. R. Ewing", 0),
+        ("Harry" + " " * 5_000_000 + "Potter", "Harry Potter", 2),
+        ("\u0301" * 5_000_000 + "Harry", "Harry", 1),
+    ],
+    ids=range(8),
+)  # fmt: skip
+def test_megabytes_are_searched(text: str, name: str, count: int) -> None:
+    """Were the search quadratic, the suite would not end."""
+    assert len(mentions(text, name)) == count
+
+
+def test_time_grows_linearly() -> None:
+    """Ten times the text takes about ten times as many calls."""
+    text = (
+        "Then Will went. Will Turner will go.\nWILL\nWe saw Mr. Turner; Jim Turner was there. " * 20
+    )
+
+    def calls(given: str) -> int:
+        count = 0
+
+        def counted(_frame: FrameType, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event in {"call", "c_call"}
+
+        sys.setprofile(counted)
+        try:
+            mentions(given, "Will Turner")
+        finally:
+            sys.setprofile(None)
+        return count
+
+    calls(text)  # makes the patterns
+    assert calls(text * 10) < 11 * calls(text)
+
+
+def test_a_document_is_searched_once_for_a_name() -> None:
+    """The chunker's mentions are the retriever's."""
+    document = Document("d", "So Harry came.")
+    assert mentions_in(document, "Harry") == (Span(3, 8),)
+    assert mentions_in(document, "Harry") is mentions_in(document, "Harry")

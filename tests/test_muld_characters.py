@@ -1,0 +1,157 @@
+"""MuLD's character archetypes from the benchmark's file to scores, through the command line."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello, read_lines
+from tiny_models import save
+
+from leporello.config import load_config
+
+NAME = "muld-character-archetype-t5"
+RAIN = "The rain falls on the quay, and nobody says a word.\n" * 40
+SCRIPT = (
+    "FADE IN.\n\n          HARRY (V.O.)\n     Where have they gone?\n\n"
+    + RAIN
+    + "Harry sees Harry's boat. HARRY runs.\n"
+    + RAIN
+    + "                    HARRY\n     It is over.\n\nFADE OUT.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny T5 with random weights."""
+    folder = tmp_path_factory.mktemp("characters") / "t5"
+    save("t5", folder)
+    return folder
+
+
+def data(folder: Path, rows: list[tuple[str, Any]]) -> Path:
+    """Writes a split of character_id as MuLD has it; returns the data directory."""
+    place = folder / "data" / "muld" / "character_id_test.json.bz2"
+    place.parent.mkdir(parents=True)
+    with bz2.open(place, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps({"input": i, "output": o}) + "\n" for i, o in rows)
+    return folder / "data"
+
+
+def sets(model: Path) -> list[str | Path]:
+    """Returns what puts the tiny model into the pipeline."""
+    given = {"reader.model": model, "chunker.tokenizer": model, "reader.device": "cpu"}
+    return [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+
+
+def test_archetypes_are_told_from_windows_around_mentions(model: Path, tmp_path: Path) -> None:
+    """First, last and densest window are read in document order; an absent character is noted."""
+    labels = ("Hero", "Villain/Antagonist")
+    where = data(
+        tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
+    )
+    command: list[str | Path] = [
+        "run",
+        NAME,
+        "--data",
+        where,
+        *sets(model),
+        "--out",
+        tmp_path / "out",
+    ]
+    told = leporello(*command)
+    found = tmp_path / "out" / NAME / "muld" / "character_id"
+    harry, sally = read_lines(found / "predictions.jsonl")
+    assert harry["prediction"] in labels
+    assert sally["prediction"] in labels
+    assert [count for _, _, count in harry["hits"]] == [3, 1, 1]
+    assert sally["hits"] == sally["read"] == []
+    texts = [SCRIPT[start:end] for start, end in harry["read"]]
+    assert [text.upper().count("HARRY") for text in texts] == [1, 3, 1]
+    assert texts[0].startswith("FADE IN.")
+    assert texts[2].endswith("FADE OUT.")
+    assert harry["coverage"]["cut"] == 0
+    first, second = read_lines(found / "calls.jsonl")
+    [call] = first["calls"]
+    assert call["passages"] == harry["read"]
+    assert call["choices"] == list(labels)
+    assert len(call["output"]["scores"]) == 2
+    assert second["calls"][0]["passages"] == []
+    assert "the name is never mentioned" in " ".join(told.stdout.split())
+    before = (found / "predictions.jsonl").read_bytes()
+    leporello(*command)
+    assert (found / "predictions.jsonl").read_bytes() == before
+
+
+def test_a_row_without_a_name_fails_alone(tmp_path: Path) -> None:
+    """The others are answered."""
+    where = data(tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), ("no line with a name", "Hero")])
+    config = tmp_path / "lead.yaml"
+    lead = {"extends": NAME, "chunker": {"tokenizer": "words"}, "reader": {"class": "Lead"}}
+    config.write_text(json.dumps({"pipelines": {"lead": lead}}), encoding="utf-8")
+    given = ("--config", config, "--data", where, "--out", tmp_path / "out")
+    leporello("run", "lead", *given, status=1)
+    found = tmp_path / "out" / "lead" / "muld" / "character_id"
+    assert [row["id"] for row in read_lines(found / "predictions.jsonl")] == ["test-0"]
+    assert [row["id"] for row in read_lines(found / "failures.jsonl")] == ["test-1"]
+
+
+def test_mentions_choose_among_any_chunks(tmp_path: Path) -> None:
+    """Lines and fixed tokens do as well as windows."""
+    where = data(tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", "Hero")])
+    config = tmp_path / "mine.yaml"
+    mine = {
+        "chunker": {
+            "sweep": [{"class": "FixedTokens", "size": 30}, {"class": "Lines", "size": 30}]
+        },
+        "retriever": {"class": "Mentions", "pick": ["first", "last"]},
+        "reader": {"class": "Lead"},
+        "combiner": {"class": "Stuff", "order": "document"},
+        "tasks": ["muld/character_id"],
+    }
+    config.write_text(json.dumps({"pipelines": {"mine": mine}}), encoding="utf-8")
+    leporello("run", "mine", "--config", config, "--data", where, "--out", tmp_path / "out")
+    found = sorted((tmp_path / "out").glob("mine*/**/predictions.jsonl"))
+    assert len(found) == 2
+    for path in found:
+        harry, sally = read_lines(path)
+        starts = [start for start, _, _ in harry["hits"]]
+        assert starts == sorted(starts)
+        assert len(starts) == 2
+        assert sally["hits"] == []
+
+
+def test_the_pipeline_is_the_papers() -> None:
+    """Three windows fit T5's 512 tokens with the prompt; they are read as they stand."""
+    [point] = load_config([]).pipelines[NAME]
+    assert point.stages["retriever"].cls.__name__ == "Mentions"
+    assert point.stages["combiner"].params["order"] == "document"
+    assert 3 * point.stages["chunker"].params["size"] < 512 - 64
+
+
+def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> None:
+    """Trained by one command and run by the one that it tells, in MuLD's own files."""
+    deeds = {
+        "Hero": "saves the child and laughs",
+        "Villain/Antagonist": "burns the ship and sneers",
+    }
+    rows = [
+        (f"{name}\n{RAIN}{name} {deeds[kind]}.\n{RAIN}{name} {deeds[kind]} again.\n{RAIN}", kind)
+        for name, kind in zip(("Ann", "Bob", "Cid", "Dora") * 2, (*deeds,) * 4, strict=True)
+    ]
+    where = data(tmp_path, [*rows[:4]])
+    train = where / "muld" / "character_id_train.json.bz2"
+    with bz2.open(train, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps({"input": i, "output": o}) + "\n" for i, o in rows)
+    name, out = "muld-character-archetype", tmp_path / "model"
+    made = leporello("train", name, "--data", where, "--out", out, "--json")
+    told = json.loads(made.stdout)
+    assert (told["inputs"], told["task"]) == (8, "muld/character_id")
+    used = ("--config", told["config"], "--data", where, "--out", tmp_path / "run")
+    leporello("run", told["pipeline"], "--task", told["task"], *used)
+    found = tmp_path / "run" / told["pipeline"] / "muld" / "character_id"
+    scores = json.loads((found / "metrics.json").read_text(encoding="utf-8"))["scores"]
+    assert scores["f1_macro"] == 100.0

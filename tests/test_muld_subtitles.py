@@ -1,0 +1,179 @@
+"""MuLD's subtitles, and subtitle files of one's own, line for line through the command line."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello, read_lines
+from tiny_models import save
+
+from chunkers import Lines
+from leporello import Document
+from leporello.calls import divide
+
+NAME = "muld-opensubtitles"
+FILMS = (
+    "Hello.\n- Who is it?\n\nIt is me, and it is cold.\n",
+    "Go.\r\nNow!\r\n\r\n  - Where?",
+    "one line that is far longer than a chunk of it may be, and goes on and on\nand another",
+)
+SRT = (
+    "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello.</i>\n\n"
+    "2\n00:00:03,000 --> 00:00:04,000  X1:1\n- Who is it?\n- Me.\n"
+)
+VTT = "WEBVTT\n\nNOTE mine\n\n00:01.000 --> 00:02.000 align:start\nHello &amp; go.\n"
+# A task without METEOR, which would start Java; and a reader that shouts, and loses line breaks.
+PLUG_INS = """\
+from dataclasses import dataclass
+
+from leporello import Output
+from leporello.tasks import Muld
+
+
+class Quick(Muld):
+    metrics = ("f1",)
+
+
+@dataclass(frozen=True)
+class Shout:
+    breaks: bool = True
+
+    def read(self, inputs):
+        texts = ["".join(passage.text for passage in read.passages).upper() for read in inputs]
+        return [Output(text if self.breaks else " ".join(text.split())) for text in texts]
+
+    def count(self, texts):
+        return [len(text.split()) for text in texts]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data directory with a split as MuLD has it, a config, and a tiny T5."""
+    save("t5", tmp_path / "t5")
+    place = tmp_path / "data" / "muld" / "opensubtitles_test.json.bz2"
+    place.parent.mkdir(parents=True)
+    with bz2.open(place, "wt", encoding="utf-8", newline="") as file:
+        rows = ({"input": film, "output": film.splitlines()} for film in FILMS)
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "mine.py").write_text(PLUG_INS, encoding="utf-8")
+    (tmp_path / "a.srt").write_bytes(b"\xef\xbb\xbf" + SRT.replace("\n", "\r\n").encode())
+    (tmp_path / "a.vtt").write_text(VTT, encoding="utf-8")
+    given = [
+        {"id": "srt", "document_path": "a.srt"},
+        {"id": "vtt", "document_path": "a.vtt"},
+        {"id": "row", "document": SRT},
+        {"id": "plain", "document": "No subtitles.\n"},
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in given)
+    (tmp_path / "files.jsonl").write_text(lines, encoding="utf-8")
+    config: dict[str, Any] = {
+        "pipelines": {
+            "tiny": {
+                "extends": NAME,
+                "chunker": {"tokenizer": "./t5"},
+                "reader": {"model": "./t5", "max_new_tokens": 6, "device": "cpu"},
+            },
+            "shout": {
+                "chunker": {"class": "Lines", "size": 6},
+                "reader": {"class": "./mine.py:Shout", "breaks": [True, False]},
+                "combiner": {"class": "LineByLine"},
+            },
+            "files": {
+                "chunker": {"class": "Lines"},
+                "reader": {"class": "./mine.py:Shout"},
+                "combiner": {"class": "LineByLine", "cues": True},
+            },
+        },
+        "tasks": {
+            "films": {"class": "./mine.py:Quick", "name": "opensubtitles"},
+            "files": {"class": "JsonLines", "path": "files.jsonl"},
+        },
+    }
+    (tmp_path / "mine.yaml").write_text(json.dumps(config), encoding="utf-8")
+    return tmp_path
+
+
+def ran(folder: Path, pipeline: str, task: str, status: int = 0) -> list[list[dict[str, Any]]]:
+    """Runs a pipeline on a task; returns the predictions of each point."""
+    out = ("--data", folder / "data", "--out", folder / "out")
+    leporello(
+        "run", pipeline, "--task", task, "--config", folder / "mine.yaml", *out, status=status
+    )
+    return [read_lines(p) for p in sorted((folder / "out").glob("*/**/predictions.jsonl"))]
+
+
+def test_the_pipeline_of_the_paper_keeps_lines_in_their_places(folder: Path) -> None:
+    """With T5, which is given line by line with its prompt."""
+    [rows] = ran(folder, "tiny", "films")
+    for film, row in zip(FILMS, rows, strict=True):
+        lines, given = row["raw"].splitlines(keepends=True), film.splitlines(keepends=True)
+        assert len(lines) == len(given)
+        for line, before in zip(lines, given, strict=True):
+            assert line.endswith(before[len(before.rstrip("\r\n")) :])
+            assert before.strip() or not line.strip()
+        assert row["coverage"]["selected"] >= 0.9 * len(film.strip())
+    calls = read_lines(next((folder / "out").glob("tiny/**/calls.jsonl")))[0]["calls"]
+    read = [FILMS[0][start:end] for call in calls for start, end in call["passages"]]
+    assert read == ["Hello.", "Who is it?", "It is me, and it is cold."]
+    assert {call["round"] for call in calls} == {0}
+
+
+def test_what_a_reader_says_stands_where_the_line_stood(folder: Path) -> None:
+    """Whether it keeps line breaks or loses them, long lines and CRLF included."""
+    points = ran(folder, "shout", "films")
+    assert len(points) == 2
+    for rows in points:
+        assert [row["raw"] for row in rows] == [film.upper() for film in FILMS]
+        assert all(row["prediction"].splitlines() == row["raw"].splitlines() for row in rows)
+
+
+def test_subtitle_files_become_subtitle_files(folder: Path) -> None:
+    """From a path or in the row itself; a document that is none fails alone, with the reason."""
+    [rows] = ran(folder, "files", "files", status=1)
+    raw = {row["id"]: row["raw"] for row in rows}
+    wanted = SRT.replace("Hello", "HELLO").replace("Who is it", "WHO IS IT").replace("Me", "ME")
+    assert raw["srt"] == wanted.replace("\n", "\r\n")
+    assert raw["row"] == wanted
+    assert raw["vtt"] == VTT.replace("Hello &amp; go", "HELLO &amp; GO")
+    [failure] = read_lines(next((folder / "out").glob("files/**/failures.jsonl")))
+    assert failure["id"] == "plain"
+    assert "cues: true makes subtitle files" in failure["error"]
+
+
+CUES = (
+    "1\n00:00:01,000 --> 00:00:02,500\n<i>hello\nyou</i>\n\n"
+    "7\n00:00:03,000 --> 00:00:04,000\n{\\an8}<i>one</i>\n<i>two</i>\n\n"
+    "00:00:05,000 --> 00:00:06,000\n\n10\n00:00:01,500 --> 00:00:01,700\n- out of\n- order\n"
+)
+
+
+def test_one_cue_of_a_row_is_one_chunk() -> None:
+    """Unless it is too long; what is between cues is no chunk's."""
+    document = Document("d", CUES)
+    assert [chunk.text for chunk in divide(Lines(), document)] == [
+        "hello\nyou",
+        "one</i>\n<i>two",
+        "- out of\n- order",
+    ]
+    last = divide(Lines(3), document)[2:]
+    assert [chunk.text for chunk in last] == ["- out of", "- order"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A book about 00:00:01,000 --> 00:00:02,000\n",
+        "It begins.\n1\n00:00:01,000 --> 00:00:02,000\nText\n",
+        "WEBVTTX\n\na\n",
+        "1\n2\n3\n",
+    ],
+)
+def test_a_text_that_only_speaks_of_cues_is_read_whole(text: str) -> None:
+    """It is subtitles if it begins like a file of them."""
+    document = Document("d", text)
+    assert "".join(chunk.text for chunk in divide(Lines(), document)) == text.strip()
