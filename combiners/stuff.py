@@ -52,3 +52,7 @@ class Stuff:
             hits = hits[: max(whole, 1)]
         [output] = yield [read_of(example, arranged(hits, self.order))]
         return str(output.text)
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+        """Returns the first reference for the one read; what only measures it has none."""
+        return [example.references[0] if example.references else None for _ in reads]

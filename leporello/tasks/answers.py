@@ -129,6 +129,8 @@ def authors(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = text
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = [value]  # a document of one paragraph
     if isinstance(value, str):
         value = value.replace(",", " ").split()
     if not isinstance(value, list) or not value:

@@ -1,0 +1,108 @@
+"""Authors of paragraphs one after the other, as MuLD's baseline assigns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from combiners.author_pairs import AuthorPairs, answer, paragraphs
+from combiners.odds import smoothed
+from leporello.records import JSON, Combination, Example, Hit, Output, Read
+from leporello.stages import Count, Positive, Share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["AssignAuthors"]
+
+
+@dataclass(frozen=True)
+class AssignAuthors:
+    """Assigns each paragraph to an earlier one's author, or to a new one (MuLD, section 4).
+
+    The first paragraph is by author 1. "Then check if the next paragraph is similar to the
+    previous one. If so we assign this to the author of the most similar paragraph if over some
+    threshold. If not we add a new author." Several authors, and changes, are what the classifier
+    says to neighbours, as the paper has it; so they need not agree with the authors.
+
+    Attributes:
+        threshold: The probability of `same` from which on the most similar paragraph has the
+            same author; the paper does not give its own.
+        change_threshold: The probability from which on a paragraph is similar to the previous.
+        compare: Which paragraphs get the author of the most similar one, if over the threshold,
+            and a new one if not: `similar` those that are similar to the previous, as the paper
+            writes, others being a new author's; `changed` those that are not, others being
+            by the previous one's author.
+        max_authors: No more than so many; then it is the most similar paragraph's author. None
+            sets no bound. PAN has up to 4.
+        smoothing: The most similar paragraph is sought by log odds averaged over so many
+            paragraphs to either side, of both; the paper's is 0.
+        context: Paragraphs of which a text that is compared is made; the paper's is 1.
+        neighbours: A paragraph is compared with so many before it; 0 is all.
+        samples: And with so many, drawn, of those further before.
+        training_pairs: Of each kind, `same` and `different`, the most that a document teaches.
+        seed: Of what is drawn.
+    """
+
+    threshold: Share = 0.5
+    change_threshold: Share = 0.5
+    compare: Literal["similar", "changed"] = "similar"
+    max_authors: Positive | None = 4
+    smoothing: Count = 0
+    context: Positive = 1
+    neighbours: Count = 0
+    samples: Count = 20
+    training_pairs: Positive = 1000
+    seed: Count = 0
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
+        """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
+        chunks = paragraphs(hits)
+        reads = self.pairs.reads(chunks)
+        outputs: list[Output] = (yield reads) if reads else []
+        return self.decide(self.pairs.likeness(outputs, len(chunks)))
+
+    def decide(self, likeness: NDArray[np.float64]) -> JSON:
+        """Returns PAN's three answers.
+
+        Args:
+            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
+                nothing is known, which it is of neighbours.
+        """
+        changes = [bool(likely < self.change_threshold) for likely in likeness.diagonal(1)]
+        return answer(self._assign(likeness, changes), changes)
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+        """Returns what pairs drawn should come to, as many of either kind; None for the others.
+
+        Raises:
+            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
+        """
+        return self.pairs.supervise(example, reads)
+
+    @cached_property
+    def pairs(self) -> AuthorPairs:
+        """Which paragraphs are compared."""
+        return AuthorPairs(
+            self.context, self.neighbours, self.samples, self.training_pairs, self.seed
+        )
+
+    def _assign(self, likeness: NDArray[np.float64], changes: Sequence[bool]) -> list[int]:
+        import numpy as np
+
+        similar = smoothed(likeness, self.smoothing) if self.smoothing else likeness
+        authors = [1] * min(1, len(likeness))
+        for place, changed in enumerate(changes, 1):
+            best = int(np.nanargmax(similar[place, :place]))
+            over = similar[place, best] >= self.threshold
+            known = max(authors)
+            if self.compare == "changed" and not changed:
+                authors.append(authors[-1])
+            elif (over and (self.compare == "changed" or not changed)) or known == self.max_authors:
+                authors.append(authors[best])
+            else:
+                authors.append(known + 1)
+        return authors

@@ -1,0 +1,176 @@
+"""What assigning authors to paragraphs shares: the pairs to read, and the answer's form.
+
+PAN 2021 asks of a document whether several authors wrote it (task 1), between which paragraphs the
+author changes (task 2), and who wrote each paragraph (task 3).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from combiners.stuff import arranged
+from leporello.errors import UserError
+from leporello.records import JSON, Chunk, Example, Hit, Output, Read
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["AuthorPairs", "answer", "by_appearance", "changes_of", "paragraphs"]
+
+SAME, DIFFERENT = "same", "different"
+
+
+def paragraphs(hits: Sequence[Hit]) -> list[Chunk]:
+    """Returns the chunks in document order, each once."""
+    ordered = {hit.chunk.span: hit.chunk for hit in arranged(hits, "document")}
+    return list(ordered.values())
+
+
+def by_appearance(labels: Sequence[int]) -> list[int]:
+    """Returns authors numbered from 1 in the order in which they first appear."""
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(label, len(numbers) + 1) for label in labels]
+
+
+def changes_of(authors: Sequence[int]) -> list[bool]:
+    """Returns between which neighbours the author changes."""
+    return [one != other for one, other in pairwise(authors)]
+
+
+def answer(authors: Sequence[int], changes: Sequence[bool]) -> JSON:
+    """Returns the answers to the three tasks as PAN's files have them.
+
+    Args:
+        authors: Of each paragraph, from 1, in order of appearance.
+        changes: Between neighbours; several authors are those of whom there is any.
+    """
+    return {
+        "multi-author": int(any(changes)),
+        "changes": list(map(int, changes)),
+        "paragraph-authors": list(authors),
+    }
+
+
+@dataclass(frozen=True)
+class AuthorPairs:
+    """Which paragraphs are compared, and what with.
+
+    An earlier paragraph is read with those before it, a later one with those behind it, `context`
+    of them in all; so the two texts never overlap, and single paragraphs are often too short.
+
+    Attributes:
+        context: Paragraphs of a text.
+        neighbours: A paragraph is compared with so many before it; 0 is all.
+        samples: And with so many, drawn, of those further before.
+        training_pairs: Of each kind, `same` and `different`, the most that a document teaches.
+        seed: Of what is drawn.
+    """
+
+    context: int
+    neighbours: int
+    samples: int
+    training_pairs: int
+    seed: int
+
+    def places(self, count: int) -> list[tuple[int, int]]:
+        """Returns the pairs of so many paragraphs as (earlier, later), all neighbours included."""
+        chance = random.Random(self.seed)
+        pairs: list[tuple[int, int]] = []
+        for later in range(1, count):
+            first = max(0, later - self.neighbours) if self.neighbours else 0
+            far = sorted(chance.sample(range(first), min(self.samples, first)))
+            pairs.extend((earlier, later) for earlier in (*far, *range(first, later)))
+        return pairs
+
+    def reads(self, chunks: Sequence[Chunk]) -> list[Read]:
+        """Returns a read for each of the `places`, the document's chunks with it."""
+        last = len(chunks) - 1
+        before = [
+            _join(chunks[max(0, i - self.context + 1)], chunk) for i, chunk in enumerate(chunks)
+        ]
+        behind = [
+            _join(chunk, chunks[min(last, i + self.context - 1)]) for i, chunk in enumerate(chunks)
+        ]
+        texts = [[chunk.text for chunk in side] for side in (before, behind)]
+        return [
+            Read((before[one], behind[other]), pair=(texts[0][one], texts[1][other]))
+            for one, other in self.places(len(chunks))
+        ]
+
+    def likeness(self, outputs: Sequence[Output], count: int) -> NDArray[np.float64]:
+        """Returns the probabilities of `same`, shape (count, count); NaN where none was read.
+
+        Raises:
+            ValueError: The reader gave none.
+        """
+        import numpy as np
+
+        found = np.full((count, count), np.nan)
+        for (one, other), output in zip(self.places(count), outputs, strict=True):
+            found[one, other] = found[other, one] = _probability(output)
+        return found
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> list[str | None]:
+        """Returns `same` or `different` for pairs drawn, as many of either; None for the others.
+
+        Raises:
+            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
+        """
+        wanted = _wanted(example, reads) if reads else []
+        kinds = [[i for i, said in enumerate(wanted) if said == kind] for kind in (SAME, DIFFERENT)]
+        count = min(self.training_pairs, *map(len, kinds))
+        chance = random.Random(f"{self.seed} {example.id}")
+        kept = {place for places in kinds for place in chance.sample(places, count)}
+        return [said if place in kept else None for place, said in enumerate(wanted)]
+
+
+def _join(first: Chunk, last: Chunk) -> Chunk:
+    return first.document.chunk(first.start, max(first.end, last.end))
+
+
+def _probability(output: Output) -> float:
+    if output.score is None or not 0 <= output.score <= 1:
+        raise ValueError(
+            "authors are told apart by the probability that two texts are by one, and the reader"
+            f" gave the score {output.score!r}: use the reader PairClassifier"
+        )
+    return output.score
+
+
+def _wanted(example: Example, reads: Sequence[Read]) -> list[str]:
+    authors = _gold(example)
+    parts = example.document.parts
+    if len(parts) != len(authors):
+        raise UserError(
+            f"example {example.id!r} has {len(authors)} authors of paragraphs and its document"
+            f" {len(parts)} parts; name a task of style change"
+        )
+    ends = {part.end: author for part, author in zip(parts, authors, strict=True)}
+    starts = {part.start: author for part, author in zip(parts, authors, strict=True)}
+    spans = [[p.span for p in read.passages if isinstance(p, Chunk)] for read in reads]
+    try:
+        return [SAME if ends[one.end] == starts[other.start] else DIFFERENT for one, other in spans]
+    except KeyError:
+        raise UserError(
+            f"the chunks of example {example.id!r} are not the task's paragraphs, whose authors"
+            " are known; use the chunker Parts and the retriever All"
+        ) from None
+
+
+def _gold(example: Example) -> list[int]:
+    try:
+        value = json.loads(example.references[0])
+        listed = value["paragraph-authors"] if isinstance(value, dict) else value
+        return [int(author) for author in listed]
+    except (IndexError, KeyError, TypeError, ValueError):
+        told = example.references[0] if example.references else "nothing"
+        raise UserError(
+            f"example {example.id!r} has {told!r:.60} as its reference, and no list of the"
+            " paragraphs' authors; name a task of style change"
+        ) from None

@@ -1,0 +1,140 @@
+"""Authors of paragraphs as clusters that all comparisons together suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from combiners.author_pairs import AuthorPairs, answer, by_appearance, changes_of, paragraphs
+from combiners.odds import averaged, log_odds
+from leporello.records import JSON, Combination, Example, Hit, Output, Read
+from leporello.stages import Count, NonNegative, Positive, Share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ClusterAuthors"]
+
+_ROUNDS = 10  # of the second step; it settles in two or three
+
+
+@dataclass(frozen=True)
+class ClusterAuthors:
+    """Clusters the paragraphs by the log odds that pairs of them are by one author.
+
+    First, agglomerative clustering with average linkage of log odds that were averaged over
+    neighbours, since these mostly share their author. Then, again and again, the sequence of
+    authors under which paragraphs are closest to their clusters on average and that changes
+    seldom (Viterbi). Changes, and whether there are several authors, follow from the authors.
+
+    Attributes:
+        threshold: The probability of `same` down to which clusters are joined.
+        max_authors: No more clusters than so many. None sets no bound. PAN has up to 4.
+        smoothing: Log odds are averaged over so many paragraphs to either side.
+        change_penalty: Log odds that a change of authors must bring; 0 leaves out the second step.
+        context: Paragraphs of which a text that is compared is made.
+        neighbours: A paragraph is compared with so many before it; 0 is all.
+        samples: And with so many, drawn, of those further before.
+        training_pairs: Of each kind, `same` and `different`, the most that a document teaches.
+        seed: Of what is drawn.
+    """
+
+    threshold: Share = 0.5
+    max_authors: Positive | None = 4
+    smoothing: Count = 2
+    change_penalty: NonNegative = 5.0
+    context: Positive = 3
+    neighbours: Count = 0
+    samples: Count = 20
+    training_pairs: Positive = 1000
+    seed: Count = 0
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
+        """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
+        chunks = paragraphs(hits)
+        reads = self.pairs.reads(chunks)
+        outputs: list[Output] = (yield reads) if reads else []
+        return self.decide(self.pairs.likeness(outputs, len(chunks)))
+
+    def decide(self, likeness: NDArray[np.float64]) -> JSON:
+        """Returns PAN's three answers.
+
+        Args:
+            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
+                nothing is known.
+        """
+        authors = self._cluster(likeness)
+        return answer(authors, changes_of(authors))
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+        """Returns what pairs drawn should come to, as many of either kind; None for the others.
+
+        Raises:
+            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
+        """
+        return self.pairs.supervise(example, reads)
+
+    @cached_property
+    def pairs(self) -> AuthorPairs:
+        """Which paragraphs are compared."""
+        return AuthorPairs(
+            self.context, self.neighbours, self.samples, self.training_pairs, self.seed
+        )
+
+    def _cluster(self, likeness: NDArray[np.float64]) -> list[int]:
+        if len(likeness) < 2:  # noqa: PLR2004 -- a pair
+            return [1] * len(likeness)
+        odds = averaged(log_odds(likeness), self.smoothing)
+        clusters = _agglomerated(odds, self.threshold, self.max_authors)
+        if self.change_penalty:
+            clusters = _settled(odds, clusters, self.change_penalty)
+        return by_appearance(clusters)
+
+
+def _agglomerated(
+    odds: NDArray[np.float64], threshold: float, max_authors: int | None
+) -> list[int]:
+    import numpy as np
+    from sklearn.cluster import AgglomerativeClustering
+
+    apart = 1 / (1 + np.exp(odds))
+    np.fill_diagonal(apart, 0.0)
+    given = {"metric": "precomputed", "linkage": "average"}
+    model = AgglomerativeClustering(n_clusters=None, distance_threshold=1 - threshold, **given)
+    labels = model.fit_predict(apart)
+    if max_authors and labels.max() >= max_authors:
+        labels = AgglomerativeClustering(n_clusters=max_authors, **given).fit_predict(apart)
+    return [int(label) for label in labels]
+
+
+def _settled(odds: NDArray[np.float64], clusters: list[int], penalty: float) -> list[int]:
+    """Returns the clusters once the best sequence of authors is the one it was found from."""
+    import numpy as np
+
+    for _ in range(_ROUNDS):
+        labels = np.array(clusters)
+        closeness = [odds[:, labels == label].mean(axis=1) for label in sorted(set(clusters))]
+        found = _best_sequence(np.stack(closeness, axis=1), penalty)
+        if by_appearance(found) == by_appearance(clusters):
+            break
+        clusters = found
+    return clusters
+
+
+def _best_sequence(closeness: NDArray[np.float64], penalty: float) -> list[int]:
+    """Returns the column for each row with the largest sum, less the penalty for each change."""
+    import numpy as np
+
+    best, came_from = closeness[0], []
+    columns = np.arange(closeness.shape[1])
+    for row in closeness[1:]:
+        other = int(best.argmax())
+        came_from.append(np.where(best >= best[other] - penalty, columns, other))
+        best = np.maximum(best, best[other] - penalty) + row
+    sequence = [int(best.argmax())]
+    for earlier in reversed(came_from):
+        sequence.append(int(earlier[sequence[-1]]))
+    return sequence[::-1]

@@ -1,0 +1,161 @@
+"""Style change as PAN distributes it: a folder of `problem-1.txt` and `truth-problem-1.json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+from leporello.errors import UserError
+from leporello.loading import load
+from leporello.loading.files import file_hash, read_bytes
+from leporello.records import JSON, Document, Example, Span
+from leporello.tasks import answers
+
+__all__ = ["Pan21"]
+
+_NAME = re.compile(r"problem-(\d+)\.txt")
+_BLANK_LINE = re.compile(r"\r?\n\s*\n")
+_LINE_BREAK = re.compile(r"\r?\n")
+_MULTI = ("multi-author", "multiauthor")  # PAN's data, and the README of MuLD's
+
+
+@dataclass(frozen=True)
+class Pan21:
+    """Style change from a folder as PAN 2021 has it, or as the generator of MuLD's task does.
+
+    `problem-N.txt` is a document, its paragraphs the document's `parts`; `truth-problem-N.json`
+    has its `paragraph-authors`, from which `changes` and `multi-author` (or `multiauthor`) must
+    follow, as far as they are there. Without truth it is test data. PAN parts paragraphs by blank
+    lines, MuLD by line breaks: whichever gives as many paragraphs as there are authors; without
+    truth, blank lines if there are any.
+
+    Attributes:
+        path: The folder.
+        normalised: Whether answers are brought into the form that the metric reads.
+    """
+
+    metrics: ClassVar[tuple[str, ...]] = ("pan21",)
+
+    path: Path
+    normalised: bool = True
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples in the order of their numbers; faulty ones have a `fault`.
+
+        Raises:
+            UserError: There is no such folder, or no problem in it.
+        """
+        for file in self._problems():
+            yield _example(file)
+
+    def fingerprint(self) -> str:
+        """Returns the SHA-256 of all problems and truths.
+
+        Raises:
+            UserError: As `examples`; or one of the files cannot be read.
+        """
+        digest = hashlib.sha256()
+        for problem in self._problems():
+            for file in filter(Path.exists, (problem, _truth_file(problem))):
+                digest.update(f"{file.name}\0".encode() + file_hash(file))
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        """Returns how many problems there are.
+
+        Raises:
+            UserError: As `examples`.
+        """
+        return len(self._problems())
+
+    def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's
+        """Returns an answer in the form that the metric reads."""
+        return answers.authors(text) if self.normalised else text
+
+    def _problems(self) -> list[Path]:
+        if not self.path.is_dir():
+            raise UserError(f"{self.path}: there is no such folder")
+        numbers = {file: _NAME.fullmatch(file.name) for file in self.path.iterdir()}
+        found = [(int(match[1]), file) for file, match in numbers.items() if match]
+        if not found:
+            raise UserError(f"{self.path}: has no problem-1.txt, problem-2.txt, … as PAN's data do")
+        return [file for _, file in sorted(found)]
+
+
+def _truth_file(problem: Path) -> Path:
+    return problem.with_name(f"truth-{problem.stem}.json")
+
+
+def _example(problem: Path) -> Example:
+    """Returns a problem as an example; what is wrong with its files is its fault."""
+    try:
+        document = load(problem, problem.stem)
+    except UserError as error:
+        return Example(problem.stem, Document(problem.stem, ""), fault=str(error))
+    file = _truth_file(problem)
+    if not file.exists():
+        blank = bool(_BLANK_LINE.search(document.text.strip()))
+        parts = _parts(document.text, _BLANK_LINE if blank else _LINE_BREAK)
+        return Example(problem.stem, dataclasses.replace(document, parts=parts))
+    try:
+        truth = _truth(file)
+        authors = _authors(truth)
+        parts = _paragraphs(document.text, len(authors))
+    except (UserError, ValueError) as error:
+        told = str(error) if isinstance(error, UserError) else f"{file.name}: {error}"
+        return Example(problem.stem, document, fault=told)
+    kept = {name: value for name, value in truth.items() if name in ("site", "structure")}
+    return Example(
+        problem.stem,
+        dataclasses.replace(document, parts=parts),
+        references=(json.dumps(authors),),
+        metadata={"gold": kept},
+    )
+
+
+def _truth(file: Path) -> Mapping[str, Any]:
+    value = json.loads(read_bytes(file))
+    if not isinstance(value, dict):
+        raise ValueError("is no JSON object")  # noqa: TRY004 -- the file's fault, told with others
+    return value
+
+
+def _authors(truth: Mapping[str, Any]) -> list[int]:
+    """Returns the paragraphs' authors; raises ValueError where the truth contradicts itself."""
+    authors = truth.get("paragraph-authors")
+    if not isinstance(authors, list) or not authors:
+        raise ValueError("has no list `paragraph-authors`")
+    if not all(type(author) is int and author > 0 for author in authors):
+        raise ValueError("`paragraph-authors` are not numbers from 1")
+    follows: dict[str, JSON] = {"changes": [int(a != b) for a, b in pairwise(authors)]}
+    follows |= dict.fromkeys(_MULTI, int(len(set(authors)) > 1))
+    for name, wanted in follows.items():
+        if name in truth and truth[name] != wanted:  # true is 1
+            raise ValueError(f"`{name}` does not follow from its {len(authors)} paragraph-authors")
+    return authors
+
+
+def _paragraphs(text: str, count: int) -> tuple[Span, ...]:
+    """Returns as many paragraphs as there are authors; raises ValueError if neither way does."""
+    by_blank, by_line = (_parts(text, border) for border in (_BLANK_LINE, _LINE_BREAK))
+    for parts in (by_blank, by_line):
+        if len(parts) == count:
+            return parts
+    raise ValueError(
+        f"has {count} paragraph-authors, but the problem has {len(by_blank)} paragraphs parted by"
+        f" blank lines, or {len(by_line)} by line breaks"
+    )
+
+
+def _parts(text: str, border: re.Pattern[str]) -> tuple[Span, ...]:
+    ends = [found.start() for found in border.finditer(text)]
+    starts = [0, *(found.end() for found in border.finditer(text))]
+    spans = [Span(*pair) for pair in zip(starts, [*ends, len(text)], strict=True)]
+    return tuple(span for span in spans if text[span.start : span.end].strip())

@@ -1,0 +1,205 @@
+"""Classes of passages: a model of scikit-learn's that `train` makes, or one of transformers'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+
+from leporello.errors import UserError
+from leporello.records import JSON, Chunk, Output, Read
+from leporello.stages import Count, ModelSource, Positive
+from leporello.tokens import Words
+from readers.learning import check_targets, refuse_fine_tuning
+from readers.ngrams import NGramModel, fit_ngrams
+from readers.pretrained import DType
+from readers.prompt import passage_text
+from readers.reading import refuse_pairs
+from readers.sequence_classification import SequenceClassification
+from readers.trained import is_trained_here, load, save, untrained
+from readers.window import OnOverflow, Window
+
+__all__ = ["Classifier"]
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """Answers with the label of the passages.
+
+    The model is either what `train` writes, words and n-grams of characters weighed by TF-IDF and
+    logistic regression, whose window has no end; or a transformers model with a head for classes,
+    whose first token Longformer attends to globally. The score is the label's probability; with
+    choices, the likeliest of them is the answer, and each has the probability of its label.
+
+    Attributes:
+        model: A folder that `train` made, or path or hub id of a transformers model with
+            safetensors. None until it is trained.
+        question: Whether the question is read too: as the first of two segments by a transformers
+            model, before the passages by the other.
+        separator: Put between passages.
+        max_input_tokens: Of a transformers model: the window, special tokens included.
+        on_overflow: Of a transformers model: what is done with passages that do not fit. `fit`
+            leaves out the last ones, `truncate` cuts in the middle of one, `split` classifies the
+            parts and takes the mean of their probabilities, `error` fails the input.
+        batch_tokens: Of a micro-batch, padding included.
+        dtype: Of the weights; `auto` is the checkpoint's own.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+        seed: Of the training.
+    """
+
+    model: ModelSource | None = None
+    question: bool = False
+    separator: str = "\n\n"
+    max_input_tokens: Positive = 512
+    on_overflow: OnOverflow = "fit"
+    batch_tokens: Positive = 8192
+    dtype: DType = "float32"
+    device: str = "auto"
+    seed: Count = 0
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads.
+
+        Raises:
+            UserError: There is none, or it cannot be loaded.
+        """
+        _ = self._labels
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order; equal texts are classified once."""
+        refuse_pairs(inputs)
+        self.load()
+        parts = [self._window.parts(read) if self._window else [read] for read in inputs]
+        flat = [part for own in parts for part in own]
+        found = dict(zip(map(id, flat), self._classified(flat), strict=True))
+        return [
+            self._output(read, own, [found[id(part)] for part in own])
+            for read, own in zip(inputs, parts, strict=True)
+        ]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the model's tokens of each text; words, if it is scikit-learn's."""
+        if network := self._network:
+            return network.tokens.count(texts)
+        return [len(Words().offsets(text)) for text in texts]
+
+    def render(self, read: Read) -> str:
+        """Returns the exact text that is classified; the parts of a split input one by one."""
+        parts = self._window.parts(read) if self._window else [read]
+        return "\n\n".join(map(self._whole, parts))
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit the window: all, without one."""
+        return self._window.leading(read) if self._window else len(read.passages)
+
+    def learn(
+        self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
+    ) -> Mapping[str, JSON]:
+        """Trains a model of scikit-learn's, and writes it into the directory.
+
+        Returns:
+            The parameters of a reader with this model.
+
+        Raises:
+            UserError: A transformers model is named, or there is too little to learn from.
+        """
+        if self.model and not is_trained_here(self.model):
+            raise refuse_fine_tuning("Classifier", self.model)
+        refuse_pairs(inputs)
+        check_targets("Classifier", targets)
+        pipeline = fit_ngrams(list(map(self._whole, inputs)), targets, self.seed)
+        save(directory / "model", "Classifier", pipeline, {"question": self.question})
+        return {"model": "./model"}
+
+    @cached_property
+    def _ngrams(self) -> NGramModel:
+        assert self.model
+        pipeline, settings = load(self.model, "Classifier")
+        if settings["question"] != self.question:
+            raise UserError(
+                f"model {self.model!r} was trained with question: {_yaml(settings['question'])},"
+                f" and the reader has question: {_yaml(self.question)}; make them the same"
+            )
+        return NGramModel(pipeline)
+
+    @cached_property
+    def _network(self) -> SequenceClassification | None:
+        if self.model is None or is_trained_here(self.model):
+            return None
+        return SequenceClassification(
+            self.model, self.max_input_tokens, self.batch_tokens, self.dtype, self.device
+        )
+
+    @cached_property
+    def _window(self) -> Window | None:
+        if not self._network:
+            return None
+        return Window(self._whole, self._size, self.max_input_tokens, self.on_overflow)
+
+    @cached_property
+    def _labels(self) -> tuple[str, ...]:
+        if self.model is None:
+            raise untrained("Classifier")
+        return (self._network or self._ngrams).labels
+
+    def _whole(self, read: Read) -> str:
+        return "\n".join(filter(None, self._segments(read)))
+
+    def _segments(self, read: Read) -> tuple[str, str]:
+        """Returns the question, if it is read, and the passages."""
+        texts = filter(None, map(passage_text, read.passages))
+        return read.question if self.question else "", self.separator.join(texts)
+
+    def _size(self, text: str) -> int:
+        """Measures what is classified; the question is a line above, and a segment of its own."""
+        assert self._network
+        first, line_break, rest = text.partition("\n") if self.question else (text, "", "")
+        return self._network.size(first, rest) if line_break else self._network.size(first)
+
+    def _classified(self, parts: Sequence[Read]) -> list[_Classified]:
+        if not self._network:
+            texts = list(map(self._whole, parts))
+            return [_Classified(row) for row in self._ngrams.probabilities(texts)]
+        prompts = [self._network.segments(*_given(*self._segments(part))) for part in parts]
+        found = self._network.probabilities(prompts)
+        return [_Classified(found[prompt], len(prompt.tokens)) for prompt in prompts]
+
+    def _output(
+        self, read: Read, parts: Sequence[Read], classified: Sequence[_Classified]
+    ) -> Output:
+        """Joins what was said of the parts of an input: the mean of their probabilities."""
+        rows = zip(*(each.probabilities for each in classified), strict=True)
+        means = dict(zip(self._labels, map(fmean, rows), strict=True))
+        if foreign := [choice for choice in read.choices if choice not in means]:
+            known = ", ".join(self._labels)
+            raise ValueError(f"choice {foreign[0]!r:.80} is no label of the model's ({known:.400})")
+        scores = tuple(means[choice] for choice in read.choices)
+        label = max(read.choices or means, key=means.__getitem__)
+        seen = [passage for part in parts for passage in part.passages]
+        given = sum(len(passage_text(passage)) for passage in read.passages)
+        return Output(
+            text=label,
+            score=means[label],
+            scores=scores,
+            read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
+            cut=given - sum(len(passage_text(passage)) for passage in seen),
+            input_tokens=sum(each.tokens for each in classified),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Classified:
+    """What the model said to one text, and how many of its tokens that has."""
+
+    probabilities: tuple[float, ...]
+    tokens: int = 0
+
+
+def _yaml(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _given(question: str, text: str) -> tuple[str, str | None]:
+    return (question, text) if question else (text, None)

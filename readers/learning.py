@@ -1,0 +1,53 @@
+"""What training readers share: whether there is enough to learn from, and scikit-learn's models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from leporello.errors import UserError
+
+__all__ = ["check_targets", "refuse_fine_tuning"]
+
+_FEWEST = 4  # examples of a class: fewer teach nothing that holds elsewhere
+
+
+def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = ()) -> None:
+    """Refuses wanted outputs that a classifier cannot learn.
+
+    Args:
+        reader: For the message.
+        targets: One an input.
+        allowed: All that there may be; any if empty.
+
+    Raises:
+        UserError: One class only, or too few examples of one, or classes that are not allowed.
+    """
+    counts = Counter(targets)
+    shown = ", ".join(f"{label!r:.40} {count}" for label, count in counts.most_common(8))
+    foreign = [label for label in counts if allowed and label not in allowed]
+    if foreign:
+        raise UserError(
+            f"{reader} learns {' and '.join(map(repr, allowed))}, and the combiner wants"
+            f" {foreign[0]!r:.80}: combine with AssignAuthors or ClusterAuthors"
+        )
+    if len(counts) < 2:  # noqa: PLR2004 -- a choice
+        told = f"all of its {len(targets)} examples are {shown}" if counts else "there are none"
+        raise UserError(
+            f"{reader} needs examples of two classes at least, and {told}; train on more"
+        )
+    rare = [label for label, count in counts.items() if count < _FEWEST]
+    if rare:
+        raise UserError(
+            f"{reader} needs {_FEWEST} examples of every class at least, and there are too few of"
+            f" {rare[0]!r:.40} ({shown}). Are its answers labels? Train on more, or on another task"
+        )
+
+
+def refuse_fine_tuning(reader: str, model: str) -> UserError:
+    """Returns what to tell of a transformers model that shall be trained."""
+    return UserError(
+        f"{reader} names the model {model!r}, which training would fine-tune; fine-tuning is not"
+        " built yet. Leave `model` out (--set reader.model=null) to train one of scikit-learn's,"
+        " or fine-tune it elsewhere"
+    )

@@ -1,0 +1,254 @@
+"""Whether two texts are by the same author: by their style, or by a transformers model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from leporello.errors import UserError
+from leporello.records import JSON, Chunk, Output, Read, Span
+from leporello.stages import Count, ModelSource, Positive, Share
+from leporello.tokens import Words
+from readers.learning import check_targets, refuse_fine_tuning
+from readers.pair_features import PairFeatures, fit_profile
+from readers.pretrained import DType
+from readers.sequence_classification import SequenceClassification
+from readers.stylometry import FAMILIES, Family
+from readers.trained import is_trained_here, load, save, untrained
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["PairClassifier"]
+
+_LABELS = ("same", "different")
+_UNNAMED = ("LABEL_0", "LABEL_1")  # of a checkpoint whose labels nobody named
+
+
+@dataclass(frozen=True)
+class PairClassifier:
+    """Answers `same` or `different` to a pair of texts, with the probability of `same`.
+
+    The model is either what `train` writes, stylometric distances and logistic regression, to
+    which a pair is the same either way; or a transformers model that reads the pair as two
+    segments (Zhang et al. 2021 used BERT) and has a label `same`, or two labels without names of
+    which the second is taken for it. The probability is that among as many pairs of either kind.
+
+    Attributes:
+        model: A folder that `train` made, or path or hub id of a transformers model with
+            safetensors. None until it is trained.
+        threshold: The probability from which on the answer is `same`.
+        features: What training compares: n-grams of `characters`, `words` (which tell a topic as
+            much as an author), `function_words`, `punctuation`, and `habits` (lengths of words
+            and sentences, richness of vocabulary, capitals, contractions, quotation, dashes).
+        max_input_tokens: Of a transformers model: the window, special tokens included.
+        on_overflow: Of a transformers model: whether a pair that does not fit is truncated, the
+            longer text first, or fails.
+        batch_tokens: Of a micro-batch, padding included.
+        dtype: Of the weights; `auto` is the checkpoint's own.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+        seed: Of the training.
+    """
+
+    at_once: ClassVar[int] = 4096  # a document has tens of thousands of pairs
+
+    model: ModelSource | None = None
+    threshold: Share = 0.5
+    features: tuple[Family, ...] = FAMILIES
+    max_input_tokens: Positive = 512
+    on_overflow: Literal["truncate", "error"] = "truncate"
+    batch_tokens: Positive = 8192
+    dtype: DType = "float32"
+    device: str = "auto"
+    seed: Count = 0
+
+    def __post_init__(self) -> None:
+        if not self.features or len(set(self.features)) < len(self.features):
+            raise ValueError("features needs one family at least, and none twice")
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads.
+
+        Raises:
+            UserError: There is none, or it cannot be loaded, or has no label for the same author.
+        """
+        if self.model is None:
+            raise untrained("PairClassifier")
+        _ = self._place_of_same if self._network else self._style
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order; a text is measured once, and remembered."""
+        self.load()
+        pairs = list(map(_pair, inputs))
+        if not self._network:
+            likely = self._style.probabilities(pairs)
+            return [
+                self._output(p, read, read.pair) for p, read in zip(likely, inputs, strict=True)
+            ]
+        seen = list(map(self._fitted, pairs))
+        prompts = [self._network.segments(*texts) for texts in seen]
+        found, place = self._network.probabilities(prompts), self._place_of_same
+        return [
+            self._output(found[prompt][place], read, texts, len(prompt.tokens))
+            for prompt, read, texts in zip(prompts, inputs, seen, strict=True)
+        ]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the model's tokens of each text; words, if it is scikit-learn's."""
+        if network := self._network:
+            return network.tokens.count(texts)
+        return [len(Words().offsets(text)) for text in texts]
+
+    def render(self, read: Read) -> str:
+        """Returns the two texts that are compared, after any cut."""
+        pair = _pair(read)
+        return "\n\n".join(self._fitted(pair) if self._network else pair)
+
+    def fit(self, read: Read) -> int:
+        """Returns how many passages fit: all, for it is the pair that is read."""
+        return len(read.passages)
+
+    def learn(
+        self, inputs: Sequence[Read], targets: Sequence[str], directory: Path
+    ) -> Mapping[str, JSON]:
+        """Trains a model of scikit-learn's, and writes it into the directory.
+
+        Returns:
+            The parameters of a reader with this model.
+
+        Raises:
+            UserError: A transformers model is named, or there is too little to learn from.
+        """
+        if self.model and not is_trained_here(self.model):
+            raise refuse_fine_tuning("PairClassifier", self.model)
+        check_targets("PairClassifier", targets, _LABELS)
+        pairs = list(map(_pair, inputs))
+        model = _fit(pairs, targets, self.features, self.seed)
+        settings: dict[str, JSON] = {"features": [*self.features]}
+        save(directory / "model", "PairClassifier", model, settings)
+        return {"model": "./model"}
+
+    @cached_property
+    def _style(self) -> _Style:
+        assert self.model
+        model, settings = load(self.model, "PairClassifier")
+        families = tuple(settings["features"])
+        return _Style(PairFeatures(model["profile"], families), model["classifier"])
+
+    @cached_property
+    def _network(self) -> SequenceClassification | None:
+        if self.model is None or is_trained_here(self.model):
+            return None
+        return SequenceClassification(
+            self.model, self.max_input_tokens, self.batch_tokens, self.dtype, self.device
+        )
+
+    @cached_property
+    def _place_of_same(self) -> int:
+        assert self._network
+        labels = self._network.labels
+        named = [place for place, label in enumerate(labels) if label.casefold() == "same"]
+        if named or labels == _UNNAMED:
+            return named[0] if named else 1
+        raise UserError(
+            f"model {self.model!r} has the labels {', '.join(labels)[:200]} and none is `same`:"
+            " it was made for another task; choose another model, or name its label in config.json"
+        )
+
+    def _fitted(self, pair: tuple[str, str]) -> tuple[str, str]:
+        """Returns the pair, its texts cut at a token where the window ends, the longer one first.
+
+        Raises:
+            ValueError: It does not fit, and `on_overflow` is `error`; or not a token of it does.
+        """
+        assert self._network
+        network, limit = self._network, self.max_input_tokens
+        if (size := network.size(*pair)) <= limit:
+            return pair
+        if self.on_overflow == "error":
+            raise ValueError(
+                f"the pair takes {size} tokens, max_input_tokens is {limit}, on_overflow is 'error'"
+            )
+        ends = [network.ends(text) for text in pair]
+        for room in range(limit - network.size("", ""), 1, -1):
+            kept = (max(room // 2, room - len(ends[1])), max(room - room // 2, room - len(ends[0])))
+            one, other = (
+                text[: own[min(count, len(own)) - 1]] if own else text
+                for text, own, count in zip(pair, ends, kept, strict=True)
+            )
+            if network.size(one, other) <= limit:
+                return one, other
+        raise ValueError(f"max_input_tokens is {limit}: not a token of each text fits; raise it")
+
+    def _output(
+        self, likely: float, read: Read, seen: tuple[str, str] | None, tokens: int = 0
+    ) -> Output:
+        assert read.pair
+        assert seen
+        return Output(
+            text=_LABELS[likely < self.threshold],
+            score=likely,
+            read=_spans(read, seen),
+            cut=sum(map(len, read.pair)) - sum(map(len, seen)),
+            input_tokens=tokens or 0,
+        )
+
+
+@dataclass(frozen=True)
+class _Style:
+    """A trained model: what pairs are compared by, and what their distances mean."""
+
+    compared: PairFeatures
+    classifier: Any
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns the probability of `same` for each pair."""
+        if not pairs:
+            return []
+        place = list(self.classifier.classes_).index("same")
+        rows: NDArray[np.float64] = self.classifier.predict_proba(self.compared.features(pairs))
+        return [float(likely) for likely in rows[:, place]]
+
+
+def _fit(
+    pairs: Sequence[tuple[str, str]],
+    targets: Sequence[str],
+    families: tuple[Family, ...],
+    seed: int,
+) -> dict[str, Any]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    profile = fit_profile(list(dict.fromkeys(text for pair in pairs for text in pair)))
+    # Either class weighs the same, and few features are strong: hence so much regularisation.
+    classifier = LogisticRegression(
+        C=0.05, class_weight="balanced", max_iter=1000, random_state=seed
+    )
+    model = Pipeline([("scale", StandardScaler()), ("classifier", classifier)])
+    model.fit(PairFeatures(profile, families).features(pairs), list(targets))
+    return {"profile": profile, "classifier": model}
+
+
+def _pair(read: Read) -> tuple[str, str]:
+    if read.pair is None:
+        raise ValueError(
+            "this reader compares pairs of texts, and was given passages alone; combine with"
+            " AssignAuthors or ClusterAuthors"
+        )
+    return read.pair
+
+
+def _spans(read: Read, seen: tuple[str, str]) -> tuple[Span, ...] | None:
+    """Returns what was seen of the document, where the passages are the texts of the pair."""
+    assert read.pair
+    chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
+    if [len(text) for text in read.pair] != [len(chunk.span) for chunk in chunks]:
+        return None
+    return tuple(
+        Span(chunk.start, chunk.start + len(text)) for chunk, text in zip(chunks, seen, strict=True)
+    )

@@ -1,0 +1,145 @@
+"""Transformers models that classify texts and pairs: BERT, RoBERTa, Longformer and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from leporello.errors import UserError
+from readers.batching import Prompt, Reply, batches, run_halving
+from readers.padding import padded
+from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.prompt import encodable
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+__all__ = ["Segments", "SequenceClassification"]
+
+_RESERVED = 2  # positions that RoBERTa and Longformer count from
+
+
+@dataclass(frozen=True, slots=True)
+class Segments(Prompt):
+    """The tokens of one text or of two.
+
+    Attributes:
+        types: Of each token, which text it belongs to, where the model wants to know; else empty.
+    """
+
+    types: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SequenceClassification:
+    """A model with a head for classes.
+
+    Attributes:
+        model: Path or hub id; the weights must be safetensors.
+        max_input_tokens: The window, special tokens included.
+        batch_tokens: Of a micro-batch, padding included.
+        dtype: Of the weights.
+        device: As torch names it.
+    """
+
+    model: str
+    max_input_tokens: int
+    batch_tokens: int
+    dtype: DType
+    device: str
+
+    def load(self) -> None:
+        """Loads the model.
+
+        Raises:
+            UserError: It cannot be had, has no head for classes, or too small a window.
+        """
+        _ = self._network
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        names = ("max_position_embeddings",)
+        check_positions(self.model, self.max_input_tokens, names, "max_input_tokens")
+        return Tokens(self.model)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The classes in the order of their probabilities."""
+        names = self._network.config.id2label or {}
+        return tuple(str(name) for _, name in sorted(names.items(), key=lambda pair: int(pair[0])))
+
+    def segments(self, text: str, other: str | None = None) -> Segments:
+        """Returns the tokens of a text, or of two with what stands between them."""
+        second = () if other is None else (encodable(other),)
+        # Asked of the model: not every tokenizer that goes with BERT gives them of itself.
+        typed = (getattr(self._network.config, "type_vocab_size", None) or 0) > 1
+        given = {"return_token_type_ids": typed, "verbose": False}
+        found = self.tokens.tokenizer(encodable(text), *second, **given)
+        return Segments(tuple(found["input_ids"]), (), tuple(found.get("token_type_ids", ())))
+
+    def size(self, text: str, other: str | None = None) -> int:
+        """Returns how many tokens these take in the window."""
+        return len(self.segments(text, other).tokens)
+
+    def ends(self, text: str) -> list[int]:
+        """Returns where each token of a text ends, in characters; special tokens left out."""
+        given = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        found = self.tokens.tokenizer(encodable(text), **given)
+        return [int(end) for _, end in found["offset_mapping"]]
+
+    def probabilities(self, prompts: Iterable[Segments]) -> dict[Segments, tuple[float, ...]]:
+        """Returns the probability of each class; equal prompts are read once."""
+        found: dict[Segments, tuple[float, ...]] = {}
+        for batch in batches(dict.fromkeys(prompts), self.batch_tokens, 1, 0):
+            replies = run_halving(batch, self._classify)
+            for prompt, reply in zip(batch, replies, strict=True):
+                assert isinstance(prompt, Segments)
+                found[prompt] = reply.scores
+        return found
+
+    def _classify(self, batch: Sequence[Prompt]) -> list[Reply]:
+        import torch
+
+        network = self._network
+        given = _tensors(network, batch, self.tokens.padding)
+        with torch.inference_mode():
+            logits = network(**given).logits.float()
+        return [Reply(scores=tuple(row)) for row in logits.softmax(-1).tolist()]
+
+    @cached_property
+    def _network(self) -> PreTrainedModel:
+        _ = self.tokens  # tells first of a window that is too small
+        loaded = load_model(
+            self.model, "AutoModelForSequenceClassification", self.dtype, self.device
+        )
+        positions = getattr(loaded.config, "max_position_embeddings", None)
+        shifted = loaded.config.model_type in ("roberta", "xlm-roberta", "longformer", "camembert")
+        if positions and shifted and self.max_input_tokens > positions - _RESERVED:
+            raise UserError(
+                f"model {self.model!r} has {positions - _RESERVED} positions for tokens and"
+                f" max_input_tokens is {self.max_input_tokens}: lower it"
+            )
+        if getattr(loaded.config, "problem_type", None) == "regression":
+            raise UserError(f"model {self.model!r} gives numbers, not classes; choose another")
+        return loaded
+
+
+def _tensors(
+    network: PreTrainedModel, batch: Sequence[Prompt], padding: int
+) -> dict[str, torch.Tensor]:
+    """Returns what the model is given, each of shape (prompts, longest)."""
+    import torch
+
+    ids, mask = padded([prompt.tokens for prompt in batch], padding, network.device)
+    given: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+    types = [prompt.types for prompt in batch if isinstance(prompt, Segments)]
+    if all(types):
+        given["token_type_ids"] = padded(types, 0, network.device)[0]
+    if network.config.model_type == "longformer":
+        given["global_attention_mask"] = torch.zeros_like(mask)
+        given["global_attention_mask"][:, 0] = 1  # the class is read off the first token
+    return given

@@ -1,0 +1,159 @@
+"""Models that were trained here: a folder with `model.skops` and its settings. Never a pickle.
+
+skops writes scikit-learn's objects as JSON and arrays, and builds none of a type that it does not
+trust. Only files without any other type are taken: what is loaded can run no code of its own.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from leporello.errors import UserError
+from leporello.models import locate
+from leporello.records import JSON
+
+__all__ = ["is_trained_here", "load", "save", "untrained"]
+
+_MODEL, _SETTINGS = "model.skops", "settings.json"
+_VERSION = 1  # of the features and of the file; another is refused
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files in the zip: the same training gives the same bytes
+_ID = re.compile(r"\d{6,}")
+
+
+def untrained(reader: str) -> UserError:
+    """Returns what to tell of a reader without a model."""
+    return UserError(
+        f"{reader} has no model: it has not been trained. Train it on a task whose answers are"
+        " known:\n  python run_pipeline.py train PIPELINE --task TASK\n"
+        "which leaves a config that names the model. Or name a folder as its parameter `model`"
+    )
+
+
+def is_trained_here(model: str) -> bool:
+    """Says whether a model is a folder that `save` wrote; others are transformers'.
+
+    Raises:
+        UserError: A path that does not exist.
+    """
+    return (Path(locate(model)) / _MODEL).exists()
+
+
+def save(folder: Path, reader: str, model: object, settings: Mapping[str, JSON]) -> None:
+    """Writes a model into a new folder, the same bytes for the same model.
+
+    Args:
+        folder: Is made.
+        reader: The class that can load it.
+        model: Of scikit-learn's objects, arrays and plain values.
+        settings: What the reader must know besides.
+    """
+    import skops.io
+
+    folder.mkdir(parents=True)
+    (folder / _MODEL).write_bytes(_canonical(skops.io.dumps(model)))
+    written = {"reader": reader, "version": _VERSION, "libraries": _versions(), **settings}
+    text = json.dumps(written, indent=2, ensure_ascii=False)
+    (folder / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
+
+
+def load(model: str, reader: str) -> tuple[Any, Mapping[str, Any]]:
+    """Returns the model and its settings.
+
+    Args:
+        model: As the config names it.
+        reader: The class that asks.
+
+    Raises:
+        UserError: It was trained for another reader, or cannot be loaded, or should not be.
+    """
+    folder = Path(locate(model))
+    settings = _settings(model, folder / _SETTINGS, reader)
+    import skops.io
+
+    file = folder / _MODEL
+    try:
+        _check_types(model, skops.io.get_untrusted_types(file=file))
+        return skops.io.load(file, trusted=[]), settings
+    except UserError:
+        raise
+    except Exception as error:  # whatever a damaged file or another version's objects raise
+        told = str(error).partition("\n")[0]
+        raise UserError(
+            f"model {model!r} could not be loaded from {file}: {type(error).__name__}: {told}\n"
+            f"It was written with {_listed(settings['libraries'])}; here are"
+            f" {_listed(_versions())}. Train it again"
+        ) from error
+
+
+def _settings(model: str, file: Path, reader: str) -> Mapping[str, Any]:
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+        found = settings["reader"], settings["version"], dict(settings["libraries"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"model {model!r}: {file} is missing or damaged ({error}); train it again"
+        ) from error
+    if found[0] != reader:
+        raise UserError(f"model {model!r} was trained for {found[0]}, and {reader} cannot use it")
+    if found[1] != _VERSION:
+        raise UserError(
+            f"model {model!r} was trained by another version of Leporello; train it again"
+        )
+    kept: Mapping[str, Any] = settings
+    return kept
+
+
+def _check_types(model: str, untrusted: Iterable[str]) -> None:
+    if names := sorted(untrusted):
+        raise UserError(
+            f"model {model!r} holds objects that can run code ({', '.join(names[:3])}) and is not"
+            " loaded; `train` writes none such"
+        )
+
+
+def _versions() -> dict[str, JSON]:
+    import sklearn
+    import skops
+
+    return {"scikit-learn": sklearn.__version__, "skops": skops.__version__}
+
+
+def _listed(libraries: Mapping[str, Any]) -> str:
+    return " and ".join(f"{name} {version}" for name, version in libraries.items())
+
+
+def _canonical(data: bytes) -> bytes:
+    """Returns a skops file with counted names in place of objects' addresses, and no time."""
+    given = zipfile.ZipFile(io.BytesIO(data))
+    schema = given.read("schema.json").decode()
+    known = {name.partition(".")[0] for name in given.namelist()}
+    known |= set(re.findall(r'"__id__": (\d+)', schema))
+    order: dict[str, str] = {}
+    for found in _ID.findall(schema):
+        if found in known:
+            order.setdefault(found, str(len(order)))
+    renamed = _ID.sub(lambda match: order.get(match[0], match[0]), schema)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr(_member("schema.json"), renamed)
+        for name in sorted(given.namelist(), key=lambda name: _place(name, order)):
+            if name != "schema.json":
+                stem, dot, ending = name.partition(".")
+                target.writestr(_member(f"{order.get(stem, stem)}{dot}{ending}"), given.read(name))
+    return made.getvalue()
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _place(name: str, order: Mapping[str, str]) -> int:
+    return int(order.get(name.partition(".")[0], -1))

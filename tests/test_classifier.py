@@ -1,0 +1,335 @@
+"""The classifier of passages: trained, as a transformers model, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_models import save, save_classifier
+
+from leporello.api import UserError, run
+from leporello.calls import read as checked_read
+from leporello.config import load_config
+from leporello.records import Document, Read, Span
+from leporello.signature import differences, job_signature
+from readers import Classifier
+from readers.pretrained import load_model
+
+HEROIC = ("he saved the village", "she rescued the child", "the knight defended the weak")
+WICKED = ("he poisoned the well", "she betrayed the king", "the tyrant burned the village")
+LABELS = ("Hero", "Villain")
+
+
+def _inputs() -> tuple[list[Read], list[str]]:
+    texts = [
+        (text, label) for label, told in zip(LABELS, (HEROIC, WICKED), strict=True) for text in told
+    ]
+    rows = [(f"In chapter {n} {text}.", label) for n in range(4) for text, label in texts]
+    return [Read((text,)) for text, _ in rows], [label for _, label in rows]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a trained model."""
+    folder = tmp_path_factory.mktemp("trained")
+    assert Classifier().learn(*_inputs(), folder) == {"model": "./model"}
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny BERT with a head for two labels."""
+    folder = tmp_path_factory.mktemp("bert")
+    save_classifier("bert", folder, LABELS)
+    return str(folder)
+
+
+def test_a_trained_classifier_tells_what_it_was_taught(trained: Path) -> None:
+    """On sentences that it has not seen; the score is the label's probability."""
+    reads = [
+        Read(("The hero rescued the weak and saved a child.",)),
+        Read(("He betrayed and burned.",)),
+    ]
+    hero, villain = checked_read(Classifier(str(trained)), reads)
+    assert (hero.text, villain.text) == LABELS
+    assert hero.score is not None
+    assert 0.5 < hero.score < 1
+    assert hero.scores == ()
+
+
+def test_choices_have_the_probabilities_of_their_labels(trained: Path) -> None:
+    """In the order of the choices; the likeliest is the answer, and only these can be."""
+    classifier, text = Classifier(str(trained)), ("She betrayed the king.",)
+    [both, one] = checked_read(
+        classifier, [Read(text, choices=("Villain", "Hero")), Read(text, choices=("Hero",))]
+    )
+    assert both.text == "Villain"
+    assert sum(both.scores) == pytest.approx(1)
+    assert both.scores[0] == both.score
+    assert (one.text, one.scores) == ("Hero", (both.scores[1],))
+    with pytest.raises(ValueError, match="'Clown' is no label of the model's"):
+        classifier.read([Read(text, choices=("Hero", "Clown"))])
+
+
+def test_training_is_the_same_to_the_byte(trained: Path, tmp_path: Path) -> None:
+    """So a model that is trained again makes no other run."""
+    Classifier().learn(*_inputs(), tmp_path)
+    assert (tmp_path / "model" / "model.skops").read_bytes() == (
+        trained / "model.skops"
+    ).read_bytes()
+
+
+def test_what_it_says_to_a_text_does_not_depend_on_the_others(trained: Path) -> None:
+    """Nor on whether it has read the text before."""
+    reads, _ = _inputs()
+    classifier = Classifier(str(trained))
+    alone = [Classifier(str(trained)).read([read])[0].score for read in reads]
+    together = [output.score for output in classifier.read(reads)]
+    assert together == pytest.approx(alone, abs=1e-9)
+    assert [output.score for output in classifier.read(reads[::-1])][::-1] == together
+
+
+def test_the_question_can_be_read_too(tmp_path: Path) -> None:
+    """Where only the question tells, only a classifier that reads it can learn."""
+    inputs = [Read(("A long story.",), question=name) for name in ("Ann", "Bob") * 6]
+    Classifier(question=True).learn(inputs, ["Hero", "Villain"] * 6, tmp_path)
+    model = str(tmp_path / "model")
+    outputs = Classifier(model, question=True).read(inputs[:2])
+    assert [output.text for output in outputs] == ["Hero", "Villain"]
+    assert Classifier(model, question=True).render(inputs[0]) == "Ann\nA long story."
+
+
+def test_a_model_that_was_trained_another_way_is_refused(trained: Path) -> None:
+    """The question was not read in training."""
+    with pytest.raises(UserError, match="trained with question: false"):
+        Classifier(str(trained), question=True).load()
+
+
+def test_an_untrained_classifier_says_how_to_train_it() -> None:
+    """When it is loaded, and when it reads."""
+    for call in (Classifier().load, lambda: Classifier().read([Read(("x",))])):
+        with pytest.raises(UserError, match=r"run_pipeline\.py train PIPELINE --task TASK"):
+            call()
+    assert Classifier().fit(Read(("a", "b"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        (["Hero"] * 6, "two classes at least, and all of its 6 examples are 'Hero' 6"),
+        (["Hero"] * 5 + ["Villain"], "too few of 'Villain'"),
+        ([], "there are none"),
+    ],
+)
+def test_too_little_to_learn_from_is_told(tmp_path: Path, targets: list[str], told: str) -> None:
+    """One class, or too few examples of one."""
+    reads = [Read((f"text {n}",)) for n in range(len(targets))]
+    with pytest.raises(UserError, match=told):
+        Classifier().learn(reads, targets, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pair_is_refused(trained: Path) -> None:
+    """It takes a pair classifier."""
+    with pytest.raises(ValueError, match="pair classifier"):
+        Classifier(str(trained)).read([Read((), pair=("a", "b"))])
+
+
+def test_a_pickle_in_a_models_place_is_not_loaded(trained: Path, tmp_path: Path) -> None:
+    """Neither as the file, nor inside it."""
+    for name, spoil in {"whole": _as_pickle, "type": _with_foreign_type}.items():
+        place = tmp_path / name
+        place.mkdir()
+        (place / "settings.json").write_bytes((trained / "settings.json").read_bytes())
+        spoil(trained / "model.skops", place / "model.skops")
+        with pytest.raises(UserError, match=r"could not be loaded|can run code"):
+            Classifier(str(place)).load()
+    assert not (tmp_path / "ran").exists()
+
+
+class _Runs:
+    """Touches a file when it is unpickled."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.place,)
+
+
+def _as_pickle(_: Path, place: Path) -> None:
+    place.write_bytes(pickle.dumps(_Runs(place.parent.parent / "ran")))
+
+
+def _with_foreign_type(model: Path, place: Path) -> None:
+    with zipfile.ZipFile(model) as given, zipfile.ZipFile(place, "w") as made:
+        for name in given.namelist():
+            content = given.read(name)
+            if name == "schema.json":
+                schema = json.loads(content)
+                schema["__class__"], schema["__module__"] = "Popen", "subprocess"
+                content = json.dumps(schema).encode()
+            made.writestr(name, content)
+
+
+def test_another_readers_model_or_a_damaged_one_is_told(trained: Path, tmp_path: Path) -> None:
+    """With what to do."""
+    (tmp_path / "model.skops").write_bytes(b"")
+    with pytest.raises(UserError, match=r"settings\.json is missing or damaged"):
+        Classifier(str(tmp_path)).load()
+    settings = json.loads((trained / "settings.json").read_text())
+    (tmp_path / "settings.json").write_text(json.dumps(settings | {"reader": "PairClassifier"}))
+    with pytest.raises(UserError, match="was trained for PairClassifier"):
+        Classifier(str(tmp_path)).load()
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    with pytest.raises(UserError, match="Train it again"):
+        Classifier(str(tmp_path)).load()
+
+
+def test_a_changed_model_file_makes_another_run(trained: Path, tmp_path: Path) -> None:
+    """The content of the model is in the signature."""
+    place = tmp_path / "model"
+    place.mkdir()
+    for file in trained.iterdir():
+        (place / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "own.yaml").write_text(
+        "pipelines: {c: {reader: {class: Classifier, model: ./model}}}\n"
+    )
+    config = load_config([tmp_path / "own.yaml"])
+    [pipeline], [task] = (
+        config.select(["c"]),
+        config.select_tasks(config.select(["c"])[0], ["sample"]),
+    )
+    before = job_signature(pipeline, task, "data")
+    (place / "settings.json").write_text((place / "settings.json").read_text() + " ")
+    changed = list(differences(before, job_signature(pipeline, task, "data")))
+    assert len(changed) == 1
+    assert changed[0].startswith("models.model")
+
+
+def test_bert_says_what_transformers_says(bert: str) -> None:
+    """Texts of different lengths in one batch; each is read whole."""
+    network = load_model(bert, "AutoModelForSequenceClassification", "float32", "cpu")
+    texts = ["The cat took the boots.", "Why, said the cat, and the miller had three sons.", "x"]
+    classifier = Classifier(bert, max_input_tokens=120, device="cpu")
+    outputs = classifier.read([Read((text,), choices=LABELS) for text in texts])
+    tokenizer = classifier._network.tokens.tokenizer  # type: ignore[union-attr]
+    for text, output in zip(texts, outputs, strict=True):
+        with torch.inference_mode():
+            logits = network(**tokenizer(text, return_tensors="pt")).logits[0]
+        assert output.scores == pytest.approx(logits.softmax(-1).tolist(), abs=1e-5)
+        assert output.input_tokens == len(tokenizer(text)["input_ids"])
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
+def test_a_text_beyond_the_window_is_cut_split_or_refused(name: str, tmp_path: Path) -> None:
+    """The ledger tells what was not read; parts that are split are read to the last."""
+    save_classifier(name, tmp_path, LABELS)
+    document = Document("d", "The eldest took the mill. " * 40)
+    read = Read((document.chunk(0, len(document.text)),), question="Which?")
+    given: dict[str, Any] = {"max_input_tokens": 60, "device": "cpu", "question": True}
+    [cut] = checked_read(Classifier(str(tmp_path), on_overflow="truncate", **given), [read])
+    assert cut.input_tokens <= 60
+    assert cut.read is not None
+    assert cut.read[0].end + cut.cut == len(document.text)
+    [split] = checked_read(Classifier(str(tmp_path), on_overflow="split", **given), [read])
+    assert (split.cut, split.read and split.read[-1].end) == (0, len(document.text))
+    with pytest.raises(ValueError, match="on_overflow is 'error'"):
+        Classifier(str(tmp_path), on_overflow="error", **given).read([read])
+
+
+def test_longformer_attends_globally_to_the_first_token(tmp_path: Path) -> None:
+    """As it was trained to classify; without it, it would say something else."""
+    save_classifier("longformer", tmp_path, LABELS)
+    text = "The miller had three sons, and when he died he left them a mill."
+    classifier = Classifier(str(tmp_path), max_input_tokens=120, device="cpu")
+    [output] = classifier.read([Read((text,), choices=LABELS)])
+    network = load_model(str(tmp_path), "AutoModelForSequenceClassification", "float32", "cpu")
+    ids = torch.tensor([classifier._network.segments(text).tokens])  # type: ignore[union-attr]
+    first = torch.zeros_like(ids)
+    first[:, 0] = 1
+    with torch.inference_mode():
+        wanted = network(ids, global_attention_mask=first).logits.softmax(-1)[0].tolist()
+        local = network(ids, global_attention_mask=first * 0).logits.softmax(-1)[0].tolist()
+    assert output.scores == pytest.approx(wanted, abs=1e-5)
+    assert output.scores != pytest.approx(local, abs=1e-5)
+
+
+def test_out_of_memory_halves_the_batch(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fits is read; the answers are those of a whole batch."""
+    reads = [Read((f"The cat took {n} boots.",), choices=LABELS) for n in range(8)]
+    classifier = Classifier(bert, max_input_tokens=120, device="cpu")
+    wanted = [output.scores for output in classifier.read(reads)]
+    network, whole = classifier._network, type(classifier._network)._classify  # type: ignore[union-attr]
+    sizes: list[int] = []
+
+    def limited(self: object, batch: list[object]) -> object:
+        sizes.append(len(batch))
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(self, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(network), "_classify", limited)
+    found = [output.scores for output in classifier.read(reads)]
+    assert sizes[:3] == [8, 4, 2]
+    for one, other in zip(found, wanted, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str) -> None:
+    """A language model has no head for classes; weights are safetensors."""
+    save("gpt2", tmp_path / "gpt2")
+    with pytest.raises(UserError, match="made for another task"):
+        Classifier(str(tmp_path / "gpt2"), max_input_tokens=100).load()
+    network = load_model(bert, "AutoModelForSequenceClassification", "float32", "cpu")
+    place = tmp_path / "pickle"
+    network.config.save_pretrained(place)
+    for file in Path(bert).glob("token*"):
+        (place / file.name).write_bytes(file.read_bytes())
+    torch.save(network.state_dict(), place / "pytorch_model.bin")
+    with pytest.raises(UserError, match="pickle"):
+        Classifier(str(place), max_input_tokens=100).load()
+    with pytest.raises(UserError, match="has 130 positions"):
+        Classifier(bert, max_input_tokens=200).load()
+
+
+def test_fine_tuning_is_told_to_be_missing(bert: str, tmp_path: Path) -> None:
+    """Training a transformers model comes later."""
+    with pytest.raises(UserError, match="fine-tuning is not built yet"):
+        Classifier(bert).learn(*_inputs(), tmp_path)
+
+
+def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path) -> None:
+    """Through the engine, with the ledger; a classifier without a model stops the run."""
+    rows = [
+        {"id": str(n), "document": text + ".", "references": [label]}
+        for n, (text, label) in enumerate([(HEROIC[0], "Hero"), (WICKED[1], "Villain")])
+    ]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (tmp_path / "rows.jsonl").write_text(lines)
+    pipelines = {
+        "c": {"reader": {"class": "Classifier", "model": str(trained)}},
+        "none": {"reader": {"class": "Classifier"}},
+    }
+    task = {"class": "JsonLines", "path": "rows.jsonl", "metrics": ["exact_match"]}
+    config = tmp_path / "own.yaml"
+    config.write_text(json.dumps({"pipelines": pipelines, "tasks": {"t": task}}))
+    [result] = run(["c"], ["t"], config=[config], out=tmp_path / "out", cached=False).results
+    assert (result.scores["exact_match"], result.read, result.failures) == (100.0, 1.0, 0)
+    with pytest.raises(UserError, match="has not been trained"):
+        run(["none"], ["t"], config=[config], out=tmp_path / "none", cached=False)
+
+
+def test_a_read_counts_chunks_that_it_saw(trained: Path) -> None:
+    """All of them: the trained model has no window."""
+    document = Document("d", "He saved the village. She betrayed the king.")
+    read = Read((document.chunk(0, 21), document.chunk(22, 44)))
+    [output] = Classifier(str(trained)).read([read])
+    assert (output.read, output.cut) == ((Span(0, 21), Span(22, 44)), 0)
+    assert dataclasses.replace(Classifier(), seed=1) != Classifier()

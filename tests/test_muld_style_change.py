@@ -1,0 +1,179 @@
+"""MuLD's style change from end to end: trained, run, run again, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import save_classifier
+
+from leporello.api import Run, UserError, explain, load_pipelines, run
+from leporello.records import Chunk
+from leporello.rows import read_from_row
+from leporello.tasks import Muld
+from leporello.training import train
+
+VOICES = (
+    ("The", "The {} saw a {}. It was a {}."),
+    ("Whether", "“Whether {}, upon the {}—alas!—had never been, I can't pretend to {},” he said;"),
+    ("so", "so we went {} and {} and {} and nobody minded, and nobody cared very much, really"),
+)
+NOUNS = ("mill", "cat", "sea", "captain", "road", "letter", "king", "rain", "lamp", "garden")
+
+
+def paragraph(author: int, chance: random.Random) -> str:
+    """Returns a line in an author's voice."""
+    template = VOICES[author - 1][1]
+    return " ".join(template.format(*chance.sample(NOUNS, 3)) for _ in range(3))
+
+
+def row(runs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
+    """Returns a row as MuLD's file has it: runs of (author, paragraphs)."""
+    chance = random.Random(seed)
+    authors = [author for author, count in runs for _ in range(count)]
+    lines = [paragraph(author, chance) for author in authors]
+    return {"input": "\n".join(lines), "output": json.dumps(authors)}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with a train and a test split."""
+    splits = {
+        "train": [row(((1, 6), (2, 6), (1, 4)), 1), row(((1, 5), (2, 5), (3, 5)), 2)],
+        "test": [row(((1, 8), (2, 8), (1, 5)), 3), row(((1, 9),), 4), row(((1, 1),), 5)],
+    }
+    (tmp_path / "data" / "muld").mkdir(parents=True)
+    for split, rows in splits.items():
+        lines = "".join(f"{json.dumps(each)}\n" for each in rows).encode()
+        place = tmp_path / "data" / "muld" / f"style_change_{split}.json.bz2"
+        place.write_bytes(bz2.compress(lines))
+    return tmp_path / "data"
+
+
+@pytest.fixture(autouse=True)
+def _places(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEPORELLO_DATA", str(data))
+    monkeypatch.setenv("LEPORELLO_CACHE", str(data.parent / "cache"))
+
+
+def trained(pipeline: str, place: Path) -> tuple[str, list[Path]]:
+    """Trains a pipeline on the train split; returns its new name and config."""
+    done = train(pipeline, "muld/style_change", out=place)
+    return done.pipeline, [done.config]
+
+
+def answers(done: Run, pipeline: str) -> list[dict[str, Any]]:
+    """Returns what the combiner said to each document."""
+    return [json.loads(p.prediction) for p in done.predictions(pipeline, "muld/style_change")]
+
+
+@pytest.mark.parametrize("pipeline", ["muld-style-change", "muld-style-change-clustered"])
+def test_a_trained_pipeline_tells_the_authors_of_another_split(
+    pipeline: str, tmp_path: Path
+) -> None:
+    """One author, several who come back, and a single paragraph; the ledger covers all of it."""
+    name, config = trained(pipeline, tmp_path / "model")
+    done = run([name], ["muld/style_change"], config=config, out=tmp_path / "out")
+    [result] = done.results
+    assert (result.failures, result.empty) == (0, 0)
+    seen = [p.coverage for p in done.predictions(name, "muld/style_change")]
+    assert [each.cut for each in seen] == [0, 0, seen[2].selected]  # alone, it is not compared
+    assert all(each.read >= each.selected for each in seen[:2])  # and the line breaks between
+    several, single, alone = answers(done, name)
+    assert alone == {"multi-author": 0, "changes": [], "paragraph-authors": [1]}
+    assert len(several["paragraph-authors"]) == 21
+    assert several["multi-author"] == 1
+    if pipeline.endswith("clustered"):
+        assert several["paragraph-authors"] == [1] * 8 + [2] * 8 + [1] * 5
+        assert single["paragraph-authors"] == [1] * 9
+        assert (result.scores["pan21_task1"], result.scores["pan21_task2"]) == (100.0, 100.0)
+    else:
+        right = zip(several["changes"], [0] * 7 + [1] + [0] * 7 + [1] + [0] * 4, strict=True)
+        assert sum(said == wanted for said, wanted in right) >= 17
+
+
+def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
+    """The calls name the passages; what the pair's texts were is told from them."""
+    name, config = trained("muld-style-change", tmp_path / "model")
+    done = run([name], ["muld/style_change"], config=config, out=tmp_path / "out")
+    [calls] = (tmp_path / "out").rglob("calls.jsonl")
+    row = json.loads(calls.read_text(encoding="utf-8").splitlines()[0])["calls"][0]
+    assert row["pair"] is True
+    example = next(Muld("style_change").examples())
+    read = read_from_row(row, example.document)
+    assert read.pair == tuple(p.text for p in read.passages if isinstance(p, Chunk))
+    [story] = explain(done.directory, example.id)
+    assert read.pair is not None
+    assert all(text in story.inputs[0].prompt for text in read.pair)
+
+
+def test_training_again_makes_no_other_run(tmp_path: Path) -> None:
+    """The same data and seed give the same model, whose run is there already."""
+    (name, first), (_, second) = (
+        trained("muld-style-change", tmp_path / place) for place in ("one", "two")
+    )
+    models = [config[0].parent / "model" / "model.skops" for config in (first, second)]
+    assert models[0].read_bytes() == models[1].read_bytes()
+    given: dict[str, Any] = {"config": first, "out": tmp_path / "out"}
+    done = run([name], ["muld/style_change"], **given)
+    again = run([name], ["muld/style_change"], **given)
+    assert answers(again, name) == answers(done, name)
+    models[0].write_bytes(models[0].read_bytes() + b"\0")
+    with pytest.raises(UserError, match="models"):
+        run([name], ["muld/style_change"], **given)
+
+
+def test_untrained_pipelines_say_what_to_do(tmp_path: Path) -> None:
+    """Before the first document is read."""
+    with pytest.raises(UserError, match="train PIPELINE --task TASK"):
+        run(["muld-style-change"], ["muld/style_change"], out=tmp_path / "out")
+
+
+def test_the_pipelines_are_declared_with_their_stages() -> None:
+    """Paragraphs as the task has them, all of them, in pairs."""
+    config = load_pipelines([], [], ["muld-style-change*"])
+    found = {point.name: point.stages for point in config.select(["muld-style-change*"])}
+    combiners = {name: stages["combiner"].cls.__name__ for name, stages in found.items()}
+    assert combiners == {
+        "muld-style-change": "AssignAuthors",
+        "muld-style-change-clustered": "ClusterAuthors",
+    }
+    for stages in found.values():
+        named = [stages[key].cls.__name__ for key in ("chunker", "retriever", "reader")]
+        assert named == ["Parts", "All", "PairClassifier"]
+
+
+def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:
+    """Training says so; a run gives an answer that has the wrong length, which the metric knows."""
+    with pytest.raises(UserError, match="use the chunker Parts"):
+        train(
+            "muld-style-change",
+            "muld/style_change",
+            overrides=["chunker.class=Whole", "chunker.class=FixedTokens", "chunker.size=30"],
+            out=tmp_path / "model",
+        )
+
+
+def test_a_task_without_parts_fails_with_the_chunker_to_use(tmp_path: Path) -> None:
+    """Example by example."""
+    name, config = trained("muld-style-change", tmp_path / "model")
+    done = run([name], ["sample"], config=config, out=tmp_path / "out")
+    failures = list(done.failed(name, "sample"))
+    assert len(failures) == done.results[0].examples
+    assert "use Paragraphs" in failures[0].error
+
+
+def test_the_pairs_are_read_by_bert_too(tmp_path: Path) -> None:
+    """A transformers model in the reader's place; with random weights it says anything."""
+    save_classifier("bert", tmp_path / "bert", ("different", "same"))
+    given = [f"reader.model={tmp_path / 'bert'}", "reader.max_input_tokens=120"]
+    name = "muld-style-change"
+    done = run([name], ["muld/style_change"], overrides=given, out=tmp_path / "out")
+    assert done.results[0].failures == 0
+    lengths = [len(answer["paragraph-authors"]) for answer in answers(done, name)]
+    assert lengths == [21, 9, 1]

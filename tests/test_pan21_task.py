@@ -1,0 +1,162 @@
+"""Style change from folders as PAN and the generator of MuLD's task lay them out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leporello.api import UserError
+from leporello.metrics import make_metrics
+from leporello.records import Example, Prediction
+from leporello.rows import empty_prediction
+from leporello.tasks import Pan21
+
+
+def write(folder: Path, number: int, text: str, authors: list[int] | None, **more: Any) -> None:
+    """Writes a problem and, where there are authors, its truth."""
+    (folder / f"problem-{number}.txt").write_text(text, encoding="utf-8")
+    if authors is not None:
+        truth = {"site": "a site", "structure": ["A"], "paragraph-authors": authors, **more}
+        place = folder / f"truth-problem-{number}.json"
+        place.write_text(json.dumps(truth), encoding="utf-8")
+
+
+def only(folder: Path) -> Example:
+    """Returns the one example of a folder."""
+    [example] = Pan21(folder).examples()
+    return example
+
+
+def parts_of(example: Example) -> list[str]:
+    """Returns the paragraphs' texts."""
+    return [example.document.text[part.start : part.end] for part in example.document.parts]
+
+
+def test_problems_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """Ten after two; other files are passed over."""
+    for number in (10, 2, 1):
+        write(tmp_path, number, "One.\n\nTwo.", [1, 2])
+    (tmp_path / "problem-x.txt").write_text("no problem")
+    (tmp_path / "readme.md").write_text("about")
+    task = Pan21(tmp_path)
+    names = [example.id for example in task.examples()]
+    assert names == ["problem-1", "problem-2", "problem-10"]
+    assert len(task) == 3
+    assert task.metrics == ("pan21",)
+
+
+@pytest.mark.parametrize(
+    ("text", "authors", "wanted"),
+    [
+        ("One\nstill.\n\nTwo.", [1, 2], ["One\nstill.", "Two."]),
+        ("One\nstill.\n\nTwo.\n", [1, 1, 2], ["One", "still.", "Two."]),
+        ("One.\r\n\r\n\r\nTwo.\r\n", [1, 2], ["One.", "Two.\r\n"]),
+        ("One.\nTwo.\nThree.", [1, 2, 1], ["One.", "Two.", "Three."]),
+        ("Alone.", [1], ["Alone."]),
+    ],
+)
+def test_paragraphs_are_parted_as_the_truth_has_authors(
+    tmp_path: Path, text: str, authors: list[int], wanted: list[str]
+) -> None:
+    """By blank lines as PAN's, or by line breaks as MuLD's; blank ones count for nothing."""
+    (tmp_path / "problem-1.txt").write_bytes(text.encode())
+    (tmp_path / "truth-problem-1.json").write_text(json.dumps({"paragraph-authors": authors}))
+    example = only(tmp_path)
+    assert example.fault == ""
+    assert [part.strip() for part in parts_of(example)] == [part.strip() for part in wanted]
+    assert json.loads(example.references[0]) == authors
+
+
+@pytest.mark.parametrize("key", ["multi-author", "multiauthor"])
+def test_both_spellings_are_read(tmp_path: Path, key: str) -> None:
+    """PAN's data have the one, the README of MuLD's source the other."""
+    write(tmp_path, 1, "One.\n\nTwo.", [1, 2], **{key: 1, "changes": [1]})
+    assert only(tmp_path).references == ("[1, 2]",)
+    write(tmp_path, 1, "One.\n\nTwo.", [1, 2], **{key: 0, "changes": [1]})
+    assert f"truth-problem-1.json: `{key}` does not follow" in only(tmp_path).fault
+
+
+def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
+    """Blank lines part the paragraphs if there are any, else line breaks; nothing is scored."""
+    write(tmp_path, 1, "One\nstill.\n\nTwo.", None)
+    write(tmp_path, 2, "One.\nTwo.\nThree.\n", None)
+    first, second = Pan21(tmp_path).examples()
+    assert (parts_of(first), parts_of(second)) == (
+        ["One\nstill.", "Two."],
+        ["One.", "Two.", "Three."],
+    )
+    assert (first.references, first.fault, first.metadata) == ((), "", {})
+
+
+@pytest.mark.parametrize(
+    ("truth", "told"),
+    [
+        ('{"paragraph-authors": [1, 1, 2]}', "has 3 paragraph-authors, but the problem has 2"),
+        ('{"authors": 2}', "has no list `paragraph-authors`"),
+        ('{"paragraph-authors": []}', "has no list `paragraph-authors`"),
+        ('{"paragraph-authors": [1, "2"]}', "are not numbers from 1"),
+        ('{"paragraph-authors": [0, 1]}', "are not numbers from 1"),
+        ('{"paragraph-authors": [1, 2], "changes": [0]}', "`changes` does not follow"),
+        ("[1, 2]", "is no JSON object"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_a_faulty_truth_fails_its_example_alone(tmp_path: Path, truth: str, told: str) -> None:
+    """With the file's name; the others are as they were."""
+    write(tmp_path, 1, "One.\n\nTwo.", [1, 1])
+    write(tmp_path, 2, "One.\n\nTwo.", None)
+    (tmp_path / "truth-problem-2.json").write_text(truth)
+    sound, faulty = Pan21(tmp_path).examples()
+    assert sound.fault == ""
+    assert faulty.fault.startswith("truth-problem-2.json: ")
+    assert told in faulty.fault
+    assert faulty.references == ()
+
+
+def test_a_file_that_cannot_be_read_fails_its_example_alone(tmp_path: Path) -> None:
+    """No UTF-8, or no text at all."""
+    write(tmp_path, 1, " \n", [1])
+    (tmp_path / "problem-2.txt").write_bytes(b"caf\xe9")
+    empty, latin = Pan21(tmp_path).examples()
+    assert "has no text" in empty.fault
+    assert "is not UTF-8" in latin.fault
+
+
+def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    """Before anything is run."""
+    with pytest.raises(UserError, match="there is no such folder"):
+        list(Pan21(tmp_path / "none").examples())
+    with pytest.raises(UserError, match=r"has no problem-1\.txt"):
+        Pan21(tmp_path).fingerprint()
+
+
+def test_the_fingerprint_is_that_of_all_files(tmp_path: Path) -> None:
+    """Of problems and truths, and of no others."""
+    write(tmp_path, 1, "One.\n\nTwo.", [1, 2])
+    found = [Pan21(tmp_path).fingerprint()]
+    (tmp_path / "readme.md").write_text("about")
+    assert Pan21(tmp_path).fingerprint() == found[0]
+    write(tmp_path, 1, "One.\n\nTwo.", [1, 1])
+    found.append(Pan21(tmp_path).fingerprint())
+    write(tmp_path, 2, "One.", None)
+    found.append(Pan21(tmp_path).fingerprint())
+    assert len(set(found)) == 3
+
+
+def test_a_perfect_answer_is_read_whichever_form_it_has(tmp_path: Path) -> None:
+    """The object of PAN's files, or a list of authors; gold stays out of what stages see."""
+    write(tmp_path, 1, "One.\n\nTwo.\n\nThree.", [1, 2, 1])
+    example, [metric] = only(tmp_path), make_metrics(["pan21"]).values()
+    answer = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
+    for text in (json.dumps(answer), "[1, 2, 1]", "1 2 1"):
+        empty = empty_prediction(example)
+        said = Pan21(tmp_path).normalise(text, example)
+        prediction = Prediction("e", said, said, (), (), empty.coverage, empty.document_sha256)
+        statistics = metric.statistics(prediction, example)
+        assert statistics
+        assert metric.aggregate([statistics])["pan21_task3"] == 50.0  # authors 3 and 4 never occur
+    assert "gold" in example.metadata
+    assert "gold" not in example.without_gold().metadata
