@@ -144,7 +144,7 @@ def test_what_a_stage_raises_fails_its_example_alone(tmp_path: Path, workers: in
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("die", "its process was killed by signal 9 each time (9 is often lack of memory)"),
+        ("die", "its process was killed by signal 9 (9 is often lack of memory) each time"),
         ("leave", "its process ended with status 3 each time"),
     ],
 )

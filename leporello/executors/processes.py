@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -18,16 +13,9 @@ from typing import Any
 
 from leporello.config import PipelineSpec
 from leporello.errors import UserError
+from leporello.executors.beside import CANNOT_BE_SENT, Beside, dump
 from leporello.executors.groups import Group, Selection
-from leporello.executors.worker import (
-    CANNOT_BE_SENT,
-    Answer,
-    Orders,
-    Sent,
-    Work,
-    dump,
-    source_hashes_of,
-)
+from leporello.executors.worker import Answer, Orders, Sent, Work, source_hashes_of
 from leporello.flight import ExampleError
 from leporello.records import Document, Hit
 from leporello.selection import Found
@@ -39,7 +27,6 @@ _CHARACTERS_AHEAD = 8_000_000
 _TRIES = 3  # of what kills the process that it is given to
 _GRACE = 10.0  # seconds beyond a time-out after which a process is killed
 _LOOK = 0.2  # seconds between looks at the clock and at a wish to stop
-_RUN = "from leporello.executors.worker import main; main()"
 
 
 class _LostError(Exception):
@@ -101,27 +88,12 @@ class _Pending:
         }
 
 
-def _path() -> list[str]:
-    """Returns where modules are looked for, as another process understands it."""
-    return [entry or str(Path.cwd()) for entry in sys.path]
-
-
 class _Worker:
     """A process beside this one."""
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            number = theirs.fileno()
-            self.process = subprocess.Popen(  # noqa: S603 -- this project's own code
-                [sys.executable, "-c", _RUN, str(number)],
-                pass_fds=[number],
-                stdin=subprocess.DEVNULL,
-                stdout=2,  # what a plug-in prints is no result
-                start_new_session=True,  # Ctrl-C is for the process that asks
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(_path())},
-            )
-        self.connection = Connection(ours.detach())
+        self._beside = Beside("leporello.executors.worker:main")
+        self.end = self._beside.end
 
     def prepare(self, orders: bytes) -> None:
         """Tells the process what it is for, and waits until it is ready.
@@ -129,10 +101,10 @@ class _Worker:
         Raises:
             UserError: It could not start, or what it is to run has changed meanwhile.
         """
+        connection = self._beside.connection
         try:
-            self.connection.send(_path())
-            self.connection.send_bytes(orders)
-            if isinstance(told := self.connection.recv(), UserError):
+            connection.send_bytes(orders)
+            if isinstance(told := connection.recv(), UserError):
                 raise told
         except (EOFError, ConnectionError):
             raise UserError(
@@ -148,36 +120,19 @@ class _Worker:
         """
         # All questions together, then each on its own; the process keeps these limits itself.
         limit = None if timeout is None else 2 * timeout * piece.calls + _GRACE
+        connection = self._beside.connection
         try:
-            self.connection.send(piece.work())
-            if not self.connection.poll(limit):
+            connection.send(piece.work())
+            if not connection.poll(limit):
                 told = f"took longer than {timeout:g} s and had to be killed"
                 raise _LostError(told, final=True)
-            answer: Answer = self.connection.recv()
+            answer: Answer = connection.recv()
         except (EOFError, ConnectionError):
-            raise _LostError(_cause(self._status())) from None
+            raise _LostError(f"its process {self._beside.cause()} each time") from None
         except CANNOT_BE_SENT as error:
             told = f"the example cannot be sent to another process ({error})"
             raise _LostError(told, final=True) from error
         return answer
-
-    def _status(self) -> int:
-        """Returns how the process ended; one that only closed its end is killed."""
-        try:
-            return self.process.wait(timeout=_LOOK)
-        except subprocess.TimeoutExpired:
-            return self.end()
-
-    def end(self) -> int:
-        """Kills the process and returns its status."""
-        self.process.kill()
-        return self.process.wait()
-
-
-def _cause(status: int) -> str:
-    if status < 0:
-        return f"its process was killed by signal {-status} each time (9 is often lack of memory)"
-    return f"its process ended with status {status} each time"
 
 
 class Processes:

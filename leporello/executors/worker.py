@@ -1,45 +1,25 @@
-"""A process that divides and selects for another, over a socket that it inherits.
-
-It is started afresh rather than forked, since forking a process that runs models can hang it;
-and by name rather than by multiprocessing, which would run the user's own script once more.
-"""
+"""A process that divides and selects for another."""
 
 from __future__ import annotations
 
-import ctypes
-import io
-import logging
-import os
-import pickle
-import signal
-import sys
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from leporello.cache import Cache
 from leporello.config import Built, Spec
-from leporello.config.classes import find_class
 from leporello.errors import UserError
+from leporello.executors.beside import connected
 from leporello.executors.groups import select_group
 from leporello.flight import ExampleError
 from leporello.records import Example
 from leporello.selection import Found
-from leporello.sources import file_module_name, source_hash
+from leporello.sources import source_hash
 from leporello.workshop import Workshop
 
-__all__ = ["CANNOT_BE_SENT", "Answer", "Orders", "Sent", "Work", "dump", "main", "source_hashes_of"]
-
-# What sending an object to another process raises if it cannot be.
-CANNOT_BE_SENT = (pickle.PicklingError, AttributeError, TypeError)
-
-_PR_SET_PDEATHSIG = 1
-_LOOK = 1.0  # seconds between looks at the process that asks
+__all__ = ["Answer", "Orders", "Sent", "Work", "main", "source_hashes_of"]
 
 # What is found for an example: its hits as (start, end, score), and its notes. Spans instead of
 # chunks: the document stays where it is.
@@ -73,56 +53,19 @@ class Work:
     wanted: tuple[int, ...]
 
 
-class _Pickler(pickle.Pickler):
-    """Names a class from a plug-in's file by that file, which no import would find."""
-
-    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401 -- whatever is pickled
-        if not isinstance(thing, type):
-            return NotImplemented
-        file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-        if file is None or thing.__module__ != file_module_name(Path(file)):
-            return NotImplemented
-        return find_class, (f"{file}:{thing.__qualname__}", "", Path())
-
-
 def source_hashes_of(pipelines: Sequence[Mapping[str, Spec]]) -> dict[str, str]:
     """Returns the hash of the source of each class that divides or selects, by its name."""
     stages = (stages[key] for stages in pipelines for key in ("chunker", "retriever"))
     return {spec.name: source_hash(spec.cls) for stage in stages for spec in stage.all_specs()}
 
 
-def dump(orders: Orders) -> bytes:
-    """Returns the orders as bytes for a process of one's own; plug-ins' files are loaded there."""
-    buffer = io.BytesIO()
-    _Pickler(buffer).dump(orders)
-    return buffer.getvalue()
-
-
 def main() -> None:
     """Answers until the other side is gone."""
-    _die_with_parent()
-    threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
-    logging.getLogger("leporello").setLevel(logging.INFO)
-    connection = Connection(int(sys.argv[1]))
     try:
-        sys.path[:] = connection.recv()
+        connection = connected()
         _serve(connection, connection.recv())
     except (EOFError, ConnectionError):
         return  # nobody wants the answer any more
-
-
-def _die_with_parent() -> None:
-    """Has Linux kill this process when the one that asks is gone, whatever it is at."""
-    with suppress(OSError, AttributeError):  # elsewhere the thread below has to do
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process when the one that asks is gone, killed perhaps."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(0)
 
 
 def _serve(connection: Connection, orders: Orders) -> None:
