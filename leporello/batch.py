@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leporello.calls import sees_gold
+from leporello.calls import replicate, sees_gold
 from leporello.directory import RunDirectory, write_json
 from leporello.engine import Engine, Limits
 from leporello.errors import UserError
@@ -57,6 +57,7 @@ class Means:
         limit: Examples a task at most.
         workers: Processes that divide and select; 0 does it in this one.
         cache: None keeps nothing.
+        replicas: Processes that read; 1 reads in this one.
         check: Called between steps; raises `Stopped` to end the run.
     """
 
@@ -65,6 +66,7 @@ class Means:
     limit: int | None
     workers: int
     cache: Cache | None
+    replicas: int
     check: Callable[[Progress], None]
 
 
@@ -88,6 +90,8 @@ class Batch:
         """Reads the journals that earlier processes left."""
         self.jobs, self.means = jobs, means
         self.stages = [workshop.build(job.pipeline) for job in jobs]
+        if means.replicas > 1:
+            replicate(self.stages[0].reader, means.replicas)  # which is that of all
         self.journals = [
             Journal(means.directory.journal(job.pipeline.name, job.task.name)) for job in jobs
         ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from leporello.batch import Batch, Means, batches
 from leporello.cache import Cache
@@ -106,6 +107,7 @@ def run(
     update: bool = False,
     limits: Limits = Limits(),  # noqa: B008 -- frozen
     workers: int = 1,
+    replicas: int | Literal["auto"] = 1,
     max_failures: float | None = None,
     cached: bool = True,
     verify: bool = False,
@@ -124,6 +126,8 @@ def run(
             refuse.
         limits: How much is under way at once, and how long an example may take.
         workers: Processes that divide and select beside this one; 0 does it in this one.
+        replicas: Processes that read in this one's place, with a model each; 1 reads in this one,
+            `auto` takes one a GPU, or else one a core.
         max_failures: More of them end the run: a number, or a share below 1 of the examples.
         cached: Whether to use and fill the cache.
         verify: Run a random twentieth of the finished examples again, and compare.
@@ -131,7 +135,7 @@ def run(
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
     """
-    _check(limits, workers, max_failures)
+    _check(limits, workers, replicas, max_failures)
     jobs = prepare(pipelines, tasks, config=config, overrides=overrides, split=split)
     directory = RunDirectory(job_directory(jobs, out))
     cache = Cache(cache_directory()) if cached else None
@@ -139,7 +143,7 @@ def run(
         _compare(directory, jobs, limits, update=update)
         write_manifest(directory, [job.row() for job in jobs], asdict(limits))
         policy = Policy(max_failures, interrupts)
-        means = Means(directory, limits, limit, workers, cache, policy.check)
+        means = Means(directory, limits, limit, workers, cache, _counted(replicas), policy.check)
         done = _run_all(jobs, means)
         if verify and not done.stopped:
             done = _verified(done, jobs, means)
@@ -194,9 +198,22 @@ class _Shift:
             self.results |= {job.name: result for job, result in finished}
 
 
-def _check(limits: Limits, workers: int, max_failures: float | None) -> None:
+def _counted(replicas: int | Literal["auto"]) -> int:
+    """Returns how many processes read: of themselves one a GPU, or else one a core."""
+    if replicas != "auto":
+        return replicas
+    import torch
+    from joblib import cpu_count  # which knows what a container may use
+
+    return torch.cuda.device_count() or int(cpu_count())
+
+
+def _check(
+    limits: Limits, workers: int, replicas: int | Literal["auto"], max_failures: float | None
+) -> None:
     """Refuses numbers that mean nothing."""
     given = {"flights": limits.flights, "inputs": limits.inputs, "workers": workers + 1}
+    given["replicas"] = 1 if replicas == "auto" else replicas
     if wrong := [name for name, number in given.items() if number < 1]:
         raise UserError(
             f"{wrong[0]} must not be so low: give at least {int(wrong[0] != 'workers')}"

@@ -33,6 +33,7 @@ __all__ = [
     "Positive",
     "Reader",
     "RendersPrompt",
+    "Replicates",
     "Retriever",
     "Secret",
     "Share",
@@ -88,7 +89,11 @@ class Retriever(Protocol):
 
 
 class Reader(Protocol):
-    """Reads inputs, pooled over many examples."""
+    """Reads inputs, pooled over many examples.
+
+    A class that is quick with an input may say `at_once: ClassVar[int]`: how many it wants in one
+    call, where the run's own limit is lower.
+    """
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
@@ -109,6 +114,15 @@ class RendersPrompt(Protocol):
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit the window when rendered."""
+        ...
+
+
+@runtime_checkable
+class Replicates(Protocol):
+    """What a reader that can read in several processes offers besides."""
+
+    def replicate(self, count: int) -> None:
+        """Reads in as many processes from now on, with the same answers."""
         ...
 
 

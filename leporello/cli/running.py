@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -57,6 +57,12 @@ def run(
             "--example-timeout", min=0.001, metavar="SECONDS", help="Fail what takes longer."
         ),
     ] = None,
+    replicas: Annotated[
+        str,
+        typer.Option(
+            "--replicas", metavar="N|auto", help="Processes that read, with a model each."
+        ),
+    ] = "1",
     max_failures: Annotated[
         str, typer.Option("--max-failures", metavar="N|SHARE", help="More of them end the run.")
     ] = "",
@@ -84,6 +90,7 @@ def run(
             update=update,
             limits=Limits(example_timeout=example_timeout),
             workers=workers,
+            replicas=_count(replicas),
             max_failures=_bound(max_failures),
             cached=not no_cache,
             verify=verify,
@@ -98,6 +105,15 @@ def run(
         raise typer.Exit(_INTERRUPTED)
     if done.failures or done.differing or done.stopped:
         raise typer.Exit(_FAILED)
+
+
+def _count(text: str) -> int | Literal["auto"]:
+    """Returns what --replicas says."""
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise UserError(f"--replicas takes a number or 'auto', got {text!r}")
+    return int(text)
 
 
 def _bound(text: str) -> float | None:

@@ -1,0 +1,234 @@
+"""Readers in several processes: the same answers, whatever becomes of a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from command_line import command, leporello, read_lines
+from tiny_models import STORY, save
+
+from leporello.errors import UserError
+from leporello.records import Output, Read
+from readers import CausalLM, Seq2Seq
+from readers.replicas import Replicas
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with a tiny T5 and a tiny Llama."""
+    folder = tmp_path_factory.mktemp("models")
+    for name in ("t5", "chat"):
+        save(name, folder / name)
+    return folder
+
+
+def inputs() -> list[Read]:
+    """Returns inputs of many lengths, some with choices, some twice."""
+    texts = [STORY[: 10 + 9 * n] for n in range(12)]
+    plain = [Read((text,), question="Who?") for text in texts]
+    chosen = [Read((text,), question="Who?", choices=("cat", "mill")) for text in texts[:5]]
+    return [*plain, *chosen, plain[3]]
+
+
+def reader(models: Path, kind: str) -> Any:
+    """Returns a reader whose micro-batches are small, so that there are many."""
+    if kind == "t5":
+        return Seq2Seq(str(models / "t5"), max_new_tokens=8, batch_tokens=300, device="cpu")
+    model = str(models / "chat")
+    return CausalLM(model, max_new_tokens=8, batch_tokens=300, device="cpu")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Has this process compute as the others do: the last digits depend on the threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def two(models: Path) -> Any:
+    """Returns a T5 reader in two processes, which end with the test."""
+    made = reader(models, "t5")
+    made.replicate(2)
+    yield made
+    made._replicas.close()
+
+
+def processes(made: Any) -> list[int]:
+    """Returns the numbers of a reader's processes."""
+    return [replica.beside._process.pid for replica in made._replicas._replicas]
+
+
+@pytest.mark.parametrize("kind", ["t5", "chat"])
+def test_several_processes_say_what_one_says(models: Path, kind: str) -> None:
+    """To the last digit: the same micro-batches are read, wherever they are."""
+    alone, several = reader(models, kind), reader(models, kind)
+    several.replicate(3)
+    assert several.read(inputs()) == alone.read(inputs())
+    assert len(set(processes(several))) == 3
+    assert several.read(inputs()[:2]) == alone.read(inputs()[:2])
+    several._replicas.close()
+
+
+def test_the_model_is_not_loaded_here(two: Any) -> None:
+    """Memory for it is needed in the processes alone."""
+    two.load()
+    two.read(inputs())
+    assert "_model" not in two.__dict__
+
+
+def test_a_process_that_dies_is_replaced(models: Path, two: Any) -> None:
+    """What it was at is read again, and nobody notices."""
+    expected = reader(models, "t5").read(inputs())
+    two.load()
+    first, second = processes(two)
+    os.kill(first, signal.SIGKILL)
+    assert two.read(inputs()) == expected
+    assert second in processes(two)
+    assert first not in processes(two)
+
+
+class Deadly:
+    """A reader that ends its process when it meets a certain prompt."""
+
+    def load(self) -> None:
+        """Has nothing to load."""
+
+    def answer(self, batch: Any) -> Any:
+        """Dies, fails or answers."""
+        if batch[0] == "die":
+            os._exit(7)
+        if batch[0] == "fail":
+            raise UserError("told")
+        return [text.upper() for text in batch]
+
+
+def test_a_batch_that_always_kills_is_given_up() -> None:
+    """After three processes; the error says how they ended, and later batches are read."""
+    replicas = Replicas(Deadly(), 2)
+    with pytest.raises(RuntimeError, match="ended with status 7 each time"):
+        replicas.answers([["a"], ["die"], ["b"]])  # type: ignore[list-item]  # as above
+    assert replicas.answers([["a"], ["b"]]) == [["A"], ["B"]]  # type: ignore[list-item, comparison-overlap]  # as above
+    with pytest.raises(UserError, match="told"):
+        replicas.answers([["fail"]])  # type: ignore[list-item]  # as above
+    replicas.close()
+
+
+def test_a_model_that_cannot_be_loaded_is_told_as_ever(models: Path) -> None:
+    """The processes' mistakes of the user's are the user's."""
+    missing = replace(reader(models, "t5"), model=str(models / "nowhere"))
+    missing.replicate(2)
+    with pytest.raises(UserError, match="nowhere"):
+        missing.load()
+
+
+CONFIG = """
+pipelines:
+  mine:
+    chunker: {{class: FixedTokens, size: 6}}
+    reader: {{class: Seq2Seq, model: {model}, max_new_tokens: 6, batch_tokens: 200, device: cpu}}
+    combiner: {{class: ReadEach}}
+"""
+
+
+@pytest.fixture
+def config(models: Path, tmp_path: Path) -> Path:
+    """Returns a config with a pipeline of many small reads."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(CONFIG.format(model=models / "t5"))
+    return path
+
+
+def test_a_run_with_replicas_has_the_same_bytes(config: Path, tmp_path: Path) -> None:
+    """And goes on where a run without left off."""
+    given: list[str | Path] = ["--task", "sample", "--config", config, "--no-cache"]
+    leporello("run", "mine", *given, "--limit", "4", "--out", tmp_path / "one")
+    leporello("run", "mine", *given, "--limit", "4", "--out", tmp_path / "two", "--replicas", "2")
+    one, two = (tmp_path / name / "mine/sample/predictions.jsonl" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    assert len(read_lines(one)) == 4
+    leporello("run", "mine", *given, "--limit", "5", "--out", tmp_path / "one", "--replicas", "2")
+    assert len(read_lines(one)) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("best-sentence", "--replicas", "2"), "BestSentence reads in this process alone"),
+        (("best-sentence", "--replicas", "many"), "takes a number or 'auto'"),
+        (("best-sentence", "--replicas", "0"), "replicas must not be so low"),
+    ],
+)
+def test_what_cannot_be_replicated_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    """Before anything is read."""
+    done = leporello("run", *arguments, "--out", tmp_path / "run", status=2)
+    assert told in done.stderr
+
+
+def test_replicas_end_with_the_process_that_asks(config: Path, tmp_path: Path) -> None:
+    """Also when that is killed."""
+    given: list[str | Path] = [
+        "--task",
+        "sample",
+        "--config",
+        config,
+        "--no-cache",
+        "--replicas",
+        "2",
+    ]
+    run = subprocess.Popen(
+        command("run", "mine", *given, "--out", tmp_path / "run"), stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not (started := beside(run.pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert started
+    run.kill()
+    run.wait()
+    while any(map(is_alive, started)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_alive, started))
+
+
+def beside(parent: int) -> list[int]:
+    """Returns the reading processes that a process has started."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdecimal():
+            try:
+                words = (place / "stat").read_text().rpartition(")")[2].split()
+                line = (place / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(words[1]) == parent and b"readers.replicas" in line:
+                found.append(int(place.name))
+    return found
+
+
+def is_alive(process: int) -> bool:
+    """Says whether a process still runs."""
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def test_outputs_are_outputs(two: Any) -> None:
+    """The reader's contract holds: one output an input, in order."""
+    outputs = two.read(inputs())
+    assert len(outputs) == len(inputs())
+    assert all(isinstance(output, Output) for output in outputs)
+    assert outputs[3] == outputs[-1]
