@@ -24,7 +24,7 @@ from pathlib import Path
 import chunkers
 from leporello import Document
 from leporello.stages import Chunker
-from leporello.tokens import _BATCH, HuggingFace, Words, _pieces, tokenizer
+from leporello.tokens import _BATCH, HuggingFace, Words, pieces, tokenizer
 
 SIZES = (100_000, 1_000_000, 10_000_000)
 SONG = "the of and leporello sings a catalogue under her balcony while don giovanni waits"
@@ -98,11 +98,11 @@ def _tokenizer_alone(model: str, text: str) -> Callable[[], object]:
         return lambda: counting.offsets(text)
     assert isinstance(counting, HuggingFace)
     backend = counting._backend
-    pieces = [text[start:end] for start, end in pairwise(_pieces(text))]
+    cut = [text[start:end] for start, end in pairwise(pieces(text))]
 
     def encode() -> None:
-        for first in range(0, len(pieces), _BATCH):
-            backend.encode_batch(pieces[first : first + _BATCH], add_special_tokens=False)
+        for first in range(0, len(cut), _BATCH):
+            backend.encode_batch(cut[first : first + _BATCH], add_special_tokens=False)
 
     return encode
 

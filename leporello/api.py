@@ -13,6 +13,7 @@ from leporello.explain import Explanation, explain
 from leporello.results import Result
 from leporello.run import Run, run
 from leporello.scoring import score
+from leporello.training import Trained, train
 
 __all__ = [
     "Answer",
@@ -25,10 +26,12 @@ __all__ = [
     "Result",
     "Run",
     "TaskSpec",
+    "Trained",
     "UserError",
     "ask",
     "explain",
     "load_pipelines",
     "run",
     "score",
+    "train",
 ]

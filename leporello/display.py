@@ -37,6 +37,8 @@ __all__ = [
 
 _EXCERPT = 360
 _HITS_SHOWN = 12
+_INPUTS_SHOWN = 60
+_SCORES_ABREAST = 8
 _LEDGER = ("examples", "failed", "empty", "selected", "read", "cut")
 
 
@@ -90,18 +92,34 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
 
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
-    table = _table(f"Scores on {escape(task)}", "pipeline", *names)
     ledger = _table(f"Ledger of {escape(task)}", "pipeline", *_LEDGER)
     for r in results:
-        pipeline = escape(r.pipeline) + (" [yellow](sees the gold)[/yellow]" if r.sees_gold else "")
-        shown = [f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names]
-        table.add_row(pipeline, *shown)
+        pipeline = _name(r)
         counts = [str(count) for count in (r.examples, r.failures, r.empty)]
         shares = [_percent(share) for share in (r.selected, r.read, r.cut)]
         ledger.add_row(pipeline, *counts, *shares)
     if names:
-        console.print(table)
+        console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(ledger)
+
+
+def _name(result: Result) -> str:
+    gold = " [yellow](sees the gold)[/yellow]" if result.sees_gold else ""
+    return escape(result.pipeline) + gold
+
+
+def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
+    """Returns a row a pipeline; many scores get a row each, and the pipelines columns."""
+    pipelines = list(map(_name, results))
+    shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]
+    if len(names) <= _SCORES_ABREAST:
+        table, labels, rows = _table(title, "pipeline", *names), pipelines, shown
+    else:
+        table, labels = _table(title, "score", *pipelines), list(names)
+        rows = [list(row) for row in zip(*shown, strict=True)]
+    for label, row in zip(labels, rows, strict=True):
+        table.add_row(label, *row)
+    return table
 
 
 def _excerpt(text: str) -> str:
@@ -223,8 +241,10 @@ def explanation(console: Console, story: Explanation) -> None:
         console.print(f"note       [yellow]{escape(text)}[/yellow]")
     console.print(f"chunks     {len(story.chunks)}")
     _hits(console, story)
-    for read in story.inputs:
+    for read in story.inputs[:_INPUTS_SHOWN]:
         _input(console, read)
+    if (more := len(story.inputs) - _INPUTS_SHOWN) > 0:
+        console.print(f"and {more:,} more inputs, which calls.jsonl has")
     if example.evidence:
         lost = f"lost at the {story.lost_at}" if story.lost_at else "kept through every stage"
         console.print(f"evidence   {lost}")

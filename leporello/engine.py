@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leporello.calls import inputs_at_once
 from leporello.config import Built
 from leporello.flight import ExampleError, Flight, blame
 from leporello.journal import Journal
@@ -47,7 +48,8 @@ class Limits:
 
     Attributes:
         flights: Examples in flight at most.
-        inputs: Reads in one window at most; no example is admitted while as many wait.
+        inputs: Reads in one window at most, unless the reader's class wants more `at_once`; no
+            example is admitted while as many wait.
         example_timeout: Seconds that a call of a stage may take for each example in it.
     """
 
@@ -84,6 +86,7 @@ class Engine:
         self.progress, self.limits = progress, limits
         self.pool = Pool(stages.reader, shelf, limits.example_timeout)
         self._normalise, self._before_step = normalise, before_step
+        self._inputs = max(limits.inputs, inputs_at_once(stages.reader))
         self._flights: list[Flight] = []
         self._admitted = 0
 
@@ -131,7 +134,7 @@ class Engine:
         if self._admitted < (self.journal.cursors or [0])[-1]:
             return True  # a resumed run first admits again whatever had been admitted
         waiting = sum(len(flight.reads) - len(flight.outputs) for flight in self._flights)
-        return len(self._flights) < self.limits.flights and waiting < self.limits.inputs
+        return len(self._flights) < self.limits.flights and waiting < self._inputs
 
     def _take_in(self, number: int, example: Example, found: Found | ExampleError) -> None:
         if isinstance(found, ExampleError):
@@ -190,7 +193,7 @@ class Engine:
             for flight in sorted(self._flights, key=lambda flight: flight.order)
             for place in range(len(flight.outputs), len(flight.reads))
         )
-        return list(itertools.islice(waiting, self.limits.inputs))
+        return list(itertools.islice(waiting, self._inputs))
 
     # -- landing ---------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from leporello.coverage import coverage, merge, seen
@@ -115,7 +115,7 @@ def call_rows(calls: Iterable[Call]) -> list[JSON]:
             "question": call.read.question,
             "instruction": call.read.instruction,
             "choices": list(call.read.choices),
-            "pair": list(call.read.pair) if call.read.pair else None,
+            "pair": _pair(call.read),
             "title": call.read.title,
             "output": output_row(call.output),
         }
@@ -134,9 +134,24 @@ def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
         question=row["question"],
         instruction=row["instruction"],
         choices=tuple(row["choices"]),
-        pair=tuple(row["pair"]) if row["pair"] else None,
+        pair=_pair_from_row(row["pair"], passages),
         title=row["title"],
     )
+
+
+def _pair(read: Read) -> JSON:
+    """Returns a pair's texts; True where they are those of two passages, and need not be told."""
+    if read.pair is None:
+        return None
+    texts = [p if isinstance(p, str) else p.text for p in read.passages]
+    return True if texts == [*read.pair] else [*read.pair]
+
+
+def _pair_from_row(pair: Any, passages: Sequence[Chunk | str]) -> tuple[str, str] | None:  # noqa: ANN401 -- of JSON
+    if pair is True:
+        one, other = (p if isinstance(p, str) else p.text for p in passages)
+        return one, other
+    return tuple(pair) if pair else None
 
 
 def _passage(passage: Chunk | str) -> JSON:

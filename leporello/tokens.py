@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Backend: TypeAlias = tokenizers.Tokenizer
 
-__all__ = ["HuggingFace", "Words", "next_ink", "terms", "tokenizer", "white"]
+__all__ = ["HuggingFace", "Words", "next_ink", "pieces", "terms", "tokenizer", "white"]
 
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -103,7 +103,7 @@ class HuggingFace:
         import numpy as np
 
         text = _encodable(text)
-        cuts = _pieces(text)
+        cuts = pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
         return np.concatenate([self._encoded(text, batch) for batch in batches])
 
@@ -129,7 +129,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _pieces(text: str) -> list[int]:
+def pieces(text: str) -> list[int]:
     """Returns where the text is cut before it is tokenised, both ends included."""
     cuts = [0]
     while (limit := cuts[-1] + _PIECE) < len(text):

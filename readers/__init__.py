@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from readers.best_sentence import BestSentence
 from readers.causal_lm import CausalLM
+from readers.classifier import Classifier
+from readers.endpoint import Endpoint
+from readers.extractive import Extractive
 from readers.lead import Lead
+from readers.log_likelihood import LogLikelihood
 from readers.naive import (
     FixedAnswer,
     GivenOrder,
@@ -14,17 +18,25 @@ from readers.naive import (
     RandomAnswer,
     RandomSpan,
 )
+from readers.pair_classifier import PairClassifier
+from readers.pseudo_log_likelihood import PseudoLogLikelihood
 from readers.seq2seq import Seq2Seq
 
 __all__ = [
     "BestSentence",
     "CausalLM",
+    "Classifier",
+    "Endpoint",
+    "Extractive",
     "FixedAnswer",
     "GivenOrder",
     "Lead",
+    "LogLikelihood",
     "MajorityAnswer",
     "MajorityOption",
+    "PairClassifier",
     "Prefix",
+    "PseudoLogLikelihood",
     "RandomAnswer",
     "RandomSpan",
     "Seq2Seq",

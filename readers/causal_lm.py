@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from leporello.errors import UserError
 from leporello.records import Output, Read
 from leporello.stages import Count, ModelSource, Positive
-from readers import decoder_only
+from readers import ctranslate2_causal, decoder_only
+from readers.backends import Backend, Engine, Precision
 from readers.batching import Prompt, Reply
+from readers.chat import Chat
 from readers.decoding import Decoding
-from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.examples import FewShot, draw
+from readers.pretrained import Tokens, check_positions
 from readers.prompt import Template
 from readers.reading import LanguageModel
+from readers.replicas import Replicas
 from readers.window import OnOverflow, Window
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 __all__ = ["CausalLM"]
 
@@ -33,6 +35,11 @@ PROMPT = """\
 Answer in a few words, from the text above. Question: {question}
 {choices}
 Answer:"""
+
+_ENGINES: Mapping[Backend, Engine] = {
+    "transformers": decoder_only,
+    "ctranslate2": ctranslate2_causal,
+}
 
 
 @dataclass(frozen=True)
@@ -61,13 +68,22 @@ class CausalLM:
         min_new_tokens: The fewest.
         num_beams: 1 is greedy.
         length_penalty: Beams are ranked by log-probability / length ** length_penalty.
+        early_stopping: Beam search ends once it has num_beams texts, even if a better one could
+            come.
         no_repeat_ngram_size: No n-gram of this size comes twice, the prompt's included; 0 is no
             rule.
         repetition_penalty: Divides the scores of tokens that came before, the prompt's included;
             1 is none.
         batch_tokens: Of a micro-batch, padding and tokens to come included.
-        dtype: Of the weights; `auto` is the checkpoint's own.
+        backend: What computes: `transformers`, or `ctranslate2`, which is faster on a CPU and
+            gives the same answers; what it cannot do so is refused. It needs the extra ctranslate2
+            and converts the model once.
+        dtype: Of the weights; `auto` is the checkpoint's own. The int8 kinds are ctranslate2's.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
+            template, in a chat as earlier turns; they are never cut.
+        shots: How many of them are drawn; all if there are fewer.
+        seed: Of the draw.
     """
 
     model: ModelSource = "smollm2-135m-instruct"
@@ -82,20 +98,35 @@ class CausalLM:
     min_new_tokens: Count = 0
     num_beams: Positive = 1
     length_penalty: float = 1.0
+    early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: Positive = 4096
-    dtype: DType = "float32"
+    backend: Backend = "transformers"
+    dtype: Precision = "float32"
     device: str = "auto"
+    examples: Path | None = None
+    shots: Count = 4
+    seed: Count = 0
 
     def __post_init__(self) -> None:
-        _ = self._template, self._decoding  # which check themselves
+        _ = self._prompts, self._decoding  # which check themselves
+        self._engine.check(self.model, self.dtype, self._decoding)
         if self.system and self.chat is False:
             raise ValueError("system needs a chat template: put its text into prompt instead")
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
-        _ = self._reader, self._model
+        self._reader.load()
+
+    def replicate(self, count: int) -> None:
+        """Reads in as many processes from now on, with the same answers."""
+        self.__dict__["_replicas"] = Replicas(replace(self), count)
+        self.__dict__.pop("_reader", None)
+
+    def answer(self, batch: Sequence[Prompt]) -> list[Reply]:
+        """Returns what the model says to a micro-batch, whose prompts all have choices or none."""
+        return self._reader.answer(batch)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
@@ -114,8 +145,9 @@ class CausalLM:
         return self._reader.window.leading(read)
 
     @cached_property
-    def _template(self) -> Template:
-        return Template(self.prompt, self.separator)
+    def _prompts(self) -> FewShot:
+        template = Template(self.prompt, self.separator)
+        return FewShot(template, draw(self.examples, self.shots, self.seed))
 
     @cached_property
     def _decoding(self) -> Decoding:
@@ -127,6 +159,7 @@ class CausalLM:
             self.no_repeat_ngram_size,
             self.repetition_penalty,
             self.stop,
+            self.early_stopping,
         )
 
     @cached_property
@@ -138,7 +171,9 @@ class CausalLM:
         needed = self.max_input_tokens + self.max_new_tokens
         names, parameters = ("max_position_embeddings",), "max_input_tokens + max_new_tokens"
         check_positions(self.model, needed, names, parameters)
-        window = Window(self._template.render, self._size, self.max_input_tokens, self.on_overflow)
+        nothing = self._render(Read(()))
+        self._prompts.check_room(self._size, nothing, self.max_input_tokens)
+        window = Window(self._render, self._size, self.max_input_tokens, self.on_overflow)
         return LanguageModel(
             window,
             self._presented,
@@ -147,11 +182,21 @@ class CausalLM:
             self._score,
             self._decoding,
             self.batch_tokens,
+            lambda: self._model,
+            self._replicas,
         )
 
     @cached_property
-    def _model(self) -> PreTrainedModel:
-        return load_model(self.model, "AutoModelForCausalLM", self.dtype, self.device)
+    def _replicas(self) -> Replicas | None:
+        return None
+
+    @property
+    def _engine(self) -> Engine:
+        return _ENGINES[self.backend]
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 -- its engine's own
+        return self._engine.load(self.model, self.dtype, self.device)
 
     @cached_property
     def _chats(self) -> bool:
@@ -163,19 +208,26 @@ class CausalLM:
             )
         return known if self.chat == "auto" else self.chat
 
+    @cached_property
+    def _chat(self) -> Chat:
+        return Chat(self._tokens, self.system, self._prompts.turns)
+
+    def _render(self, read: Read) -> str:
+        """Returns the prompt: in a chat the user's last turn, elsewhere all there is."""
+        prompts = self._prompts
+        return prompts.template.render(read) if self._chats else prompts.render(read)
+
     def _presented(self, prompt: str) -> str:
-        return self._tokens.chat(self.system, prompt) if self._chats else prompt
+        return self._chat.text(prompt) if self._chats else prompt
 
     def _encode(self, prompt: str) -> tuple[int, ...]:
-        if self._chats:
-            return self._tokens.encode_chat(self.system, prompt)
-        return self._tokens.encode(prompt)
+        return self._chat.encode(prompt) if self._chats else self._tokens.encode(prompt)
 
     def _size(self, prompt: str) -> int:
         return len(self._encode(prompt))
 
     def _prompt(self, read: Read) -> Prompt:
-        prompt = self._template.render(read)
+        prompt = self._render(read)
         tokens = self._encode(prompt)
         if not tokens:
             raise ValueError("the prompt is empty: there is nothing to read")
@@ -199,7 +251,7 @@ class CausalLM:
         return tokens
 
     def _write(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        return decoder_only.write(self._model, self._tokens, self._decoding, prompts)
+        return self._engine.write(self._model, self._tokens, self._decoding, prompts)
 
     def _score(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        return decoder_only.score(self._model, self._tokens, prompts)
+        return self._engine.score(self._model, self._tokens, prompts)

@@ -6,17 +6,28 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from readers.backends import Precision, torch_dtype
 from readers.batching import Prompt, Reply
 from readers.decoding import Decoding
 from readers.padding import padded
-from readers.pretrained import Tokens
+from readers.pretrained import Tokens, load_model
 from readers.scoring import IGNORED, choice_rows, scored
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["score", "write"]
+__all__ = ["check", "load", "score", "write"]
+
+
+def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each engine
+    """Raises ValueError for a precision that torch lacks; it has all of the rest."""
+    torch_dtype(dtype)
+
+
+def load(model: str, dtype: Precision, device: str) -> PreTrainedModel:
+    """Returns the model, ready to read."""
+    return load_model(model, "AutoModelForCausalLM", torch_dtype(dtype), device)
 
 
 def write(

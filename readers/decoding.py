@@ -29,6 +29,8 @@ class Decoding:
         repetition_penalty: Divides the scores of tokens that came before; 1 is none.
         stop: Writing ends at the first of these strings, which is cut off; white space that the
             answer begins with does not count.
+        early_stopping: Beam search ends once it has num_beams texts, even if a better one could
+            come.
     """
 
     max_new_tokens: int
@@ -38,6 +40,7 @@ class Decoding:
     no_repeat_ngram_size: int
     repetition_penalty: float
     stop: tuple[str, ...] = ()
+    early_stopping: bool = False
 
     def __post_init__(self) -> None:
         if self.min_new_tokens > self.max_new_tokens:
@@ -71,6 +74,7 @@ class Decoding:
                 max_new_tokens=self.max_new_tokens,
                 min_new_tokens=self.min_new_tokens or None,
                 length_penalty=self.length_penalty,
+                early_stopping=self.early_stopping,
                 no_repeat_ngram_size=self.no_repeat_ngram_size,
                 repetition_penalty=self.repetition_penalty,
                 pad_token_id=tokens.padding,
@@ -87,7 +91,7 @@ class Decoding:
         else:
             scores = result.sequences_scores.float().tolist()
         return [
-            Reply(self._cut_off(tokens.decode(ids)), score, output_tokens=len(ids))
+            Reply(self.cut_off(tokens.decode(ids)), score, output_tokens=len(ids))
             for ids, score in zip(written, scores, strict=True)
         ]
 
@@ -96,23 +100,25 @@ class Decoding:
 
         def stopped(ids: torch.Tensor, _: object, **__: object) -> torch.Tensor:
             rows = ids[:, start:].tolist()
-            return torch.tensor([self._stops(row, tokens) for row in rows], device=ids.device)
+            return torch.tensor([self.stops(row, tokens) for row in rows], device=ids.device)
 
         return stopped
 
-    def _stops(self, ids: list[int], tokens: Tokens) -> bool:
+    def stops(self, ids: Sequence[int], tokens: Tokens) -> bool:
+        """Says whether a stop string stands in what was written."""
         text = tokens.decode(ids).lstrip()
         return any(stop in text for stop in self.stop)
 
     def _trimmed(self, ids: list[int], tokens: Tokens, ends: frozenset[int]) -> list[int]:
         """Returns the tokens up to the end token or the stop string, it included."""
         length = next((n for n, token in enumerate(ids, 1) if token in ends), len(ids))
-        if self._stops(ids[:length], tokens):
-            while self._stops(ids[: length - 1], tokens):
+        if self.stops(ids[:length], tokens):
+            while self.stops(ids[: length - 1], tokens):
                 length -= 1
         return ids[:length]
 
-    def _cut_off(self, text: str) -> str:
+    def cut_off(self, text: str) -> str:
+        """Returns what stands before the first stop string, without white space at its end."""
         text = text.lstrip() if self.stop else text
         for stop in self.stop:
             text = text.partition(stop)[0]

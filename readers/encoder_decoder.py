@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from readers.backends import Precision, torch_dtype
 from readers.batching import Prompt, Reply
 from readers.decoding import Decoding
 from readers.padding import padded
-from readers.pretrained import Tokens
+from readers.pretrained import Tokens, load_model
 from readers.scoring import choice_rows, scored
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["score", "write"]
+__all__ = ["check", "load", "score", "write"]
+
+_MUCH_SHORTER = 0.85
+
+
+def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each engine
+    """Raises ValueError for a precision that torch lacks; it has all of the rest."""
+    torch_dtype(dtype)
+
+
+def load(model: str, dtype: Precision, device: str) -> PreTrainedModel:
+    """Returns the model, ready to read."""
+    return load_model(model, "AutoModelForSeq2SeqLM", torch_dtype(dtype), device)
 
 
 def write(
@@ -48,11 +61,42 @@ def score(model: PreTrainedModel, tokens: Tokens, prompts: Sequence[Prompt]) -> 
 
 
 def _encoded(
-    model: PreTrainedModel,
-    tokens: Tokens,
-    prompts: Sequence[Prompt],
+    model: PreTrainedModel, tokens: Tokens, prompts: Sequence[Prompt]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the encoder's states, shape (prompts, tokens, width), and their mask."""
+    """Returns the encoder's states, shape (prompts, tokens, width), and their mask.
+
+    What is padded is encoded in vain; so prompts are encoded beside those of about their length,
+    though all of them are answered together.
+    """
+    from torch.nn.functional import pad
+
+    parts = [_states(model, tokens, part) for part in _even(prompts)]
+    longest = max(mask.shape[1] for _, mask in parts)
+    padded_states = [pad(s, (0, 0, 0, longest - s.shape[1])) for s, _ in parts]
+    padded_masks = [pad(mask, (0, longest - mask.shape[1])) for _, mask in parts]
+    return _joined(padded_states), _joined(padded_masks)
+
+
+def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    import torch
+
+    return parts[0] if len(parts) == 1 else torch.cat([*parts])
+
+
+def _even(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
+    """Yields neighbours none of which is much shorter than the first, the longest."""
+    part: list[Prompt] = []
+    for prompt in prompts:
+        if part and len(prompt.tokens) < _MUCH_SHORTER * len(part[0].tokens):
+            yield part
+            part = []
+        part.append(prompt)
+    yield part
+
+
+def _states(
+    model: PreTrainedModel, tokens: Tokens, prompts: Sequence[Prompt]
+) -> tuple[torch.Tensor, torch.Tensor]:
     ids, mask = padded([prompt.tokens for prompt in prompts], tokens.padding, model.device)
     inputs = {"input_ids": ids, "attention_mask": mask}
     if "global_attention_mask" in inspect.signature(model.forward).parameters:

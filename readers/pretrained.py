@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["DType", "Tokens", "check_positions", "load_model", "quiet"]
 
 DType: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
-Architecture: TypeAlias = Literal["AutoModelForSeq2SeqLM", "AutoModelForCausalLM"]
+Architecture: TypeAlias = Literal[
+    "AutoModelForCausalLM",
+    "AutoModelForMaskedLM",
+    "AutoModelForQuestionAnswering",
+    "AutoModelForSeq2SeqLM",
+    "AutoModelForSequenceClassification",
+]
 
 # Saves a model of an architecture that lies at a path, or on the hub, as safetensors.
 _CONVERT = (
@@ -110,6 +116,7 @@ def load_model(
     Raises:
         UserError: It cannot be loaded, lacks weights, or has them as a pickle only.
     """
+    import torch
     import transformers
 
     loader = getattr(transformers, architecture)
@@ -131,7 +138,10 @@ def load_model(
             f"model {model!r} lacks weights that {type(loaded).__name__} needs ({missing[0]}"
             f" and {len(missing) - 1} more): it was made for another task; choose another model"
         )
-    loaded.generation_config = _bare_generation_config(loaded.generation_config)
+    if loaded.config.model_type == "marian":  # to which padding is a token like any other
+        loaded.get_buffer("final_logits_bias")[..., loaded.config.pad_token_id] = -torch.inf
+    if loaded.can_generate():
+        loaded.generation_config = _bare_generation_config(loaded.generation_config)
     return loaded
 
 

@@ -51,6 +51,12 @@ class Template:
         return encodable("\n".join(line.format_map(values) for line in _closed_up(lines)))
 
     @cached_property
+    def ends_in_words(self) -> bool:
+        """Whether the last that it says are words of its own, such as `Answer:`, and no field."""
+        *_, (_, last, _, _) = Formatter().parse(self.text.rstrip())
+        return last is None
+
+    @cached_property
     def _lines(self) -> list[tuple[str, frozenset[str]]]:
         return [(line, _fields(line)) for line in self.text.split("\n")]
 

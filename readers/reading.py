@@ -10,6 +10,7 @@ from leporello.records import Chunk, Output, Read
 from readers.batching import Prompt, Reply, batches, run_halving
 from readers.decoding import Decoding
 from readers.prompt import passage_text
+from readers.replicas import Replicas
 from readers.window import Window
 
 __all__ = ["LanguageModel", "refuse_pairs"]
@@ -27,6 +28,8 @@ class LanguageModel:
         score: Answers a batch of prompts with a score for each of their choices.
         decoding: How it writes.
         batch_tokens: The budget of a micro-batch.
+        model: Loads the model.
+        replicas: Processes that read in this one's place, if any.
     """
 
     window: Window
@@ -36,6 +39,15 @@ class LanguageModel:
     score: Callable[[Sequence[Prompt]], list[Reply]]
     decoding: Decoding
     batch_tokens: int
+    model: Callable[[], object]
+    replicas: Replicas | None = None
+
+    def load(self) -> None:
+        """Loads the model, here or where it is read."""
+        if self.replicas:
+            self.replicas.load()
+        else:
+            self.model()
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order; equal prompts are read once."""
@@ -55,11 +67,17 @@ class LanguageModel:
 
     def _replies(self, prompts: dict[Prompt, None]) -> dict[Prompt, Reply]:
         rows, new_tokens = self.decoding.num_beams, self.decoding.max_new_tokens
-        replies: dict[Prompt, Reply] = {}
-        for batch in batches(prompts, self.batch_tokens, rows, new_tokens):
-            answer = self.score if batch[0].choices else self.write
-            replies.update(zip(batch, run_halving(batch, answer), strict=True))
-        return replies
+        made = list(batches(prompts, self.batch_tokens, rows, new_tokens))
+        if self.replicas:
+            answers = self.replicas.answers(made)
+        else:
+            answers = [run_halving(batch, self.answer) for batch in made]
+        pairs = zip(made, answers, strict=True)
+        return {p: reply for batch, own in pairs for p, reply in zip(batch, own, strict=True)}
+
+    def answer(self, batch: Sequence[Prompt]) -> list[Reply]:
+        """Returns what the model says to a micro-batch, whose prompts all have choices or none."""
+        return self.score(batch) if batch[0].choices else self.write(batch)
 
 
 def refuse_pairs(inputs: Sequence[Read]) -> None:

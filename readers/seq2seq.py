@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from leporello.records import Output, Read
 from leporello.stages import Count, ModelSource, Positive
-from readers import encoder_decoder
+from readers import ctranslate2_seq2seq, encoder_decoder
+from readers.backends import Backend, Engine, Precision
 from readers.batching import Prompt, Reply
 from readers.decoding import Decoding
-from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.examples import FewShot, draw
+from readers.pretrained import Tokens, check_positions
 from readers.prompt import Template
 from readers.reading import LanguageModel
+from readers.replicas import Replicas
 from readers.window import OnOverflow, Window
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 __all__ = ["Seq2Seq"]
 
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
 # space. Summaries have neither question nor choices, and their lines fall away.
 PROMPT = "{instruction}\nquestion: {question}\n{choices}\ncontext: {context}"
+
+_ENGINES: Mapping[Backend, Engine] = {
+    "transformers": encoder_decoder,
+    "ctranslate2": ctranslate2_seq2seq,
+}
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,20 @@ class Seq2Seq:
         min_new_tokens: The fewest.
         num_beams: 1 is greedy.
         length_penalty: Beams are ranked by log-probability / length ** length_penalty.
+        early_stopping: Beam search ends once it has num_beams texts, even if a better one could
+            come.
         no_repeat_ngram_size: No n-gram of this size comes twice; 0 is no rule.
         repetition_penalty: Divides the scores of tokens that came before; 1 is none.
         batch_tokens: Of a micro-batch, padding and tokens to come included.
-        dtype: Of the weights; `auto` is the checkpoint's own.
+        backend: What computes: `transformers`, or `ctranslate2`, which is faster on a CPU and
+            gives the same answers; what it cannot do so is refused. It needs the extra ctranslate2
+            and converts the model once.
+        dtype: Of the weights; `auto` is the checkpoint's own. The int8 kinds are ctranslate2's.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
+            template; they are never cut.
+        shots: How many of them are drawn; all if there are fewer.
+        seed: Of the draw.
     """
 
     model: ModelSource
@@ -64,18 +79,33 @@ class Seq2Seq:
     min_new_tokens: Count = 0
     num_beams: Positive = 1
     length_penalty: float = 1.0
+    early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: Positive = 4096
-    dtype: DType = "float32"
+    backend: Backend = "transformers"
+    dtype: Precision = "float32"
     device: str = "auto"
+    examples: Path | None = None
+    shots: Count = 4
+    seed: Count = 0
 
     def __post_init__(self) -> None:
-        _ = self._template, self._decoding  # which check themselves
+        _ = self._prompts, self._decoding  # which check themselves
+        self._engine.check(self.model, self.dtype, self._decoding)
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
-        _ = self._reader, self._model
+        self._reader.load()
+
+    def replicate(self, count: int) -> None:
+        """Reads in as many processes from now on, with the same answers."""
+        self.__dict__["_replicas"] = Replicas(replace(self), count)
+        self.__dict__.pop("_reader", None)
+
+    def answer(self, batch: Sequence[Prompt]) -> list[Reply]:
+        """Returns what the model says to a micro-batch, whose prompts all have choices or none."""
+        return self._reader.answer(batch)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
@@ -94,8 +124,9 @@ class Seq2Seq:
         return self._reader.window.leading(read)
 
     @cached_property
-    def _template(self) -> Template:
-        return Template(self.prompt, self.separator)
+    def _prompts(self) -> FewShot:
+        template = Template(self.prompt, self.separator)
+        return FewShot(template, draw(self.examples, self.shots, self.seed))
 
     @cached_property
     def _decoding(self) -> Decoding:
@@ -106,6 +137,7 @@ class Seq2Seq:
             self.length_penalty,
             self.no_repeat_ngram_size,
             self.repetition_penalty,
+            early_stopping=self.early_stopping,
         )
 
     @cached_property
@@ -118,24 +150,42 @@ class Seq2Seq:
         check_positions(self.model, self.max_input_tokens, names, "max_input_tokens")
         names = ("max_decoder_position_embeddings", "max_position_embeddings")
         check_positions(self.model, self.max_new_tokens, names, "max_new_tokens")
-        window = Window(self._template.render, self._size, self.max_input_tokens, self.on_overflow)
+        nothing = self._prompts.render(Read(()))
+        self._prompts.check_room(self._size, nothing, self.max_input_tokens)
+        window = Window(self._prompts.render, self._size, self.max_input_tokens, self.on_overflow)
         return LanguageModel(
-            window, str, self._prompt, self._write, self._score, self._decoding, self.batch_tokens
+            window,
+            str,
+            self._prompt,
+            self._write,
+            self._score,
+            self._decoding,
+            self.batch_tokens,
+            lambda: self._model,
+            self._replicas,
         )
 
     @cached_property
-    def _model(self) -> PreTrainedModel:
-        return load_model(self.model, "AutoModelForSeq2SeqLM", self.dtype, self.device)
+    def _replicas(self) -> Replicas | None:
+        return None
+
+    @property
+    def _engine(self) -> Engine:
+        return _ENGINES[self.backend]
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 -- its engine's own
+        return self._engine.load(self.model, self.dtype, self.device)
 
     def _size(self, prompt: str) -> int:
         return len(self._tokens.encode(prompt))
 
     def _prompt(self, read: Read) -> Prompt:
         choices = tuple(map(self._tokens.encode_target, read.choices))
-        return Prompt(self._tokens.encode(self._template.render(read)), choices)
+        return Prompt(self._tokens.encode(self._prompts.render(read)), choices)
 
     def _write(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        return encoder_decoder.write(self._model, self._tokens, self._decoding, prompts)
+        return self._engine.write(self._model, self._tokens, self._decoding, prompts)
 
     def _score(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        return encoder_decoder.score(self._model, self._tokens, prompts)
+        return self._engine.score(self._model, self._tokens, prompts)

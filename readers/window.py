@@ -1,6 +1,7 @@
 """The model's window: what fits it, and what is done with what does not. Nowhere else is text cut.
 
-Instruction, question and choices are never cut; passages are, by one of four rules:
+Instruction, question, choices and worked examples are never cut; passages are, by one of four
+rules:
 
 - `fit`: whole passages are left out, from the last on; a first one too long alone is truncated.
 - `truncate`: the passages end where the window ends, in the middle of one.
@@ -86,7 +87,7 @@ class Window:
     def _check_room(self, read: Read) -> None:
         if not self._fits(_first(read, 0)):
             raise ValueError(
-                f"instruction, question and choices alone take"
+                f"instruction, question, choices and worked examples alone take"
                 f" {self.size(self.render(_first(read, 0)))} tokens of the prompt, and"
                 f" max_input_tokens is {self.limit}; they are never cut: raise max_input_tokens"
             )
@@ -114,8 +115,8 @@ class Window:
             part = self._fitted(left, self.leading(left))
             if not part.passages:
                 raise ValueError(
-                    f"no character of the passages fits besides instruction, question and"
-                    f" choices in max_input_tokens={self.limit}: nothing to split into"
+                    f"no character of the passages fits besides instruction, question, choices"
+                    f" and worked examples in max_input_tokens={self.limit}: nothing to split into"
                 )
             parts.append(part)
             left = replace(read, passages=_after(left.passages, part.passages))

@@ -9,8 +9,10 @@ from retrievers.baselines import All, First, Random
 from retrievers.bm25 import BM25
 from retrievers.dense import Dense
 from retrievers.fusion import Fusion
+from retrievers.mentions import Mentions
 from retrievers.neighbours import Neighbours
 from retrievers.rerank import Rerank
+from retrievers.selected import Selected
 from retrievers.tfidf import TfIdf
 
 __all__ = [
@@ -19,8 +21,10 @@ __all__ = [
     "Dense",
     "First",
     "Fusion",
+    "Mentions",
     "Neighbours",
     "Random",
     "Rerank",
+    "Selected",
     "TfIdf",
 ]

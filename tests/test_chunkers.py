@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 import chunkers
-from chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sentences, Whole
+from chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sections, Sentences, Whole
 from leporello import Document, Span
 from leporello.sentences import sentence_starts
 from leporello.stages import Chunker
@@ -40,17 +40,24 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
         Entry(lambda size, _, model: Lines(size, model)),
         Entry(lambda size, _, model: Lines(size, model, split_long=False), bounded=False),
     ),
+    "MentionWindows": (),  # takes a question and leaves text out: tests/test_mention_windows.py
     "Paragraphs": (
         Entry(lambda size, _, model: Paragraphs(size, model)),
         Entry(lambda _size, _overlap, model: Paragraphs(0, model), bounded=False),
     ),
+    "Parts": (),  # takes a document's own parts: tests/test_authors.py
     "Recursive": (
         Entry(Recursive),
         Entry(Recursive, overlaps=True),
         Entry(lambda size, _, model: Recursive(size, 0, model, ("。", "ab", "\r", "👩"))),
     ),
+    "Sections": (
+        Entry(lambda size, _, model: Sections(size, model), bounded=False),
+        Entry(lambda size, _, model: Sections(size, model, split_long=True)),
+    ),
     "Sentences": (Entry(Sentences), Entry(Sentences, overlaps=True)),
     "Whole": (Entry(lambda *_: Whole(), bounded=False),),
+    "Windows": (),  # keeps white space: tests/test_likelihood.py
 }
 CASES = [
     pytest.param(entry, id=f"{name}-{number}")

@@ -139,6 +139,50 @@ def test_map_reduce_uses_its_own_instructions() -> None:
     assert [(r.instruction, r.question) for r in rounds[1]] == [("R", "which?")]
 
 
+@pytest.mark.parametrize(
+    ("target", "value", "rounds"),
+    [
+        (9, "aa x\nbb x\ndd x", [3]),  # 6 words fit
+        (6, "aa x\nbb x\ndd x", [3]),
+        (3, "aa+bb x\ndd", [3, 2]),
+        (2, "aa+bb+dd x", [3, 2, 1]),
+        (1, "aa+bb+dd", [3, 2, 1, 1]),  # the last one is read again while it gets shorter
+        (0, "aa+bb+dd x", [3, 2, 1]),
+    ],
+)
+def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: list[int]) -> None:
+    """As soon as what is left, joined, has no more words."""
+
+    def answer(read: Read) -> Output:
+        texts = _texts(read)
+        again = len(texts) == 1 and texts[0].endswith(" x")
+        said = "+".join(text.removesuffix(" x") for text in texts)
+        return Output(said if again else f"{said} x")
+
+    found, asked = _drive(MapReduce(target_words=target), answer)
+    assert found == value
+    assert [len(reads) for reads in asked] == rounds
+
+
+@pytest.mark.parametrize("fits", [0, 1, 2, 9])
+def test_map_reduce_ends_with_a_reader_that_never_gets_shorter(fits: int) -> None:
+    """Nor does one that gets longer keep it going."""
+    longer: Callable[[Read], Output] = lambda read: Output(" ".join(_texts(read)) + " x")  # noqa: E731 -- typed
+    same: Callable[[Read], Output] = lambda read: Output(" ".join(_texts(read)))  # noqa: E731 -- typed
+    for reader in (longer, same):
+        value, rounds = _drive(MapReduce(target_words=1), reader, fits=fits)
+        assert [word for word in value.split() if word != "x"] == ["aa", "bb", "dd"]
+        assert len(rounds) <= 4
+
+
+def test_map_reduce_chooses_whatever_the_target() -> None:
+    """Choices are chosen from once, when everything has been brought together."""
+    example = Example("e", DOCUMENT, question="which?", choices=("x", "y"))
+    answer: Callable[[Read], Output] = lambda read: Output("".join(read.choices[1:]) or "aa")  # noqa: E731 -- typed
+    value, rounds = _drive(MapReduce(target_words=100), answer, example=example, fits=9)
+    assert (value, [len(reads) for reads in rounds]) == ("y", [3, 1])
+
+
 def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
     """As many rounds as hits; an empty answer leaves the one before."""
     said = iter(["first", " ", "last"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from leporello.cli import app
 from leporello.config import load_config
 from leporello.config.tree import parse
 from leporello.errors import ConfigError
+from leporello.run import run
 from leporello.stages import KINDS
+from leporello.training import train
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,6 +95,25 @@ def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
     answer = ask(play, "Who?", pipeline="guide", config=[config])
     assert answer.text == "ACT 1\nENTER A FOX.\n ACT 2\nEXIT THE FOX."
     assert len(answer.passages) == 2
+
+
+def test_what_the_guide_trains_is_trained(tmp_path: Path) -> None:
+    """Reader and combiner of docs/training.md learn and answer."""
+    lines = ["pipelines:", "  guide:"]
+    blocks = _blocks((ROOT / "docs" / "training.md").read_text(encoding="utf-8"), "python")
+    for key, block in zip(("reader", "combiner"), blocks, strict=True):
+        [name] = re.findall(r"^class (\w+)", block, re.MULTILINE)
+        (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
+        lines.append(f'    {key}: {{class: "./{name}.py:{name}"}}')
+    rows = [{"id": str(n), "document": "x", "references": [said]} for n, said in enumerate("aba")]
+    data = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (tmp_path / "rows.jsonl").write_text(data, encoding="utf-8")
+    task = "tasks:\n  rows: {class: JsonLines, path: rows.jsonl, metrics: [exact_match]}\n"
+    config = tmp_path / "guide.yaml"
+    config.write_text("\n".join(lines) + f"\n{task}", encoding="utf-8")
+    made = train("guide", "rows", config=[config], out=tmp_path / "model")
+    done = run([made.pipeline], ["rows"], config=[config, made.config], out=tmp_path / "run")
+    assert done.results[0].scores["exact_match"] == pytest.approx(200 / 3, abs=0.01)
 
 
 def test_the_python_of_the_readme_imports_what_exists() -> None:

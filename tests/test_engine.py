@@ -140,6 +140,19 @@ def test_reads_of_many_examples_are_pooled(tmp_path: Path) -> None:
     assert sum(windows[:-3]) / len(windows[:-3]) > 7
 
 
+def test_a_reader_may_want_more_inputs_at_once(tmp_path: Path) -> None:
+    """Its class says so, and gets as many of an example's reads together."""
+
+    @dataclass(frozen=True)
+    class Quick(Echo):
+        at_once = 40
+
+    document = Document("long", " ".join(f"w{n}" for n in range(50)))
+    example = Example("e", document, question="w")
+    _, built = _run(tmp_path / "journal.jsonl", [example], Limits(5, 8), reader=Quick())
+    assert max(built.reader.windows) == 40
+
+
 def test_a_window_never_exceeds_its_limit(tmp_path: Path) -> None:
     """One example with many reads is read in several windows."""
     document = Document("long", " ".join(f"w{n}" for n in range(50)))

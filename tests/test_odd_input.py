@@ -16,7 +16,7 @@ from command_line import leporello, read_lines
 from odd_texts import TEXTS, Odd
 from tiny_models import save
 
-from chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sentences, Whole
+from chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sections, Sentences, Whole
 from leporello import Document, Example, Failure, Read
 from leporello.api import Run, run
 from leporello.calls import divide, retrieve
@@ -26,7 +26,7 @@ from leporello.selection import Found, select_apart
 from readers import BestSentence, Lead
 from readers.prompt import Template, passage_text
 from readers.window import Window
-from retrievers import BM25, All, First, TfIdf
+from retrievers import BM25, All, First, Selected, TfIdf
 
 CHUNKERS: list[Any] = [
     FixedTokens(),
@@ -36,10 +36,12 @@ CHUNKERS: list[Any] = [
     Paragraphs(),
     Paragraphs(size=30),
     Recursive(size=30, overlap=9),
+    Sections(size=30),
+    Sections(size=30, split_long=True),
     Sentences(size=30, overlap=1),
     Whole(),
 ]
-RETRIEVERS: list[Any] = [TfIdf(), BM25(), First(), All()]
+RETRIEVERS: list[Any] = [TfIdf(), BM25(), First(), All(), Selected()]
 
 
 # Nobody else's results change

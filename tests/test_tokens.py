@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from leporello import Document
 from leporello.errors import UserError
-from leporello.tokens import _PIECE, HuggingFace, Words, _pieces, terms, tokenizer, white
+from leporello.tokens import _PIECE, HuggingFace, Words, pieces, terms, tokenizer, white
 
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
@@ -95,7 +95,7 @@ def test_offsets_point_into_the_text_that_was_given(tmp_path: Path) -> None:
 def test_pieces_are_bounded_and_end_at_white_space(parts: list[str]) -> None:
     """A text is cut after newlines or before white space wherever a piece has any."""
     text = "".join(parts)
-    cuts = _pieces(text)
+    cuts = pieces(text)
     assert (cuts[0], cuts[-1]) == (0, len(text))
     for start, end in pairwise(cuts[:-1]):
         assert 0 < end - start <= _PIECE

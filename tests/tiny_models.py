@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,20 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
+    BertConfig,
+    BertForSequenceClassification,
     GPT2Config,
     GPT2LMHeadModel,
     LEDConfig,
     LEDForConditionalGeneration,
     LlamaConfig,
     LlamaForCausalLM,
+    LongformerConfig,
+    LongformerForSequenceClassification,
     PreTrainedModel,
     PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForSequenceClassification,
     T5Config,
     T5ForConditionalGeneration,
 )
@@ -90,4 +97,32 @@ def save(name: str, place: Path) -> None:
     words = tokenizer(templates.get(name, "<s> $A"), chat=name == "chat")
     torch.manual_seed(0)
     network(name, len(words)).save_pretrained(place)
+    words.save_pretrained(place)
+
+
+def save_classifier(name: str, place: Path, labels: Sequence[str]) -> None:
+    """Saves a tiny BERT, RoBERTa or Longformer with a head for these labels, and a tokenizer."""
+    words = tokenizer("<s> $A </s>", chat=False)
+    pairs = [(token, words.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
+    words.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=pairs
+    )
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "initializer_range": 0.3}
+    shape |= {
+        "max_position_embeddings": 130,
+        "pad_token_id": 0,
+        "type_vocab_size": 1 + (name == "bert"),
+    }
+    shape["id2label"] = dict(enumerate(labels))
+    torch.manual_seed(0)
+    match name:
+        case "bert":
+            made: PreTrainedModel = BertForSequenceClassification(BertConfig(**shape))
+        case "roberta":
+            made = RobertaForSequenceClassification(RobertaConfig(**shape))
+        case _:
+            config = LongformerConfig(**shape, attention_window=[16, 16])
+            made = LongformerForSequenceClassification(config)
+    made.save_pretrained(place)
     words.save_pretrained(place)

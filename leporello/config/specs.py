@@ -95,6 +95,15 @@ class TaskSpec:
     name: str
     spec: Spec
 
+    @property
+    def has_splits(self) -> bool:
+        """Whether the task names a split, or a path with a place for one."""
+        known = parameters(self.spec.cls)
+        if "split" not in known:
+            return False
+        named = self.spec.params.get("split", known["split"].default)
+        return bool(named) or any("{split}" in str(value) for value in self.spec.params.values())
+
     def with_split(self, split: str) -> TaskSpec:
         """Returns the task with another split.
 

@@ -14,7 +14,7 @@ from leporello.config.keys import fault_of_key
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.specs import Spec
 from leporello.config.tree import Tree
-from leporello.errors import Fault, did_you_mean
+from leporello.errors import Fault, UserError, did_you_mean
 from leporello.records import JSON
 from leporello.redaction import is_set, scrub
 from leporello.stages import Kind
@@ -171,7 +171,7 @@ class Variants:
         try:
             spec.build()
         except (Exception, SystemExit) as error:
-            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            kind = "" if isinstance(error, ValueError | UserError) else f"{type(error).__name__}: "
             told = scrub(f"{spec.cls.__name__} refuses this: {kind}{error}")
             self._fault(tree, path, told)
             return False

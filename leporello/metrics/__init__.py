@@ -17,6 +17,7 @@ from leporello.metrics.option_letter import OptionLetter
 from leporello.metrics.pan21 import Pan21
 from leporello.metrics.recall import Recall
 from leporello.metrics.rouge import Rouge, RougeScrolls, RougeScrollsInstance
+from leporello.metrics.shuffle_accuracy import ShuffleAccuracy
 
 __all__ = [
     "METRICS",
@@ -44,6 +45,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "rouge_l_coco": RougeLCoco,
     "rouge_scrolls": RougeScrolls,
     "rouge_scrolls_instance": RougeScrollsInstance,
+    "shuffle_accuracy": ShuffleAccuracy,
 }
 
 

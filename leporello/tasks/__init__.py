@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from leporello.tasks.json_lines import JsonLines
 from leporello.tasks.muld import Muld
+from leporello.tasks.pan21 import Pan21
 from leporello.tasks.sample import Sample
 from leporello.tasks.scrolls import Scrolls
+from leporello.tasks.shuffle_test import ShuffleTest
 from leporello.tasks.zero_scrolls import ZeroScrolls
 
-__all__ = ["JsonLines", "Muld", "Sample", "Scrolls", "ZeroScrolls"]
+__all__ = ["JsonLines", "Muld", "Pan21", "Sample", "Scrolls", "ShuffleTest", "ZeroScrolls"]

@@ -15,7 +15,6 @@ from ruamel.yaml import YAML
 
 from leporello.cache import Cache
 from leporello.config import Built, PipelineSpec, TaskSpec, load_config
-from leporello.config.parameters import parameters
 from leporello.directory import atomically, safe_name, write_json
 from leporello.errors import UserError
 from leporello.manifest import versions
@@ -112,7 +111,7 @@ def _only(found: Sequence[Any], kind: str) -> Any:  # noqa: ANN401 -- a pipeline
 
 def _with_split(task: TaskSpec, split: str) -> TaskSpec:
     """Returns the task with the split to learn from: what is tested must not be learnt."""
-    if not split and "split" not in parameters(task.spec.cls):
+    if not split and not task.has_splits:
         return task
     return task.with_split(split or "train")
 

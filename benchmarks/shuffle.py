@@ -1,0 +1,188 @@
+"""The Shuffle Test: a table beside the paper's, and how fast texts are scored.
+
+    python -m benchmarks.shuffle [RUN…]     # a table of these runs
+    python -m benchmarks.shuffle --speed    # ratios of paired runs, medians
+
+Speed is of random weights. A window of 512 tokens by a masked model: the reader, against forward
+passes of the model over the same rows in batches of the same size, with its last layer over all
+words at every place, and without it, which is the least that any scoring takes. Growing windows
+by a generative model: the reader, which reads what begins another window with it, against one
+forward pass a window.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from chunkers import Windows
+from leporello import Document, Read
+from leporello.calls import divide
+from readers import LogLikelihood, PseudoLogLikelihood
+from readers.pretrained import load_model
+
+SIZES = (1, 2, 3, 4, 5)
+# Laban et al. 2021, table 2: 20 shuffles each of some 1,000 documents a set.
+PAPER: Mapping[str, Sequence[float]] = {
+    "people, WSJ": (97.5, 94.5, 93.0, 96.0, 94.0),
+    "GPT2-medium, WSJ": (95.3, 91.4, 89.5, 87.4, 85.3),
+    "GPT2-medium, legal": (98.7, 98.0, 96.9, 95.9, 94.5),
+    "GPT2-medium, Reddit": (89.5, 76.9, 66.1, 59.1, 53.8),
+}
+SHAPE: Mapping[str, Any] = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+WORDS = 8000
+
+
+def main() -> None:
+    """Prints what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", nargs="*", type=Path, help="runs of ShuffleTest tasks")
+    parser.add_argument("--speed", action="store_true", help="ratios of paired runs")
+    parser.add_argument("--rounds", type=int, default=3, help="pairs of runs")
+    arguments = parser.parse_args()
+    if arguments.runs:
+        table(arguments.runs)
+    if arguments.speed:
+        with tempfile.TemporaryDirectory() as folder:
+            masked_speed(Path(folder), arguments.rounds)
+        with tempfile.TemporaryDirectory() as folder:
+            generative_speed(Path(folder), arguments.rounds)
+
+
+def table(runs: Sequence[Path]) -> None:
+    """Prints the accuracy of each block size in Markdown, with its 95 % interval."""
+    print("| | " + " | ".join(f"k = {size}" for size in SIZES) + " | documents |")
+    print("|---" * (len(SIZES) + 2) + "|")
+    for name, shares in PAPER.items():
+        print(f"| paper: {name} | " + " | ".join(f"{share:.1f}" for share in shares) + " | |")
+    for file in sorted(file for run in runs for file in run.glob("*/**/metrics.json")):
+        told = json.loads(file.read_text(encoding="utf-8"))
+        cells = [_cell(told["scores"], size) for size in SIZES]
+        documents = {
+            json.loads(line)["id"].rpartition("/")[0]
+            for line in (file.parent / "predictions.jsonl").open(encoding="utf-8")
+        }
+        name = f"{told['pipeline']}, {told['task']}"
+        print(f"| {name} | " + " | ".join(cells) + f" | {len(documents)} |")
+
+
+def _cell(scores: Mapping[str, float], size: int) -> str:
+    if f"accuracy[{size}]" not in scores:
+        return ""
+    share, low, high = (scores[f"{name}[{size}]"] for name in ("accuracy", "low", "high"))
+    return f"{share:.1f} [{low:.1f}, {high:.1f}]"
+
+
+# -- speed -------------------------------------------------------------------------------------
+
+
+def masked_speed(folder: Path, rounds: int) -> None:
+    """Prints the ratio of a reader's time to that of the model's own forward passes."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    shape = {**SHAPE, "intermediate_size": 512, "vocab_size": WORDS}
+    BertForMaskedLM(BertConfig(**shape)).save_pretrained(folder)
+    _save_words(folder)
+    reader = PseudoLogLikelihood(str(folder))
+    text = _text(512)
+    reader.read([Read((text[: len(text) // 32],))])
+    model: Any = load_model(str(folder), "AutoModelForMaskedLM", "float32", "auto")
+    ids = reader._passages.ids(Read((text,)))
+    batch = reader.batch_tokens // len(ids)
+    timed: dict[str, Callable[[], object]] = {
+        "the reader": lambda: reader.read([Read((text,))]),
+        "forward passes": lambda: _passes(model, ids, batch),
+        "without the last layer": lambda: _passes(model.base_model, ids, batch),
+    }
+    found = paired(timed, rounds)
+    print(f"masked model, a window of {len(ids)} tokens, batches of {batch} rows")
+    for name in ("forward passes", "without the last layer"):
+        print(f"  the reader takes {_ratio(found, 'the reader', name)} of {name}")
+
+
+def _passes(model: Any, ids: Sequence[int], batch: int) -> None:  # noqa: ANN401 -- any model
+    """Reads a row for each token, hidden in it, as a plain loop over batches would."""
+    import torch
+
+    with torch.inference_mode():
+        for start in range(0, len(ids), batch):
+            rows = torch.tensor([ids] * len(ids[start : start + batch]), device=model.device)
+            places = torch.arange(len(rows), device=model.device)
+            rows[places, start + places] = 4
+            model(input_ids=rows)
+
+
+def generative_speed(folder: Path, rounds: int) -> None:
+    """Prints the ratio of a reader's time to that of one forward pass a window."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        n_embd=128, n_layer=4, n_head=4, vocab_size=WORDS, bos_token_id=0, eos_token_id=0
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    _save_words(folder)
+    reader = LogLikelihood(str(folder))
+    documents = [Document(str(seed), _text(1000, seed)) for seed in range(6)]
+    windows = Windows(1024, 512, str(folder), growing=True)
+    reads = [Read((chunk,)) for document in documents for chunk in divide(windows, document)]
+    reader.read(reads[:1])
+    model: Any = load_model(str(folder), "AutoModelForCausalLM", "float32", "auto")
+    rows = [torch.tensor([reader._passages.ids(read)], device=model.device) for read in reads]
+
+    def alone() -> None:
+        with torch.inference_mode():
+            for row in rows:
+                model(input_ids=row, use_cache=False).logits.log_softmax(-1)
+
+    found = paired({"the reader": lambda: reader.read(reads), "a pass a window": alone}, rounds)
+    print(f"generative model, {len(reads)} growing windows of {len(documents)} texts")
+    print(f"  the reader takes {_ratio(found, 'the reader', 'a pass a window')} of a pass a window")
+
+
+def paired(timed: Mapping[str, Callable[[], object]], rounds: int) -> Mapping[str, Sequence[float]]:
+    """Returns how long each takes, round by round, in turns."""
+    found: dict[str, list[float]] = {name: [] for name in timed}
+    for number in range(rounds):
+        names = list(timed)
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            start = time.perf_counter()
+            timed[name]()
+            found[name].append(time.perf_counter() - start)
+    return found
+
+
+def _ratio(found: Mapping[str, Sequence[float]], one: str, other: str) -> str:
+    ratios = [a / b for a, b in zip(found[one], found[other], strict=True)]
+    return f"{median(ratios):.2f} (from {min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def _text(tokens: int, seed: int = 0) -> str:
+    chance = random.Random(seed)
+    return " ".join(f"w{chance.randrange(5, WORDS)}" for _ in range(tokens))
+
+
+def _save_words(folder: Path) -> None:
+    """Saves a tokenizer that knows `w5` to `w7999`."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = [*special, *(f"w{number}" for number in range(len(special), WORDS))]
+    known = {word: number for number, word in enumerate(words)}
+    core = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))  # noqa: S106 -- a token of text
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
+    made = PreTrainedTokenizerFast(tokenizer_object=core, **names)  # type: ignore[no-untyped-call]  # transformers leaves it so
+    made.save_pretrained(folder)
+
+
+if __name__ == "__main__":
+    main()

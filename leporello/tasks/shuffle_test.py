@@ -1,0 +1,246 @@
+"""The k-Block Shuffle Test (Laban et al. 2021): is a text likelier than its shuffles?"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from io import BufferedReader
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from leporello.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.loading.files import LARGEST, opened
+from leporello.metrics import check_metrics
+from leporello.records import JSON, Document, Example
+from leporello.stages import Count, Positive
+from leporello.tasks.fields import decode
+from leporello.tasks.rows import RowError
+from leporello.tasks.shuffling import Unit, beginning, sentences_of, shuffles
+
+__all__ = ["LABELS", "ShuffleTest"]
+
+LABELS = ("original", "shuffled")
+
+_FIELDS = ("id", "text", "sentences")
+_MOST = 20  # faults after which a file is given up
+
+
+@dataclass(frozen=True)
+class ShuffleTest:
+    """Texts and shuffles of their sentences, each an example on a document of its own.
+
+    A row of the JSON Lines file is a text: `text`, or its `sentences` as a list, or both; `id`, or
+    else the row's number from 0 is its name. The example `ID/original` comes first, then
+    `ID/3-0`, `ID/3-1`, … for blocks of three sentences. A pipeline gives each a number, and
+    the metric compares: a text is scored once for all its shuffles.
+
+    The choices are the labels `original` and `shuffled`, the reference is the right one. What an
+    example is stands under `gold` in its metadata, hidden from stages.
+
+    Attributes:
+        path: Of the file; `{split}` in it stands for the split.
+        block_sizes: Sentences that stay together.
+        shuffles: Of each text, for each block size.
+        seed: Of the shuffles, which depend on it, the text's id and the block size alone.
+        truncate_sentences: Only so many first sentences are taken, as the paper has it; 0 takes
+            all, as the authors' code does.
+        unit: How a row without `sentences` is divided: into sentences, or into lines, as the
+            authors do with WSJ.
+        white_space: `normalised` puts the original together from its sentences, a line each, like
+            the shuffles, so that they differ in order only. `faithful` leaves the original's own
+            white space, as the authors' code does; where that is no line a sentence, it alone
+            may tell them apart.
+        ignore: Fields of the rows that are passed over; other unknown fields are faults.
+        split: Replaces `{split}` in the path.
+        metrics: What predictions are scored with.
+    """
+
+    path: Path
+    block_sizes: tuple[Positive, ...] = (1, 2, 3, 4, 5)
+    shuffles: Positive = 20
+    seed: int = 0
+    truncate_sentences: Count = 20
+    unit: Unit = "sentence"
+    white_space: Literal["normalised", "faithful"] = "normalised"
+    ignore: tuple[str, ...] = ()
+    split: str = ""
+    metrics: tuple[str, ...] = ("shuffle_accuracy",)
+
+    def __post_init__(self) -> None:
+        check_metrics(self.metrics)
+        if not self.block_sizes or len(set(self.block_sizes)) < len(self.block_sizes):
+            raise ValueError(f"block_sizes must be different sizes, got {list(self.block_sizes)}")
+
+    @property
+    def file(self) -> Path:
+        """The file of the split.
+
+        Raises:
+            UserError: A split without a place in the path, or the other way round.
+        """
+        if bool(self.split) != ("{split}" in str(self.path)):
+            raise UserError(
+                f"path {self.path} and split {self.split!r} do not go together: a path with"
+                " {split} in it needs `split` or --split, and only such a path does"
+            )
+        return Path(str(self.path).replace("{split}", self.split))
+
+    def check(self) -> None:
+        """Reads all rows once.
+
+        Raises:
+            ConfigError: The first faults of rows, with their lines.
+            UserError: The file cannot be read, or has no rows.
+        """
+        self._count()
+
+    def examples(self) -> Iterator[Example]:
+        """Yields each text and its shuffles; no more than one text is in memory.
+
+        Raises:
+            ConfigError: As `check` does, before the first example.
+        """
+        self._count()
+        with opened(self.file) as file:
+            for number, (_, line) in enumerate(_lines(file, self.file)):
+                try:
+                    text = _text(line, number, self)
+                except RowError:
+                    raise UserError(f"{self.file}: has changed while it was read") from None
+                yield from self._of(text)
+
+    def __len__(self) -> int:
+        """Returns how many examples there are.
+
+        Raises:
+            ConfigError: As `check` does.
+        """
+        return self._count() * (1 + len(self.block_sizes) * self.shuffles)
+
+    def fingerprint(self) -> str:
+        """Returns the SHA-256 of the file.
+
+        Raises:
+            ConfigError: As `check` does.
+        """
+        self._count()
+        with opened(self.file) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _count(self) -> int:
+        with opened(self.file) as file:
+            found = os.fstat(file.fileno())
+        return _checked(self, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+    def _of(self, text: _Text) -> Iterator[Example]:
+        yield _example(text, "original", text.original, {"block_size": 0, "unchanged": True})
+        for size in self.block_sizes:
+            chance = Random(f"{self.seed}/{size}/{text.id}")
+            unchanged = len(text.sentences) <= size
+            gold: dict[str, JSON] = {"block_size": size, "unchanged": unchanged}
+            orders = shuffles(text.sentences, size, self.shuffles, chance)
+            for number, order in enumerate(orders):
+                shuffled = text.original if unchanged else "\n".join(order)
+                yield _example(text, f"{size}-{number}", shuffled, gold)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A row as it is tested: what is scored as the original, and what is shuffled."""
+
+    id: str
+    original: str
+    sentences: Sequence[str]
+
+
+def _example(text: _Text, name: str, content: str, gold: Mapping[str, JSON]) -> Example:
+    name, size = f"{text.id}/{name}", gold["block_size"]
+    return Example(
+        id=name,
+        document=Document(name, content),
+        choices=LABELS,
+        references=(LABELS[bool(size)],),
+        group=f"k={size}" if size else LABELS[0],
+        metadata={"gold": {"shuffle_test": {"document": text.id, **gold}}},
+    )
+
+
+def _text(line: bytes, number: int, task: ShuffleTest) -> _Text:
+    """Returns the text of a row, cut as the task says.
+
+    Raises:
+        RowError: All that is wrong with it.
+    """
+    row = decode(line.removeprefix(codecs.BOM_UTF8))
+    if faults := [*_faults(row, task.ignore)]:
+        raise RowError(faults)
+    given, limit = row.get("sentences"), task.truncate_sentences
+    listed = sentences_of(row["text"], task.unit) if given is None else _stripped(given)
+    kept = listed[:limit] if limit else listed
+    original = "\n".join(kept)
+    if task.white_space == "faithful":
+        if "text" not in row:
+            raise RowError(["white_space: faithful needs `text`; the row has sentences alone"])
+        try:
+            original = beginning(row["text"], listed, limit)
+        except ValueError as error:
+            raise RowError([str(error)]) from None
+    return _Text(row.get("id", str(number)), original, kept)
+
+
+def _stripped(sentences: Sequence[str]) -> list[str]:
+    return [stripped for sentence in sentences if (stripped := sentence.strip())]
+
+
+def _faults(row: Mapping[str, Any], ignore: Collection[str]) -> Iterator[str]:
+    for name in row.keys() - {*_FIELDS, *ignore}:
+        hint = did_you_mean(name, _FIELDS)
+        yield f"unknown field {name!r}{hint}; what nobody reads can stand in `ignore`"
+    if not row.keys() & {"text", "sentences"}:
+        yield f"needs `text` or `sentences`; the row has {', '.join(row) or 'none'}"
+    if not isinstance(row.get("id", "id"), str) or row.get("id") == "":
+        yield f"id: must be a text that is not empty, got {json.dumps(row['id']):.60}"
+    if not isinstance(row.get("text", ""), str):
+        yield f"text: must be a text, got {json.dumps(row['text']):.60}"
+    listed = row.get("sentences", [])
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        yield f"sentences: must be a list of texts, got {json.dumps(listed):.60}"
+
+
+@lru_cache(maxsize=8)
+def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: ARG001 -- a file with another stamp is read again
+    """Returns how many rows there are, all checked; once a process."""
+    faults: list[Fault] = []
+    lines: dict[str, int] = {}
+    with opened(task.file) as file:
+        for number, (at, line) in enumerate(_lines(file, task.file)):
+            try:
+                name = _text(line, number, task).id
+            except RowError as error:
+                faults += [Fault(task.file, at, told) for told in error.faults]
+                name = ""
+            if name and (first := lines.setdefault(name, at)) != at:
+                faults.append(Fault(task.file, at, f"id {name!r} stands on line {first} already"))
+            if len(faults) >= _MOST:
+                faults.append(Fault(task.file, at, "… and what follows was not looked at"))
+                break
+    if faults:
+        raise ConfigError(faults)
+    if not lines:
+        raise UserError(f"{task.file}: has no rows")
+    return len(lines)
+
+
+def _lines(file: BufferedReader, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines that are not blank, with their numbers from 1."""
+    for number, line in enumerate(iter(partial(file.readline, LARGEST), b""), 1):
+        if len(line) == LARGEST:
+            raise UserError(f"{path}:{number}: a row of more than {LARGEST // 2**20} MiB, the most")
+        if line.strip():
+            yield number, line

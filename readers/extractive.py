@@ -1,0 +1,178 @@
+"""Answers copied from the passages: models trained on SQuAD and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from leporello.records import Chunk, Output, Read, Span
+from leporello.stages import Count, ModelSource, Positive
+from readers.prompt import passage_text
+from readers.question_answering import PassageWindow, QuestionAnswering, SpanReply
+from readers.reading import refuse_pairs
+
+__all__ = ["Extraction", "Extractive"]
+
+_NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What was found for one input.
+
+    Attributes:
+        text: The answer, as it stands in the passage; that of no answer where there is none.
+        score: How much surer the model is of the best span than of no answer.
+        passage: Which of the passages it stands in; None where there is no answer.
+        start: Its first character in that passage.
+        end: One past its last character.
+        span: The same in the document, if the passage is a chunk of one.
+        tokens: Read in all windows.
+    """
+
+    text: str
+    score: float
+    passage: int | None = None
+    start: int = 0
+    end: int = 0
+    span: Span | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Extractive:
+    """Copies the answer out of the passages, with a model that marks where it begins and ends.
+
+    Each passage is read with the question, on its own, in overlapping windows if it is long; the
+    answer is the best pair of a start and an end in all of them, by the sum of their logits. It
+    lies in one window of one passage. Of an input only question and passages are read.
+
+    The score is that sum minus the one of no answer, by which SQuAD 2.0's rule decides too: inputs
+    without an answer have scores below -`null_threshold`.
+
+    Attributes:
+        model: Path or hub id of a model for question answering with a fast tokenizer; the weights
+            must be safetensors. They are run in float32.
+        max_input_tokens: The window: question, part of a passage and special tokens.
+        stride: By how many tokens neighbouring windows of a passage overlap.
+        max_answer_tokens: The most tokens of an answer.
+        null_threshold: There is no answer if the logits of none, the lowest of all windows, exceed
+            those of the best span by more than this; null for models that were not trained on
+            questions without an answer: there always is one, and the score is its sum alone.
+        unanswerable: The text where there is no answer, or nothing to copy it from.
+        batch_tokens: Of a micro-batch, padding included.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+    """
+
+    model: ModelSource
+    max_input_tokens: Positive = 384
+    stride: Count = 128
+    max_answer_tokens: Positive = 30
+    null_threshold: float | None = 0.0
+    unanswerable: str = ""
+    batch_tokens: Positive = 8192
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.stride >= self.max_input_tokens:
+            raise ValueError(
+                f"stride ({self.stride}) must be less than max_input_tokens"
+                f" ({self.max_input_tokens}): windows overlap by it"
+            )
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads."""
+        self._network.load()
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order; the score is -1e9 where nothing was there."""
+        return [
+            Output(found.text, found.score, read=_seen(read), input_tokens=found.tokens)
+            for read, found in zip(inputs, self.extract(inputs), strict=True)
+        ]
+
+    def extract(self, inputs: Sequence[Read]) -> list[Extraction]:
+        """Returns what was found for each input, with its place; equal windows are read once.
+
+        Raises:
+            ValueError: An input has choices, a pair, no question, or one that fills the window.
+        """
+        windows = [self._windows(read) for read in inputs]
+        prompts = (window.prompt for own in windows for _, window in own)
+        replies = self._network.spans(prompts)
+        return [
+            self._extraction(read, [(n, w, replies[w.prompt]) for n, w in own])
+            for read, own in zip(inputs, windows, strict=True)
+        ]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out."""
+        return self._network.tokens.count(texts)
+
+    def render(self, read: Read) -> str:
+        """Returns what the model is given: of each window the question and its part of a passage.
+
+        Parts begin and end where an answer could; white space around them is not shown.
+        """
+        parts = (f"{read.question}\n{window.part()}" for _, window in self._windows(read))
+        return "\n\n".join(parts)
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit: all, for each is read in as many windows."""
+        return len(read.passages)
+
+    @cached_property
+    def _network(self) -> QuestionAnswering:
+        return QuestionAnswering(
+            self.model,
+            self.max_input_tokens,
+            self.stride,
+            self.max_answer_tokens,
+            self.null_threshold is not None,
+            self.batch_tokens,
+            self.device,
+        )
+
+    def _windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
+        """Returns all windows of an input, each with its passage's place; blank ones have none."""
+        _check(read)
+        return [
+            (place, window)
+            for place, passage in enumerate(read.passages)
+            if (text := passage_text(passage)).strip()
+            for window in self._network.windows(read.question, text)
+        ]
+
+    def _extraction(
+        self, read: Read, found: Sequence[tuple[int, PassageWindow, SpanReply]]
+    ) -> Extraction:
+        if not found:
+            return Extraction(self.unanswerable, _NOTHING)
+        tokens = sum(len(window.prompt.tokens) for _, window, _ in found)
+        place, window, best = max(found, key=lambda each: each[2].score)
+        score = best.score
+        if self.null_threshold is not None:
+            score -= min(reply.null for _, _, reply in found)
+            if -score > self.null_threshold:
+                return Extraction(self.unanswerable, score, tokens=tokens)
+        start, end = window.characters(best.first, best.last)
+        passage = read.passages[place]
+        begin = passage.start if isinstance(passage, Chunk) else None
+        span = None if begin is None else Span(begin + start, begin + end)
+        return Extraction(window.text[start:end], score, place, start, end, span, tokens)
+
+
+def _seen(read: Read) -> tuple[Span, ...]:
+    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+
+
+def _check(read: Read) -> None:
+    refuse_pairs([read])
+    if read.choices:
+        raise ValueError(
+            "Extractive copies its answer from the passages and cannot choose among choices:"
+            " Seq2Seq, CausalLM and Classifier can"
+        )
+    if not read.question.strip():
+        raise ValueError("Extractive answers questions, and this input has none")

@@ -1,0 +1,152 @@
+"""How likely a generative model finds a passage: GPT-2, Llama, SmolLM and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from leporello.errors import UserError
+from leporello.records import Output, Read
+from leporello.stages import ModelSource, Positive
+from readers.batching import Prompt, Reply, batches, run_halving
+from readers.padding import padded
+from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.token_ids import Passages, output_of
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+__all__ = ["LogLikelihood"]
+
+
+@dataclass(frozen=True)
+class LogLikelihood:
+    """Scores a passage by its log-likelihood under a decoder-only model, tuned to chat or not.
+
+    The passage alone is read: no prompt, no chat template, no question. Its first token is only
+    read, unless a start token is put before it. Equal passages are read once, and so is one that
+    another begins with, as far as both stand in one call.
+
+    Attributes:
+        model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
+            wheel.
+        per_token: Whether the score is the mean of the tokens' log-probabilities rather than
+            their sum.
+        start_token: Whether the model's start token is put before the passage.
+        max_input_tokens: The most tokens of a passage; a longer one fails.
+        batch_tokens: Of a micro-batch, padding included; each takes as many numbers as the
+            vocabulary has words.
+        dtype: Of the weights; `auto` is the checkpoint's own.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+    """
+
+    model: ModelSource = "smollm2-135m-instruct"
+    per_token: bool = False
+    start_token: bool = False
+    max_input_tokens: Positive = 1024
+    batch_tokens: Positive = 2048
+    dtype: DType = "float32"
+    device: str = "auto"
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads.
+
+        Raises:
+            UserError: It cannot be had, or has too few positions.
+        """
+        _ = self._start, self._model
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order, its score the log-likelihood.
+
+        Raises:
+            ValueError: An input is no single passage, or too long.
+            UserError: As `load`.
+        """
+        passages = [self._passages.ids(read) for read in inputs]
+        rows = [(*self._start, *ids) for ids in passages]
+        found = self._log_probabilities(rows)
+        return [
+            output_of(self._score(found[row]), len(ids))
+            for row, ids in zip(rows, passages, strict=True)
+        ]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out."""
+        return self._passages.tokens.count(texts)
+
+    def render(self, read: Read) -> str:
+        """Returns the text that is scored."""
+        return self._passages.render(read)
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit: none or one."""
+        return self._passages.fit(read)
+
+    def _score(self, found: Sequence[float]) -> float:
+        """Returns the log-likelihood; that of nothing, for a token that is only read, is 0."""
+        return sum(found) / (len(found) or 1 if self.per_token else 1)
+
+    def _log_probabilities(
+        self, rows: Iterable[tuple[int, ...]]
+    ) -> Mapping[tuple[int, ...], Sequence[float]]:
+        """Returns the log-probabilities of all tokens of each row but the first."""
+        covers = _covers(rows)
+        prompts = [Prompt(row) for row in dict.fromkeys(covers.values()) if len(row) > 1]
+        found: dict[tuple[int, ...], tuple[float, ...]] = {}
+        for batch in batches(prompts, self.batch_tokens, 1, 0):
+            replies = run_halving(batch, self._answer)
+            found |= {p.tokens: r.scores for p, r in zip(batch, replies, strict=True)}
+        return {row: found.get(cover, ())[: len(row) - 1] for row, cover in covers.items()}
+
+    def _answer(self, batch: Sequence[Prompt]) -> list[Reply]:
+        """Reads rows side by side; padding stands behind them, where no token looks."""
+        import torch
+
+        rows = [prompt.tokens for prompt in batch]
+        ids, mask = padded(rows, self._passages.tokens.padding, self._model.device)
+        whole = {} if mask.all() else {"attention_mask": mask}
+        with torch.inference_mode():
+            logits = self._model(input_ids=ids, use_cache=False, **whole).logits
+            return [
+                Reply(scores=tuple(_likely(own[: len(row) - 1], known[1 : len(row)]).tolist()))
+                for row, own, known in zip(rows, logits, ids, strict=True)
+            ]
+
+    @cached_property
+    def _passages(self) -> Passages:
+        needed = self.max_input_tokens + self.start_token
+        names, parameters = ("max_position_embeddings",), "max_input_tokens"
+        check_positions(self.model, needed, names, parameters)
+        return Passages(Tokens(self.model), self.max_input_tokens)
+
+    @cached_property
+    def _start(self) -> tuple[int, ...]:
+        start = self._passages.tokens.tokenizer.bos_token_id
+        if self.start_token and start is None:
+            raise UserError(f"model {self.model!r} has no start token: leave start_token out")
+        return (int(start),) if self.start_token else ()
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        return load_model(self.model, "AutoModelForCausalLM", self.dtype, self.device)
+
+
+def _covers(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Returns for each row the longest of them that begins with it: tokens look at none behind."""
+    covers: dict[tuple[int, ...], tuple[int, ...]] = {}
+    after: tuple[int, ...] = ()
+    for row in sorted(set(rows), reverse=True):  # what begins with a row stands just before it
+        covers[row] = covers[after] if after[: len(row)] == row else row
+        after = row
+    return covers
+
+
+def _likely(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Returns the log-probabilities of tokens, shape (tokens,), of logits (tokens, vocabulary)."""
+    logits = logits.float()
+    chosen: torch.Tensor = logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    return chosen - logits.logsumexp(-1)

@@ -1,0 +1,152 @@
+"""How likely a masked model finds a passage: BERT, RoBERTa and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from leporello.errors import UserError
+from leporello.records import Output, Read
+from leporello.stages import Count, ModelSource, Positive
+from readers.batching import Prompt, Reply, batches, run_halving
+from readers.masked_tokens import Masked, answer, rows_of
+from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.token_ids import Passages, output_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["PseudoLogLikelihood"]
+
+_RESERVED = 2  # positions that RoBERTa and Longformer count from
+_SHIFTED = ("roberta", "xlm-roberta", "longformer", "camembert")
+
+
+@dataclass(frozen=True)
+class PseudoLogLikelihood:
+    """Scores a passage by the log-probabilities of its tokens, each hidden in turn (MLM scoring).
+
+    After Salazar et al. (2020). It takes as many rows as the passage has tokens. Equal passages
+    are scored once, as far as they stand in one call.
+
+    Attributes:
+        model: Path or hub id; the weights must be safetensors.
+        per_token: Whether the score is the mean of the tokens' log-probabilities, or their sum.
+        special_tokens: Whether the tokens that mark a text's ends (`[CLS]`, `</s>`) stand around
+            the passage, as in training; the Shuffle Test's authors leave them out.
+        masks: Tokens that are hidden at once. More than one, drawn by chance, takes so many
+            times fewer rows; the score is then another, since the tokens do not see each other.
+        seed: Of this chance.
+        max_input_tokens: The most tokens of a passage, special ones included; a longer one fails.
+        batch_tokens: Of a micro-batch, padding included.
+        dtype: Of the weights; `auto` is the checkpoint's own.
+        device: As torch names it; `auto` is CUDA where there is any, else the CPU.
+    """
+
+    model: ModelSource
+    per_token: bool = True
+    special_tokens: bool = False
+    masks: Positive = 1
+    seed: Count = 0
+    max_input_tokens: Positive = 512
+    batch_tokens: Positive = 8192
+    dtype: DType = "float32"
+    device: str = "auto"
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads.
+
+        Raises:
+            UserError: It cannot be had, masks nothing, or has too few positions.
+        """
+        _ = self._mask, self._model
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order, its score the pseudo-log-likelihood.
+
+        Raises:
+            ValueError: An input is no single passage, or too long.
+            UserError: As `load`.
+        """
+        self.load()
+        passages = [self._passages.ids(read) for read in inputs]
+        found = self._sums(dict.fromkeys(passages))
+        return [
+            output_of(found[ids] / (len(ids) if self.per_token else 1), len(ids))
+            for ids in passages
+        ]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out."""
+        return self._passages.tokens.count(texts)
+
+    def render(self, read: Read) -> str:
+        """Returns the text that is scored."""
+        return self._passages.render(read)
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit: none or one."""
+        return self._passages.fit(read)
+
+    def _sums(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
+        """Returns the sum of the log-probabilities of each passage's tokens."""
+        before, after = self._ends
+        rows: dict[Masked, tuple[int, ...]] = {}
+        for ids in passages:
+            whole = (*before, *ids, *after)
+            places = range(len(before), len(before) + len(ids))
+            rows |= dict.fromkeys(rows_of(whole, places, self.masks, self.seed), ids)
+        sums = dict.fromkeys(rows.values(), 0.0)
+        for batch in batches(rows, self.batch_tokens, 1, 0):
+            for row, reply in zip(batch, run_halving(batch, self._answer), strict=True):
+                assert isinstance(row, Masked)
+                sums[rows[row]] += sum(reply.scores)
+        return sums
+
+    def _answer(self, batch: Sequence[Prompt]) -> list[Reply]:
+        return answer(self._model, self._mask, self._passages.tokens.padding, batch)
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        names, parameters = ("max_position_embeddings",), "max_input_tokens"
+        check_positions(self.model, self.max_input_tokens, names, parameters)
+        return Tokens(self.model)
+
+    @cached_property
+    def _passages(self) -> Passages:
+        return Passages(self._tokens, self.max_input_tokens - sum(map(len, self._ends)))
+
+    @cached_property
+    def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The special tokens before and behind a passage."""
+        if not self.special_tokens:
+            return (), ()
+        bare, whole = (self._tokens.tokenizer("a", add_special_tokens=s) for s in (False, True))
+        ids, around = tuple(bare["input_ids"]), tuple(whole["input_ids"])
+        places = range(len(around) - len(ids) + 1)
+        start = next(place for place in places if around[place : place + len(ids)] == ids)
+        return around[:start], around[start + len(ids) :]
+
+    @cached_property
+    def _mask(self) -> int:
+        mask = self._tokens.tokenizer.mask_token_id
+        if mask is None:
+            raise UserError(
+                f"model {self.model!r} has no token that masks: PseudoLogLikelihood takes masked"
+                " models such as roberta-base; LogLikelihood takes generative ones"
+            )
+        return int(mask)
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        loaded = load_model(self.model, "AutoModelForMaskedLM", self.dtype, self.device)
+        positions = getattr(loaded.config, "max_position_embeddings", None)
+        shifted = loaded.config.model_type in _SHIFTED
+        if positions and shifted and self.max_input_tokens > positions - _RESERVED:
+            raise UserError(
+                f"model {self.model!r} has {positions - _RESERVED} positions for tokens and"
+                f" max_input_tokens is {self.max_input_tokens}: lower it"
+            )
+        return loaded

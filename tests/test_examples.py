@@ -1,0 +1,299 @@
+"""Worked examples before what is asked: how they are drawn, shown, counted and checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tiny_models import STORY, save
+from transformers import PreTrainedTokenizerFast
+
+from leporello.api import explain, run
+from leporello.config import load_config
+from leporello.errors import ConfigError, UserError
+from leporello.identity import identity
+from leporello.jobs import prepare
+from leporello.records import Document, Read
+from readers import CausalLM, Seq2Seq
+from readers.examples import FewShot, Shot, draw
+from readers.prompt import Template
+
+AnyReader: TypeAlias = Seq2Seq | CausalLM
+
+DOCUMENT = Document("story", " ".join([STORY] * 4))
+ROWS: list[dict[str, Any]] = [
+    {"question": "Who barked?", "context": "The dog barked.", "answer": " the dog "},
+    {"question": "Who rowed?", "passages": ["Ann slept.", "Bo rowed."], "answer": "Bo"},
+    {"question": "Is it so?", "choices": ["yes", "no"], "answer": "no", "title": "T"},
+    {"instruction": "Sum up.", "context": "Rain, and then more rain.", "answer": "It rained."},
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Returns a file with four examples."""
+    return write(tmp_path / "examples.jsonl", *map(json.dumps, ROWS))
+
+
+def write(path: Path, *lines: str) -> Path:
+    """Writes lines to a file."""
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AnyReader]:
+    """Returns a reader with a tiny model, made at its first use."""
+    base = tmp_path_factory.mktemp("models")
+
+    def made(name: str, **parameters: Any) -> AnyReader:
+        if not (base / name).exists():
+            save(name, base / name)
+        kind = CausalLM if name in ("llama", "chat") else Seq2Seq
+        defaults = {"max_input_tokens": 400, "max_new_tokens": 4, "device": "cpu"}
+        return kind(str(base / name), **{**defaults, **parameters})
+
+    return made
+
+
+def test_a_prompt_that_ends_in_words_of_its_own(file: Path) -> None:
+    """Answers stand where the model's would; examples come first, by the same template."""
+    template = Template("{instruction}\n{title}\n{context}\nQ: {question}\n{choices}\nA:", " / ")
+    shown = FewShot(template, tuple(sorted(draw(file, 9, 0), key=lambda s: s.answer))).render(
+        Read(("He left.",), "Who left?", "Be brief.")
+    )
+    assert shown == (
+        "Ann slept. / Bo rowed.\nQ: Who rowed?\nA: Bo\n\n"
+        "Sum up.\nRain, and then more rain.\nA: It rained.\n\n"
+        "T\nQ: Is it so?\n(A) yes\n(B) no\nA: no\n\n"
+        "The dog barked.\nQ: Who barked?\nA: the dog\n\n"
+        "Be brief.\nHe left.\nQ: Who left?\nA:"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{question}\n{context}", "q?\nc\nanswer: a\n\nQ?\nC\nanswer:"),
+        ("{question}\n{context}\n", "q?\nc\nanswer: a\n\nQ?\nC\nanswer:"),
+        ("{context} {question} A: ", "c q? A: a\n\nC Q? A: "),
+        ("{context} {question}\n\n=>\n", "c q?\n\n=>\na\n\nC Q?\n\n=>\n"),
+    ],
+)
+def test_a_prompt_that_ends_in_a_field(text: str, shown: str) -> None:
+    """Answers are announced where the template does not do so."""
+    few = FewShot(Template(text), (Shot(Read(("c",), "q?"), "a"),))
+    assert few.render(Read(("C",), "Q?")) == shown
+    assert FewShot(Template(text)).render(Read(("C",), "Q?")) == text.format(
+        context="C", question="Q?"
+    )
+
+
+def test_a_chat_has_examples_as_earlier_turns(file: Path, reader: Callable[..., AnyReader]) -> None:
+    """User and assistant take turns after the system; the tokens are those of that chat."""
+    made = reader(
+        "chat", system="Be brief.", examples=file, shots=2, prompt="{context}\n{question}"
+    )
+    template = Template("{context}\n{question}")
+    (one, first), (two, second) = (
+        (template.render(shot.read), shot.answer) for shot in draw(file, 2, 0)
+    )
+    shown = made.render(Read(("He left.",), "Who left?"))
+    assert shown == (
+        f"<|system|>Be brief.</s><|user|>{one}</s><|assistant|>{first}</s>"
+        f"<|user|>{two}</s><|assistant|>{second}</s><|user|>He left.\nWho left?</s><|assistant|>"
+    )
+    [output] = made.read([Read(("He left.",), "Who left?")])
+    tokens = PreTrainedTokenizerFast.from_pretrained(made.model)
+    assert output.input_tokens == len(tokens(shown, add_special_tokens=False)["input_ids"])
+
+
+def test_no_examples_change_nothing(file: Path, reader: Callable[..., AnyReader]) -> None:
+    """No shots of a file, and no file, are the same prompt and the same answer."""
+    read = Read((DOCUMENT.chunk(0, 90),), "Who had a cat?")
+    for name in ("t5", "llama", "chat"):
+        bare, none = reader(name), reader(name, examples=file, shots=0)
+        assert bare.render(read) == none.render(read)
+        assert bare.read([read]) == none.read([read])
+        assert reader(name, examples=file).render(read) != bare.render(read)
+
+
+@pytest.mark.parametrize("name", ["t5", "llama", "chat"])
+@pytest.mark.parametrize("overflow", ["fit", "truncate", "split"])
+def test_passages_give_way(
+    name: str, overflow: str, file: Path, reader: Callable[..., AnyReader]
+) -> None:
+    """Examples count in the window and stay whole; question and choices too."""
+    limit = {"t5": 260, "llama": 400, "chat": 400}[name]
+    made = reader(name, examples=file, shots=3, max_input_tokens=limit, on_overflow=overflow)
+    chunks = tuple(DOCUMENT.chunk(i, i + 200) for i in range(0, 1000, 200))
+    read = Read(chunks, "Who had a cat?", choices=("the youngest", "nobody"))
+    [output] = made.read([read])
+    shown = made.render(read)
+    for shot in draw(file, 3, 0):
+        assert shown.count(made._prompts.template.render(shot.read)) == (
+            shown.count("Question: Who had a cat?") or shown.count("question: Who had a cat?")
+        )
+    assert "(A) the youngest\n(B) nobody" in shown
+    parts = made._reader.window.parts(read)
+    assert all(len(made._prompt(part).tokens) <= limit for part in parts)
+    assert (output.cut > 0) is (overflow != "split")
+    assert len(parts) > 1 or overflow != "split"
+    assert made.fit(read) < reader(name, max_input_tokens=limit).fit(read)
+
+
+def test_examples_that_fill_the_window(file: Path, reader: Callable[..., AnyReader]) -> None:
+    """It is told before anything is read, for it concerns every input."""
+    for name in ("t5", "llama", "chat"):
+        made = reader(name, examples=file, max_input_tokens=60)
+        with pytest.raises(UserError, match=r"4 examples take \d+ tokens .* lower shots"):
+            made.load()
+
+
+@given(count=st.integers(1, 12), shots=st.integers(0, 14), seed=st.integers(0, 99))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_drawn(count: int, shots: int, seed: int, tmp_path: Path) -> None:
+    """The seed alone says the order; fewer shots are the first of more; none comes twice."""
+    rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(count))
+    path = write(tmp_path / f"{count}.jsonl", *rows)
+    drawn = [int(shot.read.question) for shot in draw(path, shots, seed)]
+    assert len(drawn) == len(set(drawn)) == min(shots, count)
+    everything = draw(path, count, seed)
+    assert sorted(int(shot.read.question) for shot in everything) == list(range(count))
+    assert draw(path, shots, seed) == everything[:shots]
+
+
+def test_seeds_differ(tmp_path: Path) -> None:
+    """Another seed draws others."""
+    rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(50))
+    path = write(tmp_path / "many.jsonl", *rows)
+    assert len({draw(path, 5, seed) for seed in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"question": "Why?"}', "field 'answer' is missing"),
+        ('{"question": "Why?", "answer": " "}', "answer: string should have at least 1 character"),
+        ('{"question": "Why?", "anwser": "a"}', "unknown field 'anwser'; did you mean 'answer'"),
+        ('{"question": 3, "answer": "a"}', "question: input should be a valid string, got 3"),
+        ('{"passages": ["a", 1], "answer": "a"}', "passages.1: input should be a valid string"),
+        ('{"context": "", "answer": "a"}', "has neither question nor context"),
+        ('{"context": "a", "passages": ["a"], "answer": "a"}', "both `context` and `passages`"),
+        (
+            '{"question": "Q", "choices": ["yes", "no"], "answer": "Yes"}',
+            "answer 'Yes' is none of the choices; did you mean 'yes'",
+        ),
+        ('{"question": "Q", "answer": "a"', "not JSON: EOF while parsing"),
+        ("question: Why?", "not JSON: expected value at character 1; one object a line"),
+        ('["Q", "a"]', "a row is an object like {"),
+        ('{"question": "\\ud800", "answer": "a"}', "not JSON: "),
+    ],
+)
+def test_faults_have_file_and_line(line: str, message: str, tmp_path: Path) -> None:
+    """All faults of a file are told when the reader is made, each with its place."""
+    good = json.dumps(ROWS[0])
+    path = write(tmp_path / "mine.jsonl", f"\ufeff{good}", "", line, good, line)
+    for kind in (Seq2Seq, CausalLM):
+        with pytest.raises(ConfigError) as caught:
+            kind(model="none", examples=path)
+        faults = caught.value.faults
+        assert {(fault.file, fault.line) for fault in faults} == {(path, 3), (path, 5)}
+        assert message in "\n".join(fault.text for fault in faults if fault.line == 3)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    """What cannot be read as a file, or has no rows, is told with its name."""
+    (tmp_path / "latin.jsonl").write_bytes('{"question": "é", "answer": "a"}'.encode("latin-1"))
+    empty = write(tmp_path / "empty.jsonl", "", " ")
+    many = write(tmp_path / "many.jsonl", *["{}"] * 50)
+    for path, message in [
+        (tmp_path / "nowhere.jsonl", "there is no such file"),
+        (tmp_path, "is a folder"),
+        (empty, r"has no examples; a row is like"),
+        (tmp_path / "latin.jsonl", r"latin.jsonl:1: not JSON: invalid unicode"),
+        (many, r"and 30 more from here on"),
+    ]:
+        with pytest.raises(UserError, match=message) as caught:
+            CausalLM(examples=path)
+        assert str(path) in str(caught.value)
+
+
+CONFIG = """\
+pipelines:
+  few:
+    chunker: {class: FixedTokens, size: 20}
+    retriever: {class: BM25, k: 1}
+    reader: {class: CausalLM, model: MODEL, max_input_tokens: 400, max_new_tokens: 4, SHOTS}
+tasks:
+  mine: {class: JsonLines, path: task.jsonl}
+"""
+
+
+@pytest.fixture
+def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
+    """Returns a config whose examples lie beside it."""
+    row = {"id": "1", "document": STORY, "question": "Who had a cat?", "references": ["he"]}
+    write(file.with_name("task.jsonl"), json.dumps(row))
+    text = CONFIG.replace("MODEL", reader("chat").model)
+    return write(file.with_name("c.yaml"), text.replace("SHOTS", "examples: examples.jsonl"))
+
+
+def test_a_path_counts_from_the_file_that_names_it(config: Path, file: Path) -> None:
+    """Faults in the examples are faults of the config, told before any work."""
+    assert load_config([config]).pipelines["few"][0].build().reader.examples == file
+    write(file, '{"question": "Why?"}')
+    with pytest.raises(ConfigError, match=r"examples.jsonl:1: field 'answer' is missing") as caught:
+        load_config([config])
+    assert caught.value.faults[0].line == 5
+
+
+def test_what_results_depend_on(config: Path, file: Path) -> None:
+    """The content of the file is part of a run's signature and of the reader's identity."""
+
+    def signature() -> Any:
+        [job] = prepare(["few"], ["mine"], config=[config])
+        return job.signature["files"]
+
+    def known() -> Any:
+        found = identity(load_config([config]).pipelines["few"][0].build().reader)
+        assert found is not None
+        return found["files"]
+
+    before = signature(), known()
+    assert list(before[0]) == [str(file)]
+    write(file, json.dumps(ROWS[0] | {"answer": "a dog"}))
+    assert signature() != before[0]
+    assert known() != before[1]
+
+
+def test_explain_shows_the_examples(config: Path, file: Path, tmp_path: Path) -> None:
+    """The exact prompt, as it was read."""
+    run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False)
+    [story] = explain(tmp_path / "out", "1")
+    [read] = story.inputs
+    assert read.prompt.count("<|assistant|>") == 5
+    for shot in draw(file, 4, 0):
+        assert f"<|assistant|>{shot.answer}</s>" in read.prompt
+    assert not read.error
+
+
+def test_the_examples_of_the_guide_are_without_fault(tmp_path: Path) -> None:
+    """What docs/readers.md shows as a file and as configs can be used as such."""
+    guide = (Path(__file__).parent.parent / "docs" / "readers.md").read_text(encoding="utf-8")
+    section = guide[guide.index("## Answers copied") :]
+    [rows] = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
+    path = write(tmp_path / "examples.jsonl", rows)
+    assert len(draw(path, 9, 0)) == 2
+    blocks = re.findall(
+        r"```yaml\n(pipelines:\n.*?(?:Extractive|examples).*?)```", section, re.DOTALL
+    )
+    for number, block in enumerate(blocks):
+        load_config([write(tmp_path / f"{number}.yaml", block)])
+    assert len(blocks) >= 2

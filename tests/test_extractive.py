@@ -1,0 +1,425 @@
+"""Answers copied from passages, by tiny real models that are built here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from tiny_encoders import POSITIONS, byte_pairs, save, whole_words
+from tiny_models import STORY
+from transformers import (
+    AutoModelForQuestionAnswering,
+    AutoTokenizer,
+    BertConfig,
+    BertForQuestionAnswering,
+    BertModel,
+    CanineConfig,
+    CanineTokenizer,
+    GPT2Config,
+    GPT2ForQuestionAnswering,
+)
+
+from leporello.api import ask
+from leporello.calls import read as read_checked
+from leporello.errors import UserError
+from leporello.records import Chunk, Document, Output, Read
+from readers import Extractive
+from readers.batching import Prompt, Reply
+from readers.extractive import Extraction
+from readers.prompt import passage_text
+from readers.question_answering import QuestionAnswering
+
+DOCUMENT = Document("story", " ".join([STORY] * 4))
+NAMES = ("bert", "distilbert", "roberta", "longformer", "deberta")
+PIECES = [
+    "the cat",
+    " ",
+    "\n\n",
+    "Mill",
+    "猫は",
+    "🐈👢",
+    "e\u0301",
+    "</s>",
+    "<s>",
+    "\ud800",
+    "\x00",
+    "—",
+]
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=30).map("".join)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other take many times as long on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Extractive]:
+    """Returns a reader with a tiny model, made at its first use."""
+    base = tmp_path_factory.mktemp("models")
+
+    def made(name: str, **parameters: Any) -> Extractive:
+        if not (base / name).exists():
+            save(name, base / name)
+        defaults = {"max_input_tokens": 48, "stride": 8, "max_answer_tokens": 5, "device": "cpu"}
+        return Extractive(str(base / name), **{**defaults, **parameters})
+
+    return made
+
+
+def reads() -> list[Read]:
+    """Returns inputs of several shapes and lengths, one of them twice."""
+    few = tuple(DOCUMENT.chunk(i, i + 40) for i in range(0, 160, 40))
+    same = Read(few[:1], "Who had a cat?")
+    long = Read((DOCUMENT.chunk(7, 900), "What was said before."), "Why?")
+    return [same, Read(few, "長靴?"), long, same, Read((*few[:1], "", " \n"), "Who had a cat?")]
+
+
+class Pair(NamedTuple):
+    """A start and an end that a plain implementation allows, with the sum of their logits."""
+
+    score: float
+    passage: int
+    start: int
+    end: int
+
+
+@cache
+def loaded(model: str) -> tuple[Any, Any]:
+    """Returns the tokenizer and the model as transformers loads them."""
+    return AutoTokenizer.from_pretrained(model), AutoModelForQuestionAnswering.from_pretrained(
+        model
+    )
+
+
+def whole(text: str) -> str:
+    """Returns a text with U+FFFD for halves of surrogate pairs."""
+    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
+
+
+def plain(reader: Extractive, read: Read) -> tuple[list[Pair], float]:
+    """Returns every allowed pair of every window of every passage, and the lowest null."""
+    tokenizer, model = loaded(reader.model)
+    bare = {"add_special_tokens": False, "split_special_tokens": True}
+    question = tokenizer(whole(read.question), **bare)["input_ids"]
+    between = [2, 2] if model.config.model_type in ("roberta", "longformer") else [2]
+    head = [1, *question, *between]
+    room = reader.max_input_tokens - len(head) - 1
+    pairs, nulls = [], []
+    for number, passage in enumerate(read.passages):
+        text = passage_text(passage)
+        if not text.strip():
+            continue
+        found = tokenizer(whole(text), **bare, return_offsets_mapping=True)
+        ids, offsets = found["input_ids"], found["offset_mapping"]
+        begins = range(0, max(len(ids) - reader.stride, 1), room - reader.stride)
+        for begin in begins:
+            own = offsets[begin : begin + room]
+            row = [*head, *ids[begin : begin + room], 2]
+            given = {"input_ids": torch.tensor([row])}
+            if model.config.model_type == "bert":
+                types = [0] * len(head) + [1] * (len(row) - len(head))
+                given["token_type_ids"] = torch.tensor([types])
+            with torch.inference_mode():
+                told = model(**given)
+            starts, ends = told.start_logits[0].tolist(), told.end_logits[0].tolist()
+            inked = [n for n, (s, e) in enumerate(own) if text[s:e].strip()]
+            if inked:
+                nulls.append(starts[0] + ends[0])
+            for first in inked:
+                for last in inked:
+                    if first <= last < first + reader.max_answer_tokens:
+                        score = starts[len(head) + first] + ends[len(head) + last]
+                        pairs.append(Pair(score, number, own[first][0], own[last][1]))
+    return pairs, min(nulls, default=math.inf)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(
+    passages=st.lists(TEXTS, max_size=4), question=TEXTS.filter(lambda t: t.strip() and len(t) < 12)
+)
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_the_answer_is_the_best_pair_of_all(
+    name: str, passages: list[str], question: str, reader: Callable[..., Extractive]
+) -> None:
+    """It is a slice of a passage, and no start and end in any window have a larger sum."""
+    made = reader(name, null_threshold=None, stride=4)
+    read = Read(tuple(passages), question)
+    assume(made._network.room(question) > made.stride)  # rare letters take many tokens
+    [found] = made.extract([read])
+    pairs, _ = plain(made, read)
+    if not pairs:
+        assert found == Extraction("", -1e9)
+        return
+    assert found.score == pytest.approx(max(pairs).score, abs=1e-4)
+    assert found.passage is not None
+    text = passages[found.passage]
+    assert found.text == text[found.start : found.end] == found.text.strip()
+    alike = [p for p in pairs if p.score > max(pairs).score - 1e-4]
+    assert any(
+        p.passage == found.passage and text[p.start : p.end].strip() == found.text for p in alike
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batch_mates(name: str, reader: Callable[..., Extractive]) -> None:
+    """There is one output an input, in order, and it is the one the input gets alone."""
+    made = reader(name, null_threshold=None)
+    together = made.extract(reads())
+    assert len({found.text for found in together}) > 2
+    for read, found in zip(reads(), together, strict=True):
+        [alone] = made.extract([read])
+        assert alone.score == pytest.approx(found.score, abs=1e-4)
+        assert (alone.passage, alone.start, alone.end) == (found.passage, found.start, found.end)
+    small = reader(name, null_threshold=None, batch_tokens=1).extract(reads())
+    assert [f.text for f in small] == [f.text for f in together]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_offsets_in_the_document(name: str, reader: Callable[..., Extractive]) -> None:
+    """An answer in a chunk has its place in the document, to the character."""
+    [found] = reader(name, null_threshold=None).extract([Read((DOCUMENT.chunk(7, 900),), "Why?")])
+    assert found.span is not None
+    assert found.span.start == 7 + found.start
+    assert DOCUMENT.text[found.span.start : found.span.end] == found.text != ""
+
+
+def test_windows_cover_a_long_passage(reader: Callable[..., Extractive]) -> None:
+    """Neighbours overlap by the stride, none exceeds the window, and the last ends the passage."""
+    made = reader("roberta", null_threshold=None)
+    windows = made._network.windows("Why?", DOCUMENT.text)
+    assert all(len(w.prompt.tokens) <= 48 for w in windows)
+    assert len(windows[0].prompt.tokens) == 48
+    parts = [w.part() for w in windows]
+    assert len(parts) >= 8
+    assert DOCUMENT.text.startswith(parts[0])
+    assert DOCUMENT.text.endswith(parts[-1])
+    for one, other in pairwise(windows):
+        tail = one.prompt.tokens[-1 - 8 : -1]
+        head = other.prompt.marks.index(True)
+        assert tail == other.prompt.tokens[head : head + 8]
+    [output] = made.read([Read((DOCUMENT.chunk(0, len(DOCUMENT.text)),), "Why?")])
+    assert output.input_tokens == sum(len(w.prompt.tokens) for w in windows)
+
+
+def test_the_rule_of_squad_2(reader: Callable[..., Extractive]) -> None:
+    """No answer where the lowest null exceeds the best span by more than the threshold."""
+    for read in reads():
+        pairs, null = plain(reader("bert"), read)
+        margin = max(pairs).score - null
+        for threshold, empty in [(-margin - 0.01, True), (-margin + 0.01, False)]:
+            made = reader("bert", null_threshold=threshold, unanswerable="unanswerable")
+            [found] = made.extract([read])
+            assert (found.text == "unanswerable") is empty
+            assert (found.passage is None) is empty
+            assert found.score == pytest.approx(margin, abs=1e-4)
+
+
+def test_outputs(reader: Callable[..., Extractive]) -> None:
+    """An output has text and score, all chunks as read, nothing cut, and passes the checks."""
+    made = reader("bert", null_threshold=None)
+    read = reads()[2]
+    [output] = read_checked(made, [read])
+    chunk = read.passages[0]
+    assert isinstance(chunk, Chunk)
+    assert output.text in chunk.text
+    assert (output.read, output.cut, output.output_tokens) == ((chunk.span,), 0, 0)
+    assert output.score is not None
+    assert made.fit(Read(tuple("abc"), "Why?")) == 3
+    assert made.count(["", "the cat"])[0] == 0
+    assert made.count(["the cat"])[0] > 0
+
+
+def test_nothing_to_copy_from(reader: Callable[..., Extractive]) -> None:
+    """Without a passage that says anything there is no answer, and any other is preferred."""
+    for threshold in (0.0, None):
+        made = reader("bert", null_threshold=threshold, unanswerable="?")
+        for passages in [(), ("",), (" \n", DOCUMENT.chunk(3, 3))]:
+            [output] = read_checked(made, [Read(passages, "Why?")])
+            assert output.text == "?"
+            assert output.score == -1e9
+
+
+def test_render(reader: Callable[..., Extractive]) -> None:
+    """It shows question and part of each window, as the passage has it."""
+    made = reader("roberta")
+    read = Read(("The  cat </s>!", "", "Boots."), "Why <s>?")
+    assert made.render(read) == "Why <s>?\nThe  cat </s>!\n\nWhy <s>?\nBoots."
+    long = made.render(Read((DOCUMENT.text,), "Why?")).split("Why?\n")[1:]
+    assert len(long) >= 8
+    assert all(part.removesuffix("\n\n") in DOCUMENT.text for part in long)
+
+
+def test_control_tokens(reader: Callable[..., Extractive]) -> None:
+    """What looks like a separator in question or passage is text: there are three of them."""
+    for name, count in [("bert", 2), ("roberta", 3), ("deberta", 2)]:
+        [window] = reader(name)._network.windows("Why </s>?", "a </s> b <s>")
+        assert window.prompt.tokens.count(2) == count
+        assert window.prompt.tokens.count(1) == 1
+
+
+def test_equal_windows_are_read_once(
+    reader: Callable[..., Extractive], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inputs with one text cost one window, and get their own places; a batch too large halves."""
+    rows: list[int] = []
+    mark = QuestionAnswering._mark
+
+    def counted(self: QuestionAnswering, batch: Sequence[Prompt]) -> list[Reply]:
+        rows.append(len(batch))
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+        return mark(self, batch)
+
+    monkeypatch.setattr(QuestionAnswering, "_mark", counted)
+    made = reader("bert", null_threshold=None)
+    again = Document("copy", "x " + STORY)
+    one, other = made.extract(
+        [Read((Document("a", STORY).chunk(0, 50),), "Who?"), Read((again.chunk(2, 52),), "Who?")]
+    )
+    assert rows == [1]
+    assert one.span is not None
+    assert other.span is not None
+    assert (one.text, other.span.start) == (other.text, one.span.start + 2)
+    made.extract([Read((DOCUMENT.chunk(9 * i, 9 * i + 40),), "Who?") for i in range(5)])
+    assert rows[1:3] == [5, 2]
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (Read(("a",), "Why?", choices=("b", "c")), "cannot choose among choices"),
+        (Read((), pair=("a", "b")), "pair classifier"),
+        (Read(("a",), instruction="Summarise."), "this input has none"),
+        (Read(("a",), "Why " * 60), r"leaves 0 of max_input_tokens=48 .* raise max_input_tokens"),
+    ],
+)
+def test_inputs_that_are_refused(
+    read: Read, message: str, reader: Callable[..., Extractive]
+) -> None:
+    """What it cannot answer is told, and never cut."""
+    with pytest.raises(ValueError, match=message):
+        reader("bert").read([read])
+
+
+def test_models_that_are_refused(tmp_path: Path, reader: Callable[..., Extractive]) -> None:
+    """No head, too few positions, a slow tokenizer, or no token for no answer."""
+    read = Read(("a",), "Why?")
+    with pytest.raises(ValueError, match=r"stride \(48\) must be less"):
+        reader("bert", stride=48)
+    with pytest.raises(UserError, match=f"{POSITIONS} positions and max_input_tokens needs 129"):
+        reader("bert", max_input_tokens=129).load()
+    with pytest.raises(UserError, match=f"{POSITIONS} positions for tokens"):
+        reader("roberta", max_input_tokens=129).load()
+    reader("roberta", max_input_tokens=128).read([Read((STORY,), "Why?")])
+    words = byte_pairs([STORY], "roberta")
+    for name in ("headless", "slow", "gpt2"):
+        words.save_pretrained(tmp_path / name)
+    shape: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    BertModel(BertConfig(**shape, vocab_size=len(words))).save_pretrained(tmp_path / "headless")
+    with pytest.raises(UserError, match="lacks weights"):
+        Extractive(str(tmp_path / "headless")).read([read])
+    for file in (tmp_path / "slow").iterdir():
+        file.unlink()
+    CanineTokenizer().save_pretrained(tmp_path / "slow")  # type: ignore[no-untyped-call]  # transformers leaves it so
+    CanineConfig(**shape).save_pretrained(tmp_path / "slow")
+    with pytest.raises(UserError, match="slow tokenizer"):
+        Extractive(str(tmp_path / "slow")).read([read])
+    gpt2 = GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=len(words))
+    GPT2ForQuestionAnswering(gpt2).save_pretrained(tmp_path / "gpt2")
+    words.cls_token = None
+    words.backend_tokenizer.post_processor = None
+    words.save_pretrained(tmp_path / "gpt2")
+    with pytest.raises(UserError, match="set null_threshold to null"):
+        Extractive(str(tmp_path / "gpt2")).read([read])
+    assert Extractive(str(tmp_path / "gpt2"), null_threshold=None).read([read])[0].text == "a"
+
+
+NOUNS = [f"{a}{b}" for a in ("ba", "de", "fi", "go", "lu") for b in ("k", "m", "n", "p", "s")]
+WORDS = 15  # of a window
+
+
+def phrase(numbers: torch.Generator, place: int | None = None) -> list[str]:
+    """Returns words, with KEY at a place if one is given."""
+    found = [NOUNS[i] for i in torch.randint(len(NOUNS), (WORDS,), generator=numbers).tolist()]
+    return found if place is None else [*found[:place], "KEY", *found[place + 1 :]]
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Returns a tiny BERT that was trained to mark the word after KEY, or [CLS] without one."""
+    place = tmp_path_factory.mktemp("learned")
+    words = whole_words([*NOUNS, "key", "what", "?"])
+    torch.manual_seed(0)
+    numbers = torch.Generator().manual_seed(0)
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 32}
+    shape |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    model = BertForQuestionAnswering(BertConfig(**shape)).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    head = len(words("what?")["input_ids"])
+    for _ in range(250):
+        keys = torch.randint(-4, WORDS, (64,), generator=numbers).tolist()
+        texts = [" ".join(phrase(numbers, key if key >= 0 else None)) for key in keys]
+        rows = words(["what?"] * len(texts), texts, return_tensors="pt")
+        # A window that ends with KEY does not have the answer either.
+        target = torch.tensor([head + key + 1 if 0 <= key < WORDS - 1 else 0 for key in keys])
+        optimizer.zero_grad()
+        model(**rows, start_positions=target, end_positions=target).loss.backward()
+        optimizer.step()
+    model.save_pretrained(place)
+    words.save_pretrained(place)
+    return str(place)
+
+
+def test_a_trained_model_answers(learned: str) -> None:
+    """It finds the word after KEY among passages and windows, and says where there is none."""
+    numbers = torch.Generator().manual_seed(1)
+    made = Extractive(learned, max_input_tokens=20, stride=4, unanswerable="none", device="cpu")
+    inputs, wanted = [], []
+    for number in range(40):
+        key = phrase(numbers, number % 13) if number % 2 else phrase(numbers)
+        long = [*phrase(numbers), *key, *phrase(numbers)]
+        inputs.append(Read((" ".join(phrase(numbers)), " ".join(long)), "what?"))
+        wanted.append(key[number % 13 + 1] if number % 2 else "none")
+    found = [output.text for output in made.read(inputs)]
+    right = sum(one == other for one, other in zip(found, wanted, strict=True))
+    assert right >= 38
+
+
+def test_a_pipeline_keeps_the_surest_passage(learned: str, tmp_path: Path) -> None:
+    """Scores compare over passages: the only one that answers is kept."""
+    numbers = torch.Generator().manual_seed(2)
+    parts = [phrase(numbers) for _ in range(6)]
+    parts[4] = phrase(numbers, 7)
+    text = "\n\n".join(map(" ".join, parts))
+    (tmp_path / "words.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(
+        "pipelines:\n  mine:\n    chunker: {class: Paragraphs, size: 15}\n"
+        f"    reader: {{class: Extractive, model: {learned}, max_input_tokens: 20, stride: 4}}\n"
+        "    combiner: {class: ReadEach, keep: best}\n"
+    )
+    answer = ask(tmp_path / "words.txt", "what?", pipeline="mine", config=[tmp_path / "mine.yaml"])
+    assert answer.text == parts[4][8]
+    assert answer.coverage.read > 0.9 * answer.coverage.document
+
+
+def test_output_type(reader: Callable[..., Extractive]) -> None:
+    """No input, no output; the repr tells every parameter."""
+    made = reader("bert")
+    assert made.read([]) == list[Output]()
+    assert "null_threshold=0.0" in repr(made)

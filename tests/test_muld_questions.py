@@ -1,0 +1,127 @@
+"""MuLD's question-answering baselines, end to end on files as the benchmark has them."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello, read_lines
+from tiny_models import save
+
+PLACES = ("harbour", "mill", "tower", "forest", "bridge", "market", "garden", "church")
+QUESTION = "Who found the key in the {}?"
+VARIANTS = ("", "-fit", "-each", "-dense", "-fusion")
+
+
+def book(number: int) -> str:
+    """Returns a text in which each place has a paragraph of its own."""
+    about = [
+        f"In the {place} the wind blew all night. Person{number}{n} found the key in the {place}."
+        f" Nobody in the {place} knew of it, and so the day went by as days do."
+        for n, place in enumerate(PLACES)
+    ]
+    return "\n\n".join(about)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with data in MuLD's layout, a tiny T5 and a tiny LED."""
+    made = tmp_path_factory.mktemp("muld")
+    (made / "data/muld").mkdir(parents=True)
+    rows = [
+        {"input": f"{QUESTION.format(place)}\n\n{book(n)}", "output": [f"Person{n}{p}", "someone"]}
+        for n in range(2)
+        for p, place in enumerate(PLACES[:2])
+    ]
+    for name in ("narrativeqa_test", "hotpotqa_validation"):
+        with bz2.open(made / f"data/muld/{name}.json.bz2", "wt", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(row)}\n" for row in rows)
+    for name in ("t5", "led"):
+        save(name, made / name)
+    return made
+
+
+def run(
+    folder: Path, out: str, *pipelines: str, model: str = "t5", sets: tuple[str, ...] = ()
+) -> Path:
+    """Runs pipelines with a tiny model and small chunks; their own tasks are found."""
+    small = ("reader.max_input_tokens=256", "reader.max_new_tokens=6", "chunker.size=12", *sets)
+    chosen = ["--set", f"reader.model={folder / model}", *(f"--set={each}" for each in small)]
+    leporello("run", *pipelines, *chosen, "--data", folder / "data", "--out", folder / out)
+    return folder / out
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> Path:
+    """Returns the run of all T5 pipelines on both tasks."""
+    names = [f"muld-{task}{v}" for task in ("narrativeqa", "hotpotqa") for v in VARIANTS]
+    return run(folder, "run", *names)
+
+
+def results(done: Path, pipeline: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Returns each prediction of a pipeline with its calls."""
+    [rows] = done.glob(f"{pipeline}/muld/*/predictions.jsonl")
+    calls = read_lines(rows.with_name("calls.jsonl"))
+    return [(r, c["calls"]) for r, c in zip(read_lines(rows), calls, strict=True)]
+
+
+@pytest.mark.parametrize("task", ["narrativeqa", "hotpotqa"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_answers_its_own_task(done: Path, task: str, variant: str) -> None:
+    """All questions are answered from ten hits, and scored as the paper scores them."""
+    rows = results(done, f"muld-{task}{variant}")
+    assert [len(row["hits"]) for row, _ in rows] == [10] * 4
+    [metrics] = done.glob(f"muld-{task}{variant}/muld/*/metrics.json")
+    scores = json.loads(metrics.read_text())["scores"]
+    assert {"bleu_1", "bleu_4", "meteor_coco", "rouge_l_coco"} <= scores.keys()
+
+
+def test_chunks_are_read_best_first_behind_the_question(
+    folder: Path, done: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One input a question, in T5's own form; what does not fit is in the ledger."""
+    for row, calls in results(done, "muld-narrativeqa"):
+        [call] = calls
+        assert [tuple(p) for p in call["passages"]] == [tuple(h[:2]) for h in row["hits"]]
+        scores = [score for *_, score in row["hits"]]
+        assert all(a >= b for a, b in pairwise(scores))
+        assert row["coverage"]["cut"] > 0
+        assert row["coverage"]["selected"] == row["coverage"]["read"] + row["coverage"]["cut"]
+    monkeypatch.setenv("LEPORELLO_DATA", str(folder / "data"))
+    story = leporello("explain", done, "test-0").stdout
+    assert f"question: {QUESTION.format('harbour')}" in story
+    assert "context: " in story
+
+
+def test_fit_reads_whole_chunks_as_they_stand_in_the_document(done: Path) -> None:
+    """The best ranked that fit, none of them cut, in the document's order."""
+    for row, calls in results(done, "muld-narrativeqa-fit"):
+        [call] = calls
+        read = [tuple(passage) for passage in call["passages"]]
+        best = {tuple(hit[:2]) for hit in row["hits"][: len(read)]}
+        assert read == sorted(best)
+        assert 1 < len(read) < 10
+        assert call["output"]["cut"] == 0
+
+
+def test_each_keeps_the_surest_answer(done: Path) -> None:
+    """Every chunk is read on its own; the answer with the best log-probability is kept."""
+    for row, calls in results(done, "muld-hotpotqa-each"):
+        assert len(calls) == 10
+        best = max(calls, key=lambda call: call["output"]["score"])
+        assert row["raw"] == best["output"]["text"]
+
+
+def test_led_takes_the_place_of_t5(folder: Path) -> None:
+    """The variant differs in model and window alone, and LED reads the same input."""
+    sets = ("combiner.fit=true",)
+    made = run(folder, "led-run", "muld-hotpotqa-led", model="led", sets=sets)
+    for row, calls in results(made, "muld-hotpotqa-led"):
+        [call] = calls
+        best = [tuple(hit[:2]) for hit in row["hits"][: len(call["passages"])]]
+        assert [tuple(passage) for passage in call["passages"]] == best
+        assert 0 < call["output"]["input_tokens"] <= 256

@@ -1,0 +1,154 @@
+"""The Shuffle Test from end to end, by the command line, with tiny models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello, read_lines
+from tiny_models import STORY, save, save_classifier
+
+from leporello.config import load_config
+
+SENTENCES = [f"{part.strip()}." for part in STORY.split(".")[:2] for part in part.split(",")]
+ROWS: list[dict[str, Any]] = [
+    {"id": "story", "sentences": SENTENCES},
+    {"id": "short", "text": "One sentence only."},
+    {"id": "two", "text": "The miller died. He left a mill."},
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a config, a file of texts and tiny models."""
+    folder = tmp_path_factory.mktemp("shuffle")
+    save("gpt2", folder / "gpt2")
+    save_classifier("roberta", folder / "roberta", ("original", "shuffled"))
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (folder / "texts.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "own.yaml").write_text(
+        """
+pipelines:
+  tiny:
+    chunker: {class: Windows, size: 24, stride: 12, tokenizer: ./gpt2}
+    reader: {class: LogLikelihood, model: ./gpt2, max_input_tokens: 24}
+    combiner: {class: Mean}
+  tiny-code:
+    extends: tiny
+    chunker: {growing: true}
+    reader: {per_token: true}
+    combiner: {perplexity: true, tokenizer: ./gpt2}
+  tiny-supervised:
+    extends: shuffle-roberta-supervised
+    reader: {model: ./roberta, max_input_tokens: 64}
+  too-long: {extends: tiny, chunker: {class: Whole}}
+tasks:
+  texts: {class: ShuffleTest, path: texts.jsonl, block_sizes: [1, 2], shuffles: 3}
+""",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def _results(out: Path, pipeline: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    folder = out / pipeline / "texts"
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    return metrics, read_lines(folder / "predictions.jsonl")
+
+
+def test_texts_are_scored_and_compared(place: Path, tmp_path: Path) -> None:
+    """By log-likelihood, by perplexity and by a classifier; each text once, in the file's order."""
+    names = ("tiny", "tiny-code", "tiny-supervised")
+    config = ("--task", "texts", "--config", place / "own.yaml", "--out", tmp_path / "run")
+    done = leporello("run", *names, *config)
+    assert "accuracy[1]" in done.stdout
+    ids = [f"{row['id']}/{name}" for row in ROWS for name in _names()]
+    for name in names:
+        metrics, rows = _results(tmp_path / "run", name)
+        assert [row["id"] for row in rows] == ids
+        scores = {row["id"]: float(row["prediction"]) for row in rows}
+        assert metrics["failures"] == 0
+        found, expected = metrics["scores"], _expected(scores)
+        assert {key: found[key] for key in expected} == pytest.approx(expected, abs=1e-3)
+        for n in (1, 2):
+            assert found[f"low[{n}]"] <= found[f"accuracy[{n}]"] <= found[f"high[{n}]"]
+        signs = {score < 0 for score in scores.values()}
+        assert signs == {name != "tiny-supervised"}  # probabilities, or logarithms and the like
+    before = (tmp_path / "run" / "tiny" / "texts" / "predictions.jsonl").read_bytes()
+    leporello("run", *names, *config)
+    assert (tmp_path / "run" / "tiny" / "texts" / "predictions.jsonl").read_bytes() == before
+    told = leporello("explain", tmp_path / "run", "two/1-0").stdout
+    assert "He left a mill." in told
+
+
+def _names() -> list[str]:
+    return ["original", *(f"{size}-{number}" for size in (1, 2) for number in range(3))]
+
+
+def _expected(scores: dict[str, float]) -> dict[str, float]:
+    """Returns accuracies and shares by hand."""
+    right = {
+        size: [
+            len(row.get("sentences", [0, 0])) > size
+            and row["id"] != "short"
+            and scores[f"{row['id']}/original"] - scores[f"{row['id']}/{size}-{n}"] > 1e-4
+            for row in ROWS
+            for n in range(3)
+        ]
+        for size in (1, 2)
+    }
+    shares = {size: 100 * sum(own) / len(own) for size, own in right.items()}
+    # `short` is one block of either size, `two` one block of two sentences.
+    base = {"shuffle_accuracy": (shares[1] + shares[2]) / 2, "same": 50.0, "missing": 0.0}
+    return base | {f"accuracy[{size}]": share for size, share in shares.items()}
+
+
+def test_texts_that_fail_are_missing_pairs(place: Path, tmp_path: Path) -> None:
+    """A passage that exceeds the model says what to do; the short ones go on."""
+    config = ("--task", "texts", "--config", place / "own.yaml", "--out", tmp_path / "run")
+    done = leporello("run", "too-long", *config, status=1)
+    assert "divide the document with the chunker Windows" in " ".join(done.stdout.split())
+    metrics, rows = _results(tmp_path / "run", "too-long")
+    assert metrics["failures"] == 7
+    assert {row["id"].partition("/")[0] for row in rows} == {"short", "two"}
+    assert metrics["scores"]["missing"] == pytest.approx(100 / 3, abs=1e-3)
+    accuracy = metrics["scores"]["accuracy[1]"]
+    assert accuracy <= 100 / 3 + 1e-3  # what is missing is not right
+
+
+def test_what_is_wrong_with_the_file_is_told_before_any_work(place: Path, tmp_path: Path) -> None:
+    """Rows with their lines, and parameters with theirs in the config."""
+    (tmp_path / "texts.jsonl").write_text('{"txt": "x"}\n{"text": 3}\n', encoding="utf-8")
+    own = (place / "own.yaml").read_text(encoding="utf-8").replace("./", f"{place}/")
+    (tmp_path / "own.yaml").write_text(own, encoding="utf-8")
+    config = ("--task", "texts", "--config", tmp_path / "own.yaml", "--out", tmp_path / "run")
+    told = leporello("run", "tiny", *config, status=2).stderr
+    assert "texts.jsonl:1: unknown field 'txt'; did you mean 'text'" in told
+    assert "texts.jsonl:2: text: must be a text, got 3" in told
+    faulty = own.replace("size: 24, stride: 12", "size: 24, stride: 25")
+    faulty = faulty.replace("shuffles: 3", "shuffles: 0").replace("[1, 2]", "[1, 1]")
+    (tmp_path / "own.yaml").write_text(faulty, encoding="utf-8")
+    told = leporello("check", "--config", tmp_path / "own.yaml", status=2).stderr
+    assert "stride (25) must not be more than size (24)" in told
+    assert "shuffles" in told
+
+
+def test_the_papers_pipelines_are_declared() -> None:
+    """Their windows fit their models; that of the authors' code grows and weighs by tokens."""
+    config = load_config([])
+    names = ("smollm2", "gpt2", "gpt2-code", "roberta", "roberta-supervised")
+    built = {}
+    for name in names:
+        [point] = config.select([f"shuffle-{name}"])
+        built[name] = point.build()
+    for name in ("smollm2", "gpt2", "gpt2-code", "roberta"):
+        chunker, reader = built[name].chunker, built[name].reader
+        assert chunker.size == reader.max_input_tokens == 2 * chunker.stride
+        assert chunker.tokenizer == reader.model
+    code = built["gpt2-code"]
+    assert (code.chunker.growing, code.reader.per_token, code.combiner.perplexity) == (True,) * 3
+    assert code.combiner.tokenizer == code.reader.model
+    assert built["roberta"].reader.per_token
+    assert not built["gpt2"].reader.per_token

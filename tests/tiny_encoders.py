@@ -1,0 +1,123 @@
+"""Tiny real models that mark answers, with random weights, and tokenizers trained on the story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tiny_models import STORY
+from tokenizers import (
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import (
+    BertConfig,
+    BertForQuestionAnswering,
+    DebertaV2Config,
+    DebertaV2ForQuestionAnswering,
+    DistilBertConfig,
+    DistilBertForQuestionAnswering,
+    LongformerConfig,
+    LongformerForQuestionAnswering,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForQuestionAnswering,
+)
+
+SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
+POSITIONS = 128  # that tokens can have
+
+
+def wordpieces(texts: Iterable[str]) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer like BERT's, trained: lower-cased words and pieces, two segments."""
+    core = Tokenizer(models.WordPiece(unk_token=SPECIAL[3]))
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=SPECIAL, show_progress=False)
+    _prepare_words(core)
+    core.train_from_iterator(texts, trainer)
+    return _like_bert(core)
+
+
+def whole_words(words: Iterable[str]) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer like BERT's that knows these lower-case words and no others."""
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *words])}
+    core = Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL[3]))
+    _prepare_words(core)
+    return _like_bert(core)
+
+
+def _prepare_words(core: Tokenizer) -> None:
+    core.normalizer = normalizers.BertNormalizer(lowercase=True)
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+
+
+def _like_bert(core: Tokenizer) -> PreTrainedTokenizerFast:
+    core.post_processor = processors.BertProcessing(("</s>", 2), ("<s>", 1))
+    return _fast(core)
+
+
+def byte_pairs(texts: Iterable[str], name: str) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer of pairs of bytes, like RoBERTa's, or like DeBERTa's with two segments.
+
+    The tokens of the latter begin with the white space before them, in their offsets too.
+    """
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+    )
+    core.train_from_iterator(texts, trainer)
+    segments = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> $B:1 </s>:1",
+        special_tokens=[("<s>", 1), ("</s>", 2)],
+    )
+    one = processors.RobertaProcessing(("</s>", 2), ("<s>", 1))
+    core.post_processor = segments if name == "deberta" else one
+    return _fast(core)
+
+
+def _fast(core: Tokenizer) -> PreTrainedTokenizerFast:
+    names = ("pad_token", "cls_token", "sep_token", "unk_token")
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
+        tokenizer_object=core,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **dict(zip(names, SPECIAL, strict=True)),
+    )
+
+
+def network(name: str, vocabulary: int) -> PreTrainedModel:
+    """Returns a tiny model with random weights, larger than usual so that it is no bore."""
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 2, "vocab_size": vocabulary, "initializer_range": 0.3}
+    shape |= {"pad_token_id": 0, "sep_token_id": 2, "max_position_embeddings": POSITIONS}
+    match name:
+        case "distilbert":
+            shape = {"dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 2, "pad_token_id": 0}
+            shape |= {"vocab_size": vocabulary, "max_position_embeddings": POSITIONS}
+            config = DistilBertConfig(**shape, initializer_range=0.3)
+            return DistilBertForQuestionAnswering(config)
+        case "bert":
+            return BertForQuestionAnswering(BertConfig(**shape))
+        case "deberta":
+            return DebertaV2ForQuestionAnswering(DebertaV2Config(**shape, relative_attention=True))
+    shape |= {"max_position_embeddings": POSITIONS + 1, "type_vocab_size": 1}
+    if name == "roberta":
+        return RobertaForQuestionAnswering(RobertaConfig(**shape))
+    return LongformerForQuestionAnswering(LongformerConfig(**shape, attention_window=[16, 16]))
+
+
+def save(name: str, place: Path) -> None:
+    """Saves a tiny model, such as `bert`, and its tokenizer."""
+    like_bert = name in ("bert", "distilbert")
+    words = wordpieces([STORY]) if like_bert else byte_pairs([STORY], name)
+    torch.manual_seed(0)
+    network(name, len(words)).save_pretrained(place)
+    words.save_pretrained(place)
