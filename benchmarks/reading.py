@@ -17,6 +17,7 @@ of the ratios within a round, so that a busy machine shifts all alike. The ways:
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import tempfile
 import time
@@ -42,7 +43,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     for name in options.models:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
+            os.environ["LEPORELLO_CACHE"] = cache  # where models are converted to
             SHAPES[name](folder)
             report(name, [measured(name, folder, options.inputs, i) for i in range(options.rounds)])
 

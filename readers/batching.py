@@ -6,8 +6,13 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 __all__ = ["Prompt", "Reply", "batches", "run_halving"]
+
+# What one step of writing costs besides its rows: as much as reading about so many tokens, for the
+# weights are fetched from memory each time.
+_STEP = 16
 
 _log = logging.getLogger("leporello")
 
@@ -54,7 +59,8 @@ def batches(
     """Yields all prompts, longest first, in batches whose padded size is within the budget.
 
     The size is (rows x (longest prompt + most new tokens)), where a prompt takes a row for each
-    beam or choice. A prompt that exceeds the budget alone is a batch of its own.
+    beam or choice. A prompt that exceeds the budget alone is a batch of its own. Of all such
+    batches these cost least, padding weighed against the steps of one batch more.
 
     Args:
         prompts: In any order; ties keep it.
@@ -62,20 +68,61 @@ def batches(
         rows: Beams of each prompt that has no choices.
         new_tokens: The most that are written for such a prompt.
     """
-    batch: list[Prompt] = []
-    taken = added = 0
     # Scored prompts apart from written ones: the model does one or the other with a batch.
-    for prompt in sorted(prompts, key=lambda p: (not p.choices, -len(p.tokens))):
-        own, new = prompt.cost(rows, new_tokens)
-        longest = max(len(prompt.tokens), len(batch[0].tokens) if batch else 0)
-        size = (taken + own) * (longest + max(added, new))
-        if batch and (size > budget or bool(prompt.choices) != bool(batch[0].choices)):
-            yield batch
-            batch, taken, added = [], 0, 0
-        batch.append(prompt)
-        taken, added = taken + own, max(added, new)
-    if batch:
-        yield batch
+    ordered = sorted(prompts, key=lambda p: (not p.choices, -len(p.tokens)))
+    for has_choices, group in groupby(ordered, key=lambda p: bool(p.choices)):
+        alike = list(group)
+        steps = 1 if has_choices else max(1, new_tokens)
+        costs = [prompt.cost(rows, new_tokens) for prompt in alike]
+        for start, end in _cheapest(list(map(_length, alike)), costs, budget, steps):
+            yield alike[start:end]
+
+
+def _length(prompt: Prompt) -> int:
+    return len(prompt.tokens)
+
+
+def _cheapest(
+    lengths: Sequence[int], costs: Sequence[tuple[int, int]], budget: int, steps: int
+) -> list[tuple[int, int]]:
+    """Returns where batches begin and end, such that all of them together cost least.
+
+    Args:
+        lengths: Of the prompts, longest first.
+        costs: The rows and new tokens of each.
+        budget: The most that a batch of several may take.
+        steps: How often the model runs for a batch after it has read the prompts.
+    """
+    least, begins = (
+        [0],
+        [0],
+    )  # of the first n prompts: their cost, and where their last batch begins
+    for end in range(1, len(lengths) + 1):
+        options = [
+            (least[start] + rows * lengths[start] + steps * _STEP, start)
+            for start, rows in _starts(lengths, costs, budget, end)
+        ]
+        cost, start = min(options)
+        least.append(cost)
+        begins.append(start)
+    cuts, end = [], len(lengths)
+    while end:
+        cuts.append((begins[end], end))
+        end = begins[end]
+    return cuts[::-1]
+
+
+def _starts(
+    lengths: Sequence[int], costs: Sequence[tuple[int, int]], budget: int, end: int
+) -> Iterator[tuple[int, int]]:
+    """Yields where a batch that ends here may begin, and the rows that it then has."""
+    rows = new = 0
+    for start in range(end - 1, -1, -1):
+        own, added = costs[start]
+        rows, new = rows + own, max(new, added)
+        if start < end - 1 and rows * (lengths[start] + new) > budget:
+            return
+        yield start, rows
 
 
 def run_halving(

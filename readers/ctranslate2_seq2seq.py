@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
+from typing import Any
 
 from leporello.errors import UserError
 from readers import ctranslate2_models, encoder_decoder
@@ -61,18 +62,25 @@ def write(
 
 def score(model: Converted, tokens: Tokens, prompts: Sequence[Prompt]) -> list[Reply]:  # noqa: ARG001 -- as each engine
     """Returns the choices' scores; the engine encodes a prompt anew for each of its choices."""
-    pairs = [(prompt.tokens, choice) for prompt in prompts for choice in prompt.choices]
-    pending = model.engine.score_batch(
-        [model.words(source) for source, _ in pairs],
-        [model.words(_without_end(model, choice)) for _, choice in pairs],
+    asked = [_asked(model, prompt) for prompt in prompts]
+    return [Reply(scores=tuple(_means(*pair))) for pair in zip(prompts, asked, strict=True)]
+
+
+def _asked(model: Converted, prompt: Prompt) -> Sequence[Any]:
+    """Returns what will be the results for each choice; rows of one prompt need no padding."""
+    pending: Sequence[Any] = model.engine.score_batch(
+        [model.words(prompt.tokens)] * len(prompt.choices),
+        [model.words(_without_end(model, choice)) for choice in prompt.choices],
         max_input_length=0,
         asynchronous=True,
     )
-    means = iter(
-        fmean(result.log_probs[: len(choice)])
-        for result, (_, choice) in zip(ctranslate2_models.waited(pending), pairs, strict=True)
-    )
-    return [Reply(scores=tuple(next(means) for _ in prompt.choices)) for prompt in prompts]
+    return pending
+
+
+def _means(prompt: Prompt, pending: Sequence[Any]) -> Iterator[float]:
+    results = ctranslate2_models.waited(pending)
+    for result, choice in zip(results, prompt.choices, strict=True):
+        yield fmean(result.log_probs[: len(choice)])
 
 
 def _without_end(model: Converted, choice: Sequence[int]) -> Sequence[int]:

@@ -17,7 +17,7 @@ from command_line import command, leporello, read_lines
 from tiny_models import STORY, save
 
 from leporello.errors import UserError
-from leporello.records import Output, Read
+from leporello.records import Read
 from readers import CausalLM, Seq2Seq
 from readers.replicas import Replicas
 
@@ -56,9 +56,9 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two(models: Path) -> Any:
-    """Returns a T5 reader in two processes, which end with the test."""
+    """Returns a T5 reader in two processes, which end with these tests."""
     made = reader(models, "t5")
     made.replicate(2)
     yield made
@@ -70,22 +70,21 @@ def processes(made: Any) -> list[int]:
     return [replica.beside._process.pid for replica in made._replicas._replicas]
 
 
-@pytest.mark.parametrize("kind", ["t5", "chat"])
-def test_several_processes_say_what_one_says(models: Path, kind: str) -> None:
-    """To the last digit: the same micro-batches are read, wherever they are."""
-    alone, several = reader(models, kind), reader(models, kind)
-    several.replicate(3)
-    assert several.read(inputs()) == alone.read(inputs())
-    assert len(set(processes(several))) == 3
-    assert several.read(inputs()[:2]) == alone.read(inputs()[:2])
-    several._replicas.close()
-
-
-def test_the_model_is_not_loaded_here(two: Any) -> None:
-    """Memory for it is needed in the processes alone."""
-    two.load()
-    two.read(inputs())
+def test_several_processes_say_what_one_says(models: Path, two: Any) -> None:
+    """To the last digit: the same micro-batches are read, wherever they are; no model is here."""
+    alone = reader(models, "t5")
+    assert two.read(inputs()) == alone.read(inputs())
+    assert len(set(processes(two))) == 2
+    assert two.read(inputs()[:2]) == alone.read(inputs()[:2])
     assert "_model" not in two.__dict__
+
+
+def test_a_chat_model_is_replicated_too(models: Path) -> None:
+    """With its template."""
+    alone, other = reader(models, "chat"), reader(models, "chat")
+    other.replicate(1)
+    assert other.read(inputs()) == alone.read(inputs())
+    other._replicas.close()
 
 
 def test_a_process_that_dies_is_replaced(models: Path, two: Any) -> None:
@@ -116,7 +115,7 @@ class Deadly:
 
 def test_a_batch_that_always_kills_is_given_up() -> None:
     """After three processes; the error says how they ended, and later batches are read."""
-    replicas = Replicas(Deadly(), 2)
+    replicas = Replicas(Deadly(), 1)
     with pytest.raises(RuntimeError, match="ended with status 7 each time"):
         replicas.answers([["a"], ["die"], ["b"]])  # type: ignore[list-item]  # as above
     assert replicas.answers([["a"], ["b"]]) == [["A"], ["B"]]  # type: ignore[list-item, comparison-overlap]  # as above
@@ -128,7 +127,7 @@ def test_a_batch_that_always_kills_is_given_up() -> None:
 def test_a_model_that_cannot_be_loaded_is_told_as_ever(models: Path) -> None:
     """The processes' mistakes of the user's are the user's."""
     missing = replace(reader(models, "t5"), model=str(models / "nowhere"))
-    missing.replicate(2)
+    missing.replicate(1)
     with pytest.raises(UserError, match="nowhere"):
         missing.load()
 
@@ -224,11 +223,3 @@ def is_alive(process: int) -> bool:
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
-
-
-def test_outputs_are_outputs(two: Any) -> None:
-    """The reader's contract holds: one output an input, in order."""
-    outputs = two.read(inputs())
-    assert len(outputs) == len(inputs())
-    assert all(isinstance(output, Output) for output in outputs)
-    assert outputs[3] == outputs[-1]
