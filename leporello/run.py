@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -203,9 +205,9 @@ def _counted(replicas: int | Literal["auto"]) -> int:
     if replicas != "auto":
         return replicas
     import torch
-    from joblib import cpu_count  # which knows what a container may use
 
-    return torch.cuda.device_count() or int(cpu_count())
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    return torch.cuda.device_count() or cores or 1
 
 
 def _check(

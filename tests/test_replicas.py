@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -138,6 +139,8 @@ pipelines:
     chunker: {{class: FixedTokens, size: 6}}
     reader: {{class: Seq2Seq, model: {model}, max_new_tokens: 6, batch_tokens: 200, device: cpu}}
     combiner: {{class: ReadEach}}
+tasks:
+  rows: {{class: JsonLines, path: rows.jsonl}}
 """
 
 
@@ -146,15 +149,17 @@ def config(models: Path, tmp_path: Path) -> Path:
     """Returns a config with a pipeline of many small reads."""
     path = tmp_path / "mine.yaml"
     path.write_text(CONFIG.format(model=models / "t5"))
+    rows = [{"id": str(n), "document": STORY, "question": f"Who {n}?"} for n in range(5)]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
 
 
 def test_a_run_with_replicas_has_the_same_bytes(config: Path, tmp_path: Path) -> None:
     """And goes on where a run without left off."""
-    given: list[str | Path] = ["--task", "sample", "--config", config, "--no-cache"]
+    given: list[str | Path] = ["--task", "rows", "--config", config, "--no-cache"]
     leporello("run", "mine", *given, "--limit", "4", "--out", tmp_path / "one")
     leporello("run", "mine", *given, "--limit", "4", "--out", tmp_path / "two", "--replicas", "2")
-    one, two = (tmp_path / name / "mine/sample/predictions.jsonl" for name in ("one", "two"))
+    one, two = (tmp_path / name / "mine/rows/predictions.jsonl" for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
     assert len(read_lines(one)) == 4
     leporello("run", "mine", *given, "--limit", "5", "--out", tmp_path / "one", "--replicas", "2")
@@ -181,7 +186,7 @@ def test_replicas_end_with_the_process_that_asks(config: Path, tmp_path: Path) -
     """Also when that is killed."""
     given: list[str | Path] = [
         "--task",
-        "sample",
+        "rows",
         "--config",
         config,
         "--no-cache",
