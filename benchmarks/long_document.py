@@ -16,8 +16,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -28,7 +27,7 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.retrieval import drawn
+from benchmarks.retrieval import Ways, drawn, measure
 from chunkers import FixedTokens
 from leporello import Document, Example
 from leporello.cache import Cache
@@ -80,9 +79,7 @@ def joined(files: Sequence[Path]) -> str:
     raise AssertionError("cycle ends")
 
 
-def ways(
-    text: str, questions: Sequence[str], cache: Cache
-) -> Mapping[str, Callable[[], Sequence[Any]]]:
+def ways(text: str, questions: Sequence[str], cache: Cache) -> Ways:
     """Returns what is compared, by name."""
     return {
         "TfIdf": partial(ours, TfIdf(k=K), text, questions, None),
@@ -138,16 +135,6 @@ def rank_bm25_once(text: str, questions: Sequence[str]) -> Sequence[Any]:
     """Indexes once and asks each question."""
     index = BM25Okapi([terms(chunk) for chunk in divided(text)])
     return [np.argsort(-index.get_scores(terms(question)))[:K] for question in questions]
-
-
-def measure(compared: Mapping[str, Callable[[], Sequence[Any]]]) -> dict[str, float]:
-    """Returns the CPU seconds of each way."""
-    seconds = {}
-    for name, way in compared.items():
-        start = time.process_time()
-        way()
-        seconds[name] = time.process_time() - start
-    return seconds
 
 
 def report(rounds: Sequence[Mapping[str, float]]) -> None:

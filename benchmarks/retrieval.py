@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from rank_bm25 import BM25Okapi
@@ -24,7 +25,7 @@ from leporello.stages import Retriever
 from leporello.tokens import Words, terms
 from retrievers import BM25, TfIdf
 
-Ways = Mapping[str, Callable[[], list[list[Hit]]]]
+Ways = Mapping[str, Callable[[], Sequence[Any]]]
 CHUNK_WORDS = 200
 QUESTION_WORDS = 12
 

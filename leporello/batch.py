@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leporello.calls import replicate, sees_gold
+from leporello.calls import sees_gold
 from leporello.directory import RunDirectory, write_json
 from leporello.engine import Engine, Limits
 from leporello.errors import UserError
@@ -20,6 +20,7 @@ from leporello.jobs import Job
 from leporello.journal import Journal
 from leporello.metrics import make_metrics
 from leporello.progress import Progress
+from leporello.reading import replicate
 from leporello.records import JSON
 from leporello.results import Result, Summary, write_results
 from leporello.supply import examples_of, normaliser_of

@@ -14,9 +14,8 @@ from typing import Any
 
 from leporello import derived
 from leporello.coverage import merge
-from leporello.errors import UserError
 from leporello.records import Chunk, Document, Example, Hit, Output, Read, Span
-from leporello.stages import Chunker, Reader, Replicates
+from leporello.stages import Chunker, Reader
 
 __all__ = [
     "StageError",
@@ -24,10 +23,8 @@ __all__ = [
     "divide",
     "index_methods",
     "indexers",
-    "inputs_at_once",
     "load_models",
     "read",
-    "replicate",
     "retrieve",
     "sees_gold",
 ]
@@ -47,23 +44,6 @@ class StageError(Exception):
 def sees_gold(stage: object) -> bool:
     """Returns whether a stage declares that it looks at references and evidence (oracles)."""
     return bool(getattr(stage, "sees_gold", False))
-
-
-def inputs_at_once(reader: object) -> int:
-    """Returns how many inputs a reader's class wants at once, 0 if it does not say."""
-    return int(getattr(type(reader), "at_once", 0))
-
-
-def replicate(reader: object, count: int) -> None:
-    """Has a reader read in several processes.
-
-    Raises:
-        UserError: It cannot.
-    """
-    if not isinstance(reader, Replicates):
-        name = type(reader).__name__
-        raise UserError(f"the reader {name} reads in this process alone: leave out --replicas")
-    reader.replicate(count)
 
 
 def retrieve(

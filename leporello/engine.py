@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leporello.calls import inputs_at_once
 from leporello.config import Built
 from leporello.flight import ExampleError, Flight, blame
 from leporello.journal import Journal
 from leporello.launch import launch
 from leporello.metrics import Metric
 from leporello.progress import Progress
-from leporello.reading import Pool
+from leporello.reading import Pool, inputs_at_once
 from leporello.records import Example, Prediction
 from leporello.rows import (
     call_rows,

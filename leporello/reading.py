@@ -19,12 +19,13 @@ from leporello.flight import ReadError
 from leporello.identity import identity
 from leporello.records import JSON, Output, Read
 from leporello.rows import output_from_row, output_row, rounded
+from leporello.stages import Replicates
 from leporello.time_limit import time_limit
 
 if TYPE_CHECKING:
     from leporello.cache import Shelf
 
-__all__ = ["Pool", "Tally", "digest_of"]
+__all__ = ["Pool", "Tally", "digest_of", "inputs_at_once", "replicate"]
 
 
 @dataclass
@@ -113,6 +114,23 @@ class Pool:
         self.tally.reads += len(outputs)
         self.tally.input_tokens += sum(output.input_tokens for output in said)
         self.tally.output_tokens += sum(output.output_tokens for output in said)
+
+
+def inputs_at_once(reader: object) -> int:
+    """Returns how many inputs a reader's class wants at once, 0 if it does not say."""
+    return int(getattr(type(reader), "at_once", 0))
+
+
+def replicate(reader: object, count: int) -> None:
+    """Has a reader read in several processes.
+
+    Raises:
+        UserError: It cannot.
+    """
+    if not isinstance(reader, Replicates):
+        name = type(reader).__name__
+        raise UserError(f"the reader {name} reads in this process alone: leave out --replicas")
+    reader.replicate(count)
 
 
 def digest_of(read: Read) -> str:
