@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,29 +36,29 @@ SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
 POSITIONS = 128  # that tokens can have
 
 
-def wordpieces(texts: Iterable[str]) -> PreTrainedTokenizerFast:
-    """Returns a tokenizer like BERT's, trained: lower-cased words and pieces, two segments."""
-    core = Tokenizer(models.WordPiece(unk_token=SPECIAL[3]))
-    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=SPECIAL, show_progress=False)
-    _prepare_words(core)
-    core.train_from_iterator(texts, trainer)
-    return _like_bert(core)
+def wordpieces(texts: Iterable[str], size: int = 300) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer like BERT's that knows the most frequent beginnings and endings of words.
+
+    The library's own trainer gives other pieces each time, so a test might fail now and then.
+    """
+    blank = whole_words([]).backend_tokenizer
+    seen: Counter[str] = Counter()
+    for text in texts:
+        for word, _ in blank.pre_tokenizer.pre_tokenize_str(blank.normalizer.normalize_str(text)):
+            seen.update(word[:end] for end in range(1, len(word) + 1))
+            seen.update("##" + word[start:] for start in range(1, len(word)))
+            seen.update("##" + letter for letter in word[1:-1])
+    one_letter = {piece for piece in seen if len(piece.removeprefix("##")) == 1}
+    ranked = sorted(seen, key=lambda piece: (piece not in one_letter, -seen[piece], piece))
+    return whole_words(ranked[: size - len(SPECIAL)])
 
 
 def whole_words(words: Iterable[str]) -> PreTrainedTokenizerFast:
     """Returns a tokenizer like BERT's that knows these lower-case words and no others."""
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *words])}
     core = Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL[3]))
-    _prepare_words(core)
-    return _like_bert(core)
-
-
-def _prepare_words(core: Tokenizer) -> None:
     core.normalizer = normalizers.BertNormalizer(lowercase=True)
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-
-
-def _like_bert(core: Tokenizer) -> PreTrainedTokenizerFast:
     core.post_processor = processors.BertProcessing(("</s>", 2), ("<s>", 1))
     return _fast(core)
 
