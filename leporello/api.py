@@ -6,6 +6,7 @@ Nothing heavy is imported until a model is needed.
 from __future__ import annotations
 
 from leporello.ask import Answer, Passage, ask
+from leporello.comparing import Comparison, compare
 from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import load_config as load_pipelines
 from leporello.errors import ConfigError, Fault, UserError
@@ -17,6 +18,7 @@ from leporello.training import Trained, train
 
 __all__ = [
     "Answer",
+    "Comparison",
     "Config",
     "ConfigError",
     "Explanation",
@@ -29,6 +31,7 @@ __all__ = [
     "Trained",
     "UserError",
     "ask",
+    "compare",
     "explain",
     "load_pipelines",
     "run",

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 
 import typer
 
-from leporello.cli import benchmarks, keeping, looking, running, training
+from leporello.cli import benchmarks, comparing, keeping, looking, running, training
 from leporello.cli.options import stderr
 from leporello.errors import UserError
 
@@ -32,6 +32,7 @@ app.command()(looking.schema)
 app.command()(looking.ask)
 app.command()(looking.explain)
 app.command()(looking.score)
+app.command()(comparing.compare)
 app.command()(training.train)
 app.command()(benchmarks.fetch)
 app.command()(benchmarks.submit)

@@ -12,7 +12,7 @@ from leporello.metrics.exponential_similarity import ExponentialSimilarity
 from leporello.metrics.f1 import F1, F1Unidecode
 from leporello.metrics.f1_macro import F1Macro
 from leporello.metrics.meteor import MeteorCoco
-from leporello.metrics.metric import GoldError, Metric, Parses, Statistics
+from leporello.metrics.metric import GoldError, Metric, Parses, Resampled, Statistics
 from leporello.metrics.option_letter import OptionLetter
 from leporello.metrics.pan21 import Pan21
 from leporello.metrics.recall import Recall
@@ -24,6 +24,7 @@ __all__ = [
     "GoldError",
     "Metric",
     "Parses",
+    "Resampled",
     "Statistics",
     "check_metrics",
     "make_metrics",

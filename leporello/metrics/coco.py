@@ -6,12 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.metrics.coco_words import coco_words, need_coco
 from leporello.metrics.lcs import lcs_length, places
-from leporello.metrics.metric import Statistics, means
+from leporello.metrics.metric import Averaged, Statistics
 from leporello.records import Example, Prediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["BleuCoco", "RougeLCoco", "bleu"]
 
@@ -38,6 +42,7 @@ class BleuCoco:
     words: Callable[[str], str] = coco_words
 
     name: ClassVar[str] = "bleu_coco"
+    headline: ClassVar[str] = "bleu_4"
     signature: ClassVar[str] = (
         f"bleu_coco|{_WORDS}|length:closest|smoothing:1e-15,1e-9|average:corpus|version:1"
     )
@@ -80,6 +85,27 @@ class BleuCoco:
             f"bleu_{k}": round(100 * score, 4) for k, score in zip(_ORDERS, scores, strict=True)
         }
 
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns correct and guessed n-grams of each order, and the two lengths."""
+        import numpy as np
+
+        rows = [[*s["correct"], *s["guessed"], s["given"], s["wanted"]] for s in statistics]
+        return np.array(rows, dtype=np.float64)
+
+    def of_sums(
+        self,
+        sums: NDArray[np.float64],
+        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; n-grams alone count
+    ) -> NDArray[np.float64]:
+        """Returns BLEU-4 of the counts, as `bleu` does."""
+        import numpy as np
+
+        ratio = (sums[:, -2] + _TINY) / (sums[:, -1] + _SMALL)
+        shares = (sums[:, :4] + _TINY) / (sums[:, 4:8] + _SMALL)
+        brevity = np.exp(np.minimum(0, 1 - 1 / ratio))
+        scores: NDArray[np.float64] = 100 * brevity * np.prod(shares, axis=1) ** (1 / 4)
+        return scores
+
 
 def bleu(statistics: Sequence[Statistics]) -> list[float]:
     """Returns BLEU-1 to BLEU-4, 0 to 1, of what `BleuCoco` counted."""
@@ -98,7 +124,7 @@ def _grams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class RougeLCoco:
+class RougeLCoco(Averaged):
     """ROUGE-L as coco-caption computes it: recall weighs 1.44 times what precision does.
 
     The best precision and the best recall count, be they of different references. The mean over
@@ -135,14 +161,6 @@ class RougeLCoco:
             precision = max(precision, common / len(given))
             recall = max(recall, common / len(wanted))
         return {self.name: 100 * _weighted(precision, recall)}
-
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's F-measure."""
-        return float(statistics[self.name])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `rouge_l_coco`."""
-        return means(statistics)
 
 
 def _weighted(precision: float, recall: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
-from leporello.metrics.metric import GoldError, Statistics, means
+from leporello.metrics.metric import Averaged, GoldError, Statistics
 from leporello.records import Example, Prediction
 
 __all__ = ["ConcordanceIndex"]
@@ -17,7 +17,7 @@ _NO_NUMBER = re.compile(r"[^0-9\s,]")
 
 
 @dataclass(frozen=True)
-class ConcordanceIndex:
+class ConcordanceIndex(Averaged):
     """The share of pairs of summaries that the answer puts in the right order.
 
     Digits, blanks and commas of the answer are read, all else is deleted: `3-1-2` is 312. Unless
@@ -48,14 +48,6 @@ class ConcordanceIndex:
         """
         given = sorted(_ids(text))
         return any(sorted(_wanted(example, order)) == given for order in example.references)
-
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's index."""
-        return float(statistics[self.name])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `concordance_index`."""
-        return means(statistics)
 
 
 def _ids(text: str) -> list[str]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["f1_of", "macro", "micro", "tally"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["columns", "f1_of", "macro", "macro_of_sums", "micro", "tally"]
 
 Label = TypeVar("Label", bound=Hashable)
 # By label: how often it was wanted and given, wanted and not given, given and not wanted.
@@ -50,3 +54,27 @@ def micro(counts: Counts[Label], labels: Sequence[Label]) -> float:
     found = [counts.get(label, (0, 0, 0)) for label in labels]
     hits, missed, extra = map(sum, zip(*found, strict=True)) if found else (0, 0, 0)
     return f1_of((hits, missed, extra))
+
+
+def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> NDArray[np.float64]:
+    """Returns the counts of these labels in each row side by side, shape (rows, 3 x labels)."""
+    import numpy as np
+
+    table = [[n for label in labels for n in row.get(label, (0, 0, 0))] for row in rows]
+    return np.array(table, dtype=np.float64).reshape(len(rows), 3 * len(labels))
+
+
+def macro_of_sums(sums: NDArray[np.float64], *, fixed: bool) -> NDArray[np.float64]:
+    """Returns the mean F1 of the labels, 0 to 1, of each of many sums of `columns`.
+
+    Args:
+        sums: Shape (resamples, 3 x labels).
+        fixed: Whether labels that do not occur in a resample count as 0, or not at all.
+    """
+    import numpy as np
+
+    hits, missed, extra = (sums[:, place::3] for place in range(3))
+    occurs = (hits + missed + extra > 0) | fixed
+    f1 = 2 * hits / np.maximum(2 * hits + missed + extra, 1)
+    scores: NDArray[np.float64] = (f1 * occurs).sum(axis=1) / np.maximum(occurs.sum(axis=1), 1)
+    return scores

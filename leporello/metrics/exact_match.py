@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from leporello.metrics.f1 import normalise
-from leporello.metrics.metric import Statistics, means
+from leporello.metrics.metric import Averaged, Statistics
 from leporello.records import Example, Prediction
 
 __all__ = ["ExactMatch"]
 
 
 @dataclass(frozen=True)
-class ExactMatch:
+class ExactMatch(Averaged):
     """Whether the answer is one of the references, up to case, punctuation and articles.
 
     The share of examples whose normalised prediction equals a normalised reference (SQuAD v1;
@@ -32,11 +31,3 @@ class ExactMatch:
             return None
         right = normalise(prediction.prediction) in map(normalise, example.references)
         return {"exact_match": 100.0 * right}
-
-    def score(self, statistics: Statistics) -> float:
-        """Returns 100 or 0."""
-        return float(statistics["exact_match"])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `exact_match`."""
-        return means(statistics)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leporello.metrics.metric import GoldError, Statistics, means
+from leporello.metrics.metric import Averaged, GoldError, Statistics
 from leporello.records import Example, Prediction
 
 __all__ = ["ExponentialSimilarity"]
@@ -18,7 +17,7 @@ _HALVING = 10  # percentage points
 
 
 @dataclass(frozen=True)
-class ExponentialSimilarity:
+class ExponentialSimilarity(Averaged):
     """How near the first percentage in the answer is: half for every ten points that it is off.
 
     A percentage is digits with a `%` directly behind them; `60`, `60 %` and `60 percent` are none
@@ -44,14 +43,6 @@ class ExponentialSimilarity:
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
         """Says whether a text has a percentage."""
         return _percentage(text) is not None
-
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's similarity."""
-        return float(statistics[self.name])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `exponential_similarity`."""
-        return means(statistics)
 
 
 def _percentage(text: str) -> float | None:

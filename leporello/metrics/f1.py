@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import ClassVar
 
 from leporello.metrics.extras import library
-from leporello.metrics.metric import Statistics, means
+from leporello.metrics.metric import Averaged, Statistics
 from leporello.records import Example, Prediction
 
 __all__ = ["F1", "F1Unidecode", "normalise"]
@@ -31,7 +31,7 @@ def normalise(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class F1:
+class F1(Averaged):
     """Overlap of the answer's words with the best reference's (SQuAD v1; SCROLLS `f1`).
 
     The mean over examples of the best F1 over references. Zero wherever no word is shared, two
@@ -48,17 +48,9 @@ class F1:
             return None
         return {"f1": 100 * _best(normalise, prediction.prediction, example.references)}
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's F1."""
-        return float(statistics["f1"])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `f1`."""
-        return means(statistics)
-
 
 @dataclass(frozen=True)
-class F1Unidecode:
+class F1Unidecode(Averaged):
     """Token F1 as ZeroSCROLLS computes it: what SQuAD v1 leaves is written in ASCII.
 
     The letters are transliterated last, by `unidecode`: `café` is `cafe`, but a curly apostrophe
@@ -85,14 +77,6 @@ class F1Unidecode:
         if not example.references:
             return None
         return {self.name: 100 * _best(_in_ascii, prediction.prediction, example.references)}
-
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's F1."""
-        return float(statistics[self.name])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `f1_unidecode`."""
-        return means(statistics)
 
 
 def _in_ascii(text: str) -> str:

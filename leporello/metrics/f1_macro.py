@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from leporello.metrics.confusion import f1_of, macro, micro, tally
+from leporello.metrics.confusion import columns, f1_of, macro, macro_of_sums, micro, tally
 from leporello.metrics.metric import GoldError, Statistics
 from leporello.records import Example, Prediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["F1Macro"]
 
@@ -23,6 +27,7 @@ class F1Macro:
     """
 
     name: ClassVar[str] = "f1_macro"
+    headline: ClassVar[str] = "f1_macro"
     signature: ClassVar[str] = "f1_macro|match:exact|labels:seen|average:macro|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
@@ -58,11 +63,27 @@ class F1Macro:
         if not statistics:
             return {}
         counts = tally((s["wanted"], s["given"]) for s in statistics)
-        known = {s["wanted"] for s in statistics}.union(*(s["choices"] for s in statistics))
-        labels = sorted(counts.keys() & known)
+        labels = sorted(counts.keys() & _known(statistics))
         scores = {
             self.name: macro(counts, labels),
             "f1_micro": micro(counts, labels),
             **{f"f1[{label}]": f1_of(counts[label]) for label in labels},
         }
         return {name: round(100 * score, 4) for name, score in scores.items()}
+
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns the counts of every label that is known in any of the examples."""
+        rows = [tally([(s["wanted"], s["given"])]) for s in statistics]
+        return columns(rows, sorted(_known(statistics)))
+
+    def of_sums(
+        self,
+        sums: NDArray[np.float64],
+        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; labels alone count
+    ) -> NDArray[np.float64]:
+        """Returns the macro F1 over the labels that occur."""
+        return 100 * macro_of_sums(sums, fixed=False)
+
+
+def _known(statistics: Sequence[Statistics]) -> set[str]:
+    return {s["wanted"] for s in statistics}.union(*(s["choices"] for s in statistics))

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.metrics.coco_words import EXTRA, coco_words, need_coco
 from leporello.metrics.extras import java, library
 from leporello.metrics.java import Lines
 from leporello.metrics.metric import Statistics
 from leporello.records import Example, Prediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["MeteorCoco", "meteor"]
 
@@ -35,6 +39,7 @@ class MeteorCoco:
     """
 
     name: ClassVar[str] = "meteor_coco"
+    headline: ClassVar[str] = "meteor_coco"
     signature: ClassVar[str] = (
         "meteor_coco|words:ptb-3.4.1,lower,no-punctuation|meteor:1.5,en,norm,rank|average:corpus"
         "|version:1"
@@ -70,6 +75,22 @@ class MeteorCoco:
             return {}
         return {self.name: round(100 * meteor([s["counts"] for s in statistics]), 4)}
 
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns the counts."""
+        import numpy as np
+
+        return np.array([_unbroken(s["counts"]) for s in statistics], dtype=np.float64)
+
+    def of_sums(
+        self,
+        sums: NDArray[np.float64],
+        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; words alone count
+    ) -> NDArray[np.float64]:
+        """Returns METEOR of the counts."""
+        import numpy as np
+
+        return np.array([100 * _of_counts(row) for row in sums.tolist()], dtype=np.float64)
+
 
 def meteor(segments: Sequence[Sequence[float]]) -> float:
     """Returns METEOR, 0 to 1, of the counts of segments, summed.
@@ -79,7 +100,10 @@ def meteor(segments: Sequence[Sequence[float]]) -> float:
             them that are function words; for each kind of match the content words matched in
             both, and the function words; chunks; all words matched in both.
     """
-    counts = [sum(numbers) for numbers in zip(*map(_unbroken, segments), strict=True)]
+    return _of_counts([sum(numbers) for numbers in zip(*map(_unbroken, segments), strict=True)])
+
+
+def _of_counts(counts: Sequence[float]) -> float:
     given, wanted, given_function, wanted_function = counts[:4]
     chunks, given_matched, wanted_matched = counts[20:]
     precision = _share(counts[4:20:2], given, given_function)

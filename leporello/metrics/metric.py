@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from leporello.records import Example, Prediction
 
-__all__ = ["GoldError", "Metric", "Parses", "Statistics", "means"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers: TypeAlias = NDArray[np.float64]
+
+__all__ = ["Averaged", "GoldError", "Metric", "Parses", "Resampled", "Statistics", "means"]
 
 # What is known of one example, as JSON; by it alone it enters any aggregate.
 Statistics: TypeAlias = dict[str, Any]
@@ -32,6 +38,11 @@ class Metric(Protocol):
     @property
     def name(self) -> str:
         """Of the metric, as tasks list it."""
+        ...
+
+    @property
+    def headline(self) -> str:
+        """Of its scores over many examples the one that pipelines are ranked by."""
         ...
 
     @property
@@ -65,6 +76,58 @@ class Parses(Protocol):
     def parses(self, text: str, example: Example) -> bool:
         """Says whether it finds an answer, right or wrong, to this example in a text."""
         ...
+
+
+@runtime_checkable
+class Resampled(Protocol):
+    """A metric whose headline follows from sums over examples: thousands of resamples are quick."""
+
+    def score(self, statistics: Statistics) -> float:
+        """Returns the score of one example, 0 to 100."""
+        ...
+
+    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
+        """Returns what is added up, shape (examples, columns)."""
+        ...
+
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:
+        """Returns the headline, 0 to 100, of each of many resamples.
+
+        Args:
+            sums: Of the columns of `summands`, shape (resamples, columns).
+            counts: Of the examples in each resample, shape (resamples,).
+        """
+        ...
+
+
+class Averaged:
+    """What a metric inherits whose score is the mean of its examples' scores of its own name."""
+
+    name: ClassVar[str]
+
+    @property
+    def headline(self) -> str:
+        """The score of the metric's own name."""
+        return self.name
+
+    def score(self, statistics: Statistics) -> float:
+        """Returns the example's own."""
+        return float(statistics[self.name])
+
+    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
+        """Returns the mean of each number in the statistics."""
+        return means(statistics)
+
+    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
+        """Returns the scores, shape (examples, 1)."""
+        import numpy as np
+
+        return np.array([[self.score(each)] for each in statistics], dtype=np.float64)
+
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:
+        """Returns the means."""
+        scores: Numbers = sums[:, 0] / counts
+        return scores
 
 
 def means(statistics: Sequence[Statistics]) -> dict[str, float]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leporello.metrics.metric import GoldError, Statistics, means
+from leporello.metrics.metric import Averaged, GoldError, Statistics
 from leporello.records import Example, Prediction
 
 __all__ = ["OptionLetter"]
@@ -16,7 +15,7 @@ _LETTER = re.compile(r"\b[A-D]\b")
 
 
 @dataclass(frozen=True)
-class OptionLetter:
+class OptionLetter(Averaged):
     """Whether the first of A, B, C, D that stands alone in the answer is the right one.
 
     Only capitals count, and the first one does: `A good guess is B` says A. A text without one is
@@ -41,14 +40,6 @@ class OptionLetter:
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
         """Says whether a text has an option letter."""
         return _letter(text) is not None
-
-    def score(self, statistics: Statistics) -> float:
-        """Returns 100 or 0."""
-        return float(statistics[self.name])
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean `option_letter`."""
-        return means(statistics)
 
 
 def _letter(text: str) -> str | None:

@@ -7,11 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from leporello.metrics.confusion import macro, tally
+from leporello.metrics.confusion import columns, macro, macro_of_sums, tally
 from leporello.metrics.metric import GoldError, Statistics
 from leporello.records import Example, Prediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Pan21"]
 
@@ -37,6 +41,7 @@ class Pan21:
     """
 
     name: ClassVar[str] = "pan21"
+    headline: ClassVar[str] = "pan21_task3"
     signature: ClassVar[str] = (
         "pan21|average:macro|labels:seen;0,1;1,2,3,4|documents:concatenated|no-answer:no-label"
         "|version:1"
@@ -77,6 +82,18 @@ class Pan21:
         if not statistics:
             return {}
         return {task: round(100 * _macro(statistics, task), 4) for task in _KEYS}
+
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns the counts of the authors (task 3)."""
+        return columns([s[self.headline] for s in statistics], _LABELS[self.headline])
+
+    def of_sums(
+        self,
+        sums: NDArray[np.float64],
+        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; paragraphs alone count
+    ) -> NDArray[np.float64]:
+        """Returns the macro F1 of authors."""
+        return 100 * macro_of_sums(sums, fixed=True)
 
 
 def _macro(statistics: Sequence[Statistics], task: str) -> float:

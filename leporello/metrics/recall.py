@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leporello.coverage import merge, overlap
-from leporello.metrics.metric import Statistics, means
+from leporello.metrics.metric import Averaged, Statistics
 from leporello.records import Example, Prediction, Span
 
-__all__ = ["Recall"]
+__all__ = ["Recall", "letters", "outside"]
 
 
 @dataclass(frozen=True)
-class Recall:
+class Recall(Averaged):
     """How much of the gold evidence was selected: says whether the retriever lost the answer.
 
     `recall` is the share of the evidence's characters that the union of all hits covers;
@@ -31,34 +31,26 @@ class Recall:
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `recall`, `recall_whole` and `mrr`, or None where there is no evidence."""
         text = example.document.text
-        evidence = [span for span in example.evidence if _letters(text, [span])]
+        evidence = [span for span in example.evidence if letters(text, [span])]
         if not evidence:
             return None
         hits = [Span(start, end) for start, end, _ in prediction.hits]
         found, gold = merge(hits), merge(evidence)
-        missed = [_letters(text, _outside(span, found)) for span in evidence]
-        lost = sum(_letters(text, _outside(span, found)) for span in gold)
+        missed = [letters(text, outside(span, found)) for span in evidence]
+        lost = sum(letters(text, outside(span, found)) for span in gold)
         return {
-            "recall": 100 * (1 - lost / _letters(text, gold)),
+            "recall": 100 * (1 - lost / letters(text, gold)),
             "recall_whole": 100 * missed.count(0) / len(missed),
             "mrr": 100 * _reciprocal_rank(hits, gold),
         }
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's `recall`."""
-        return float(statistics["recall"])
 
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the means of `recall`, `recall_whole` and `mrr`."""
-        return means(statistics)
-
-
-def _letters(text: str, spans: Iterable[Span]) -> int:
+def letters(text: str, spans: Iterable[Span]) -> int:
     """Returns how many characters other than white space the spans hold."""
     return sum(len("".join(text[span.start : span.end].split())) for span in spans)
 
 
-def _outside(span: Span, hits: Iterable[Span]) -> Iterator[Span]:
+def outside(span: Span, hits: Iterable[Span]) -> Iterator[Span]:
     """Yields the parts of a span that no hit covers; the hits are merged ones."""
     start = span.start
     for hit in hits:

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from leporello.metrics.lcs import lcs_length, places
 from leporello.metrics.metric import Statistics, means
 from leporello.records import Example, Prediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Rouge", "RougeScrolls", "RougeScrollsInstance"]
 
@@ -53,6 +57,11 @@ class Rouge:
             kind: 100 * max(f) for kind, f in zip(_TYPES, zip(*tried, strict=True), strict=True)
         }
 
+    @property
+    def headline(self) -> str:
+        """The geometric mean."""
+        return self.name
+
     def score(self, statistics: Statistics) -> float:
         """Returns the geometric mean of the example's three scores.
 
@@ -65,6 +74,21 @@ class Rouge:
         if not statistics:
             return {}
         return means(statistics) | {self.name: round(_geometric_mean(statistics), 4)}
+
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns the three F-measures of each example."""
+        import numpy as np
+
+        return np.array([[s[kind] for kind in _TYPES] for s in statistics], dtype=np.float64)
+
+    def of_sums(
+        self, sums: NDArray[np.float64], counts: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Returns the geometric means of the means."""
+        import numpy as np
+
+        scores: NDArray[np.float64] = np.cbrt(np.prod(sums, axis=1)) / counts
+        return scores
 
 
 @dataclass(frozen=True)
@@ -95,6 +119,19 @@ class RougeScrollsInstance(Rouge):
             return {}
         mean = fmean(map(self.score, statistics))
         return means(statistics) | {self.name: round(mean, 4)}
+
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns the geometric mean of each example."""
+        import numpy as np
+
+        return np.array([[self.score(s)] for s in statistics], dtype=np.float64)
+
+    def of_sums(
+        self, sums: NDArray[np.float64], counts: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Returns the means."""
+        scores: NDArray[np.float64] = sums[:, 0] / counts
+        return scores
 
 
 @dataclass(frozen=True, slots=True)

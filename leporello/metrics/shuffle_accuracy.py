@@ -31,6 +31,7 @@ class ShuffleAccuracy:
     effect), no fewer than there are documents.
     """
 
+    headline: ClassVar[str] = "shuffle_accuracy"
     name: ClassVar[str] = "shuffle_accuracy"
     signature: ClassVar[str] = (
         "shuffle_accuracy|tie:0.0001|same:wrong|missing:wrong|mean:block-sizes"

@@ -1,0 +1,239 @@
+"""Pipelines side by side: scores, what they cost, and which differences are more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from statistics import fmean
+
+from leporello.comparing.outcomes import Outcome, Outcomes, outcomes
+from leporello.comparing.scores import Draws, Score, compared
+from leporello.errors import UserError, did_you_mean
+from leporello.metrics import make_metrics
+
+__all__ = ["Board", "Comparison", "Entry", "compare"]
+
+_SHOWN = 3  # ids in a message
+_POINT = 0.01  # a difference of the mean share cut that is worth telling
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One pipeline on one task, over the examples that are compared.
+
+    Attributes:
+        label: The pipeline's name; with its run's where several runs have it.
+        run: The run's directory.
+        pipeline: Its name.
+        scores: By metric.
+        examples: That are compared.
+        failures: Of them; they score as empty predictions.
+        selected: Mean share of the document that the hits cover.
+        read: Mean share that the reader saw.
+        cut: Mean share of what was selected that the reader did not see.
+        seconds: For an example, dividing, selecting and reading; None if it was not measured.
+        input_tokens: That the reader was given.
+        output_tokens: That it wrote.
+        dollars: That reading cost, where the reader knows prices.
+        sees_gold: Whether a stage had the references or the evidence in view.
+    """
+
+    label: str
+    run: Path
+    pipeline: str
+    scores: Mapping[str, Score]
+    examples: int
+    failures: int
+    selected: float
+    read: float
+    cut: float
+    seconds: float | None
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    sees_gold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All pipelines on one task.
+
+    Attributes:
+        task: Its name.
+        baseline: The label of the pipeline that the others are tested against.
+        metrics: The name of each metric and of the score that it ranks by.
+        entries: One a pipeline, in the order of the runs.
+        warnings: What makes the scores hard to compare.
+    """
+
+    task: str
+    baseline: str
+    metrics: Mapping[str, str]
+    entries: tuple[Entry, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes:
+        boards: One a task.
+        draws: How scores were resampled.
+    """
+
+    boards: tuple[Board, ...]
+    draws: Draws
+
+
+def compare(
+    runs: Sequence[Path],
+    *,
+    baseline: str = "",
+    tasks: Collection[str] = (),
+    common: bool = False,
+    draws: Draws = Draws(),  # noqa: B008 -- frozen
+) -> Comparison:
+    """Holds the pipelines of finished runs side by side; needs neither data nor models.
+
+    Args:
+        runs: Their directories; all pipelines of each are compared, task by task.
+        baseline: The label of the pipeline that the others are tested against; by default the
+            first one of each task.
+        tasks: Only these; all if empty.
+        common: Compare the examples that all pipelines have finished, where they differ.
+        draws: How to resample.
+
+    Raises:
+        UserError: There is no such run, task or baseline; or pipelines have finished different
+            examples of a task and `common` was not asked for.
+    """
+    found = outcomes(runs)
+    known = list(dict.fromkeys(each.task for each in found))
+    for name in tasks:
+        if name not in known:
+            raise UserError(f"these runs have no task {name!r}{did_you_mean(name, known)}")
+    boards = [
+        _board([each for each in found if each.task == task], baseline, common, draws)
+        for task in known
+        if not tasks or task in tasks
+    ]
+    if baseline and not any(board.baseline for board in boards):
+        labels = list(chain.from_iterable((e.label for e in board.entries) for board in boards))
+        raise UserError(f"there is no pipeline {baseline!r}{did_you_mean(baseline, labels)}")
+    return Comparison(tuple(boards), draws)
+
+
+def _board(found: Sequence[Outcomes], baseline: str, common: bool, draws: Draws) -> Board:
+    labels = _labels(found)
+    ids = _ids(found, labels, common)
+    first = baseline or labels[0]
+    reference = labels.index(first) if first in labels else None
+    metrics = make_metrics(_shared_metrics(found))
+    rows = [[each.finished[one] for one in ids] for each in found]
+    scores = compared(rows, metrics, reference, draws)
+    return Board(
+        task=found[0].task,
+        baseline="" if reference is None else first,
+        metrics={name: metric.headline for name, metric in metrics.items()},
+        entries=tuple(map(_entry, found, labels, rows, scores)),
+        warnings=tuple(_warnings(found, labels, rows)),
+    )
+
+
+def _labels(found: Sequence[Outcomes]) -> list[str]:
+    """Returns the pipelines' names; with their runs' where two have one name."""
+    names = [each.pipeline for each in found]
+    return [
+        each.pipeline if names.count(each.pipeline) == 1 else f"{each.run.name}:{each.pipeline}"
+        for each in found
+    ]
+
+
+def _ids(found: Sequence[Outcomes], labels: Sequence[str], common: bool) -> list[str]:
+    """Returns the examples to compare, in task order.
+
+    Raises:
+        UserError: Pipelines have others, and their common ones were not asked for; or there are
+            none.
+    """
+    shared = set(found[0].finished).intersection(*(each.finished for each in found))
+    finished = [(label, each.finished) for label, each in zip(labels, found, strict=True)]
+    more = [(label, own) for label, own in finished if len(own) > len(shared)]
+    if more and not common:
+        told = "".join(f"\n  {label}: {_besides(own, shared)}" for label, own in more)
+        raise UserError(
+            f"the pipelines have finished different examples of {found[0].task},"
+            f" {len(shared):,} in common:{told}\n"
+            "finish the runs, or compare what they have in common with --common"
+        )
+    if not shared:
+        raise UserError(f"the pipelines have no example of {found[0].task} in common")
+    return [one for one in found[0].finished if one in shared]
+
+
+def _besides(finished: Iterable[str], shared: Collection[str]) -> str:
+    own = [one for one in finished if one not in shared]
+    shown = ", ".join(own[:_SHOWN]) + (", …" if len(own) > _SHOWN else "")
+    return f"{len(own):,} more ({shown})"
+
+
+def _shared_metrics(found: Sequence[Outcomes]) -> list[str]:
+    return [name for name in found[0].metrics if all(name in each.metrics for each in found)]
+
+
+def _entry(
+    each: Outcomes, label: str, rows: Sequence[Outcome], scores: Mapping[str, Score]
+) -> Entry:
+    prices = [one.dollars for one in rows if one.dollars is not None]
+    return Entry(
+        label=label,
+        run=each.run,
+        pipeline=each.pipeline,
+        scores=scores,
+        examples=len(rows),
+        failures=sum(one.failed for one in rows),
+        selected=_share(rows, "selected", "document"),
+        read=_share(rows, "read", "document"),
+        cut=_share(rows, "cut", "selected"),
+        seconds=each.seconds,
+        input_tokens=sum(one.input_tokens for one in rows),
+        output_tokens=sum(one.output_tokens for one in rows),
+        dollars=sum(prices) if prices else None,
+        sees_gold=each.sees_gold,
+    )
+
+
+def _share(rows: Iterable[Outcome], part: str, whole: str) -> float:
+    shares = [one.ledger[part] / one.ledger[whole] for one in rows if one.ledger.get(whole)]
+    return round(fmean(shares), 6) if shares else 0.0
+
+
+def _warnings(
+    found: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[Outcome]]
+) -> list[str]:
+    """Returns what a reader of the table should know first."""
+    told = []
+    if len({str(each.signature.get("data")) for each in found}) > 1:
+        told.append("the runs were made on different data")
+    shares = [_share(row, "cut", "selected") for row in rows]
+    if max(shares) - min(shares) > _POINT:
+        most, least = shares.index(max(shares)), shares.index(min(shares))
+        told.append(
+            f"truncation differs: the reader did not see {max(shares):.0%} of what"
+            f" {labels[most]} selected, and {min(shares):.0%} of what {labels[least]} did"
+        )
+    for name in _shared_metrics(found):
+        signatures = sorted({each.signatures.get(name, "") for each in found})
+        if len(signatures) > 1:
+            told.append(f"{name} was not computed alike: {' / '.join(signatures)}")
+    told += [
+        f"{label} sees the gold"
+        for label, each in zip(labels, found, strict=True)
+        if each.sees_gold
+    ]
+    unshared = {name for each in found for name in each.metrics} - {*_shared_metrics(found)}
+    told += [f"not every pipeline was scored by {name}: left out" for name in sorted(unshared)]
+    return told

@@ -1,0 +1,154 @@
+"""What pipelines left in the directories of their runs, as far as comparing needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leporello.directory import RunDirectory, read_json
+from leporello.errors import UserError
+from leporello.journal import Journal
+from leporello.metrics import Statistics
+from leporello.records import JSON
+
+__all__ = ["Outcome", "Outcomes", "outcomes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One finished example.
+
+    Attributes:
+        id: The example's.
+        document: SHA-256 of its document's text; empty where the example failed.
+        statistics: By metric; None where it has nothing to be scored against.
+        failed: Whether it is scored as an empty prediction.
+        ledger: Characters: of the document, selected, read, cut.
+        input_tokens: That the reader was given for it.
+        output_tokens: That the reader wrote.
+        dollars: That its reads cost, where the reader knows prices.
+    """
+
+    id: str
+    document: str
+    statistics: Mapping[str, Statistics | None]
+    failed: bool
+    ledger: Mapping[str, int]
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """One pipeline on one task of a run.
+
+    Attributes:
+        run: The run's directory.
+        pipeline: Its name.
+        task: Its name.
+        signature: What the results depend on, as the manifest has it.
+        signatures: By metric: what exactly was computed.
+        sees_gold: Whether a stage had the references or the evidence in view.
+        seconds: For an example, dividing, selecting and reading, as last measured; None if it was
+            not.
+        finished: By the example's id, in task order.
+    """
+
+    run: Path
+    pipeline: str
+    task: str
+    signature: Mapping[str, JSON]
+    signatures: Mapping[str, str]
+    sees_gold: bool
+    seconds: float | None
+    finished: Mapping[str, Outcome]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics' names, in the task's order."""
+        names = (name for one in self.finished.values() for name in one.statistics)
+        return list(dict.fromkeys(names))
+
+    def stage(self, key: str) -> Mapping[str, Any]:
+        """Returns a stage's class and parameters, by its key in YAML."""
+        pipeline: Any = self.signature["pipeline"]
+        found: Mapping[str, Any] = pipeline[key]
+        return found
+
+
+def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
+    """Returns every pipeline on every task of these runs, in their order.
+
+    Raises:
+        UserError: No run lies there, one is given twice, or nothing of it is finished.
+    """
+    places = [run.resolve() for run in runs]
+    if twice := next((run for run in runs if places.count(run.resolve()) > 1), None):
+        raise UserError(f"{twice}: the run is given twice")
+    return [found for run in runs for found in _of_run(run)]
+
+
+def _of_run(run: Path) -> list[Outcomes]:
+    directory = RunDirectory(run)
+    if not directory.manifest.exists():
+        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    signatures = directory.jobs().items()
+    found = [_of_job(directory, *job, signature) for job, signature in signatures]
+    if not any(each.finished for each in found):
+        raise UserError(f"{run}: nothing of this run is finished yet")
+    return [each for each in found if each.finished]
+
+
+def _of_job(
+    directory: RunDirectory, pipeline: str, task: str, signature: Mapping[str, JSON]
+) -> Outcomes:
+    journal = Journal(directory.journal(pipeline, task))
+    told = _json(directory, pipeline, task, "metrics.json")
+    return Outcomes(
+        run=directory.path,
+        pipeline=pipeline,
+        task=task,
+        signature=signature,
+        signatures=told.get("signatures", {}),
+        sees_gold=bool(told.get("sees_gold")),
+        seconds=_seconds(_json(directory, pipeline, task, "timings.json")),
+        finished={one.id: one for one in map(_outcome, journal.rows())},
+    )
+
+
+def _json(directory: RunDirectory, pipeline: str, task: str, name: str) -> Mapping[str, Any]:
+    """Returns a derived file; nothing where a run was killed before it derived it."""
+    path = directory.results(pipeline, task) / name
+    found: Mapping[str, Any] = read_json(path) if path.exists() else {}
+    return found
+
+
+def _seconds(timings: Mapping[str, Any]) -> float | None:
+    """Returns the seconds that an example took."""
+    if not timings.get("examples"):
+        return None
+    spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
+    return float(spent / timings["examples"])
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    prediction = row.get("prediction")
+    said = [call["output"] for call in row.get("calls", ()) if "error" not in call["output"]]
+    return Outcome(
+        id=(prediction or row["failure"])["id"],
+        document=prediction["document_sha256"] if prediction else "",
+        statistics=row["statistics"],
+        failed=prediction is None,
+        ledger=prediction["coverage"] if prediction else {},
+        input_tokens=sum(output["input_tokens"] for output in said),
+        output_tokens=sum(output["output_tokens"] for output in said),
+        dollars=_sum(output.get("dollars") for output in said),
+    )
+
+
+def _sum(prices: Iterable[float | None]) -> float | None:
+    known = [price for price in prices if price is not None]
+    return sum(known) if known else None

@@ -1,0 +1,213 @@
+"""A comparison as sheets of text, and sheets in the formats of pages and papers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leporello.comparing.comparison import Board, Comparison, Entry
+from leporello.comparing.scores import Difference, Score
+
+__all__ = ["Sheet", "csv_of", "latex", "markdown", "sheets"]
+
+_LEVEL = 0.05
+_HUNDRED = 100
+_NO = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of text.
+
+    Attributes:
+        title: What it shows.
+        headers: Of the columns; the first column names the row.
+        rows: As long as the headers.
+        notes: What to know when reading it.
+    """
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def sheets(comparison: Comparison) -> list[Sheet]:
+    """Returns for each task the scores, each metric's differences to the baseline, and the cost."""
+    return [sheet for board in comparison.boards for sheet in _sheets(board, comparison)]
+
+
+def _sheets(board: Board, comparison: Comparison) -> Iterator[Sheet]:
+    share = f"{comparison.draws.confidence:.0%}"
+    yield Sheet(
+        f"Scores on {board.task}",
+        ("pipeline", "n", "failed", *(f"{score} [{share}]" for score in board.metrics.values())),
+        tuple(_scores(entry, board) for entry in board.entries),
+        tuple(f"warning: {text}" for text in board.warnings),
+    )
+    if tested := [*_tested(board, share)]:
+        yield from tested[:-1]
+        yield replace(tested[-1], notes=(_explained(comparison),))
+    yield Sheet(f"Coverage and cost on {board.task}", _COSTS, tuple(map(_cost, board.entries)))
+
+
+def _tested(board: Board, share: str) -> Iterator[Sheet]:
+    """Yields the differences to the baseline by each metric that has any."""
+    for metric, score in board.metrics.items():
+        rows = [(entry.label, entry.scores[metric].difference) for entry in board.entries]
+        if tested := [(label, difference) for label, difference in rows if difference]:
+            yield Sheet(
+                f"{score} on {board.task}, against {board.baseline}",
+                ("pipeline", f"difference [{share}]", *_TESTS),
+                tuple((label, *_difference(difference)) for label, difference in tested),
+            )
+
+
+_TESTS = ("wins/ties/losses", "p (bootstrap)", "p (randomisation)", "p (Holm)")
+_COSTS = ("pipeline", "selected", "read", "cut", "s/example", "tokens in", "tokens out", "dollars")
+
+
+def _scores(entry: Entry, board: Board) -> tuple[str, ...]:
+    found = [entry.scores[metric] for metric in board.metrics]
+    counts = (f"{entry.examples:,}", f"{entry.failures:,}")
+    gold = " (sees the gold)" if entry.sees_gold else ""
+    return (entry.label + gold, *counts, *map(_score, found))
+
+
+def _score(score: Score) -> str:
+    if not score.examples:
+        return _NO
+    if score.interval is None:
+        return f"{score.value:.2f}"
+    low, high = score.interval
+    return f"{score.value:.2f} [{low:.1f}, {high:.1f}]"
+
+
+def _difference(one: Difference) -> tuple[str, ...]:
+    star = "*" if one.p_corrected < _LEVEL else ""
+    return (
+        f"{one.value:+.2f} [{one.low:+.1f}, {one.high:+.1f}]",
+        f"{one.wins}/{one.ties}/{one.losses}",
+        f"{one.p_bootstrap:.4f}",
+        f"{one.p_randomisation:.4f}",
+        f"{one.p_corrected:.4f}{star}",
+    )
+
+
+def _explained(comparison: Comparison) -> str:
+    draws = comparison.draws
+    unit = "documents" if draws.by_document else "examples"
+    return (
+        f"{draws.samples:,} resamples of {unit}, seed {draws.seed}; paired bootstrap, approximate"
+        f" randomisation, the latter corrected by Holm; * below {_LEVEL}"
+    )
+
+
+def _cost(entry: Entry) -> tuple[str, ...]:
+    shares = (entry.selected, entry.read, entry.cut)
+    return (
+        entry.label,
+        *(f"{_HUNDRED * share:.1f} %" for share in shares),
+        _NO if entry.seconds is None else f"{entry.seconds:.3g}",
+        f"{entry.input_tokens:,}",
+        f"{entry.output_tokens:,}",
+        _NO if entry.dollars is None else f"{entry.dollars:.4f}",
+    )
+
+
+def markdown(found: Iterable[Sheet]) -> str:
+    """Returns sheets as Markdown."""
+    return "\n".join(map(_markdown, found))
+
+
+def _markdown(sheet: Sheet) -> str:
+    lines = [
+        sheet.headers,
+        ("---", *("---:" for _ in sheet.headers[1:])),
+        *sheet.rows,
+    ]
+    table = "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
+    notes = "".join(f"\n{_in_markdown(note)}\n" for note in sheet.notes)
+    return f"### {_in_markdown(sheet.title)}\n\n{table}{notes}"
+
+
+def _in_markdown(text: str) -> str:
+    return re.sub(r"([\\|*_<`])", r"\\\1", " ".join(text.split()))
+
+
+def latex(found: Iterable[Sheet]) -> str:
+    """Returns sheets as LaTeX tables; they need the package booktabs."""
+    return "\n".join(map(_latex, found))
+
+
+def _latex(sheet: Sheet) -> str:
+    columns = "l" + "r" * (len(sheet.headers) - 1)
+    lines = [f"{' & '.join(map(_in_latex, row))} \\\\" for row in sheet.rows]
+    return "\n".join(
+        [
+            "\\begin{table}",
+            "\\centering",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            f"{' & '.join(map(_in_latex, sheet.headers))} \\\\",
+            "\\midrule",
+            *lines,
+            "\\bottomrule",
+            "\\end{tabular}",
+            *(f"\\par\\footnotesize {_in_latex(note)}" for note in sheet.notes),
+            f"\\caption{{{_in_latex(sheet.title)}}}",
+            "\\end{table}\n",
+        ]
+    )
+
+
+_LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+}
+
+
+def _in_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def csv_of(comparison: Comparison) -> str:
+    """Returns one row a task, metric and pipeline, every number in full."""
+    rows = [
+        _row(board, entry, metric)
+        for board in comparison.boards
+        for entry in board.entries
+        for metric in board.metrics
+    ]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _row(board: Board, entry: Entry, metric: str) -> dict[str, Any]:
+    score = entry.scores[metric]
+    low, high = score.interval or (None, None)
+    apart = score.difference
+    tests = {name: getattr(apart, name, None) for name in Difference.__slots__ if name != "value"}
+    costs = {n: getattr(entry, n) for n in Entry.__slots__ if n not in ("label", "scores")}
+    return {
+        "task": board.task,
+        "score": board.metrics[metric],
+        "label": entry.label,
+        "value": score.value,
+        "low": low,
+        "high": high,
+        "baseline": board.baseline,
+        "difference": apart.value if apart else None,
+        **{f"difference_{n}" if n in ("low", "high") else n: v for n, v in tests.items()},
+        **costs,
+    }
