@@ -1,0 +1,163 @@
+"""Measures what several hops find of all supporting paragraphs, against one hop with as many hits.
+
+    python -m benchmarks.multi_hop --data DATA [--retrievers TfIdf BM25 Dense] [--readers]
+
+DATA holds what `benchmarks.evidence` reads. Each question is searched with `MultiHop`, and once
+with as many hits as that found, so that both have the same budget. Printed are the mean recall of
+the supporting paragraphs' characters, the share of questions all of whose paragraphs were found
+whole, and the gain of several hops over one with 95 % intervals by paired bootstrap. `--readers`
+adds queries that the model of the default pipeline makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.evidence import RESAMPLES, Question, hotpotqa, musique
+from chunkers import FixedTokens, Parts
+from combiners import MultiHop
+from leporello.calls import read
+from leporello.config import Built
+from leporello.coverage import merge, overlap
+from leporello.flight import Flight
+from leporello.launch import launch
+from leporello.records import Example, Hit, Span
+from leporello.selection import Found, select
+from readers import CausalLM, Lead
+from retrievers import BM25, Dense, TfIdf
+
+RETRIEVERS: Mapping[str, Callable[[int], Any]] = {
+    "TfIdf": lambda k: TfIdf(k=k),
+    "BM25": lambda k: BM25(k=k),
+    "Dense": lambda k: Dense(k=k),
+}
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "names, 2 sentences": {},
+    "names, 1 sentence": {"sentences": 1},
+    "names, whole passage": {"sentences": 0},
+    "passage, 2 sentences": {"query": "passage"},
+    "passage, whole (MDR)": {"query": "passage", "sentences": 0},
+    "names, beam 1": {"beam": 1, "new": 6},
+    "names, 3 hops": {"hops": 3, "new": 1},
+}
+READERS: Mapping[str, Mapping[str, Any]] = {"reader": {"query": "reader"}}
+FIRST = 5  # hits of the first hop
+WHOLE = 0.95  # of a paragraph: chunks leave out blanks
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Reads nothing: only what is found matters."""
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> str:  # noqa: ARG002 -- as every combiner's
+        """Returns no answer."""
+        return ""
+
+
+def main() -> None:
+    """Prints a table for each set and retriever."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="where the benchmarks' files lie")
+    parser.add_argument("--retrievers", nargs="+", default=[*RETRIEVERS], choices=[*RETRIEVERS])
+    parser.add_argument("--readers", action="store_true", help="let a model make queries, too")
+    options = parser.parse_args()
+    sets = {"musique": (musique, Parts()), "hotpotqa": (hotpotqa, FixedTokens(size=200))}
+    ways = {**WAYS, **(READERS if options.readers else {})}
+    for name, (questions, chunker) in sets.items():
+        asked = [*questions(options.data)]
+        for retriever in options.retrievers:
+            title = f"{name}, {len(asked)} questions, {retriever}"
+            compare(title, asked, chunker, RETRIEVERS[retriever], ways)
+
+
+def compare(
+    title: str,
+    asked: Sequence[Question],
+    chunker: Any,  # noqa: ANN401 -- any chunker
+    make: Callable[[int], Any],
+    ways: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Prints how each way of making queries compares with one hop."""
+    table = Table("query", "hits", "recall", "gain", "all found", "gain", title=title)
+    for name, given in ways.items():
+        combiner = MultiHop(combiner=Nothing(), **given)
+        reader = model() if combiner.query == "reader" else Lead()
+        found = several_hops(Built(chunker, make(FIRST), reader, combiner), asked)
+        single = [
+            one_hop(Built(chunker, make(len(hits)), reader, Nothing()), question)
+            for hits, question in zip(found, asked, strict=True)
+        ]
+        several = scored(found, asked)
+        columns = zip(scored(single, asked).T, several.T, strict=True)
+        hits = np.mean([*map(len, found)])
+        table.add_row(name, f"{hits:.1f}", *(cell for pair in columns for cell in cells(*pair)))
+    Console(width=120).print(table)
+
+
+def model() -> CausalLM:
+    """Returns the reader of the default pipeline."""
+    return CausalLM(model="smollm2-135m-instruct", stop=("\n",), max_new_tokens=16)
+
+
+def several_hops(stages: Built, asked: Sequence[Question]) -> list[list[Hit]]:
+    """Returns what `MultiHop` finds, all questions' reads pooled as a run pools them."""
+    flights = []
+    for number, question in enumerate(asked):
+        [found] = select(stages, [question.example])
+        assert isinstance(found, Found)
+        flights.append(launch(stages, number, question.example, found))
+    for flight in flights:
+        flight.start()
+    while waiting := [flight for flight in flights if not flight.landed]:
+        answer(stages, waiting)
+    return [flight.hits for flight in flights]
+
+
+def answer(stages: Built, flights: Sequence[Flight]) -> None:
+    """Reads what flights wait for."""
+    reads = [one for flight in flights for one in flight.reads]
+    outputs: Iterator[Any] = iter(read(stages.reader, reads))
+    for flight in flights:
+        flight.outputs = [next(outputs) for _ in flight.reads]
+        flight.deliver()
+
+
+def one_hop(stages: Built, question: Question) -> list[Hit]:
+    """Returns the retriever's own hits."""
+    [found] = select(stages, [question.example])
+    assert isinstance(found, Found)
+    return found.hits
+
+
+def scored(found: Sequence[Sequence[Hit]], asked: Sequence[Question]) -> Any:  # noqa: ANN401 -- an array
+    """Returns recall, and whether all was found, of each question; shape (questions, 2)."""
+    pairs = zip(found, asked, strict=True)
+    return np.array([recalls([h.chunk.span for h in hits], q.evidence) for hits, q in pairs])
+
+
+def recalls(hits: Sequence[Span], evidence: Sequence[Span]) -> tuple[float, float]:
+    """Returns the share of the evidence that was found, and 1 if all its spans were, else 0."""
+    gold = merge(evidence)
+    whole = all(overlap(hits, [span]) >= WHOLE * len(span) for span in evidence)
+    return overlap(hits, gold) / sum(map(len, gold)), float(whole)
+
+
+def cells(single: Any, several: Any) -> tuple[str, str]:  # noqa: ANN401 -- arrays
+    """Returns both means, and the gain with its interval."""
+    gains = several - single
+    drawn = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))
+    low, high = np.percentile(gains[drawn].mean(axis=1), [2.5, 97.5])
+    told = f"{100 * gains.mean():+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+    return f"{100 * single.mean():.1f} -> {100 * several.mean():.1f}", told
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""How many: passages of which something holds, or different items that they list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from combiners.gathering import Gathering, overlapping, passages, reads_of
+from combiners.lists import key
+from combiners.union import LIST
+from leporello.items import Item, with_items
+from leporello.records import Chunk, Combination, Example, Hit, Output
+from leporello.stages import Positive, Share
+
+__all__ = ["Count"]
+
+_DECIDE = "Does the text answer the question?"
+
+
+@dataclass(frozen=True)
+class Count:
+    """Reads every hit on its own and answers with a number, and with what was counted.
+
+    Attributes:
+        unit: `items` are listed by each passage, and counted once however many list them, as
+            `Union` would list them. `passages` are those for which the reader chooses the first of
+            `choices`; passages that overlap and follow each other are one.
+        instruction: Under which a passage is read, replacing the task's; if empty, one that suits
+            the unit.
+        choices: What a passage is decided by.
+        support: Items of fewer passages do not count.
+        similar: As for `Union`.
+        verbatim: As for `Union`.
+        skip: As for `Union`.
+    """
+
+    unit: Literal["items", "passages"] = "items"
+    instruction: str = ""
+    choices: tuple[str, str] = ("yes", "no")
+    support: Positive = 1
+    similar: Share = 1.0
+    verbatim: bool = False
+    skip: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts, other = map(key, self.choices)
+        if not counts or not other or _says(counts, other) or _says(other, counts):
+            raise ValueError(
+                f"Count tells {self.choices[0]!r} from {self.choices[1]!r} by their first words:"
+                " give choices that differ there"
+            )
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one read a hit, all in one round; without hits, none."""
+        chunks = passages(hits)
+        choices = self.choices if self.unit == "passages" else ()
+        instruction = self.instruction or (_DECIDE if choices else LIST)
+        reads = reads_of(example, chunks, instruction, choices)
+        outputs: list[Output] = (yield reads) if reads else []
+        counted = self._chosen(chunks, outputs) if choices else self._listed(chunks, outputs)
+        return with_items(str(len(counted)), counted)
+
+    def _listed(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
+        found = Gathering(self.similar, self.verbatim, self.skip).gather(chunks, outputs)
+        return [item for item in found if len(item.passages) >= self.support]
+
+    def _chosen(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
+        counted: list[Item] = []
+        for chunk, output in zip(chunks, outputs, strict=True):
+            if not _says(key(output.text), key(self.choices[0])):
+                continue
+            if counted and any(overlapping(p, chunk.span) for p in counted[-1].passages[::-1]):
+                last = counted.pop()
+                counted.append(Item(last.text, (*last.passages, chunk.span)))
+            else:
+                counted.append(Item(self.choices[0], (chunk.span,)))
+        return counted
+
+
+def _says(text: str, choice: str) -> bool:
+    """Says whether a text is a choice, or goes on after it: readers may explain themselves."""
+    return f"{text} ".startswith(f"{choice} ")

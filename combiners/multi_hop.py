@@ -1,0 +1,123 @@
+"""Questions over several passages, each of which says what to look for next."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import Any, Literal
+
+from combiners.nested import combined
+from combiners.next_query import names, nearest_sentences, without
+from leporello.calls import sees_gold
+from leporello.records import Chunk, Combination, Example, Hit, Output, Read, Request, Search
+from leporello.stages import Combiner, Count, Positive
+
+__all__ = ["MultiHop"]
+
+
+@dataclass(frozen=True)
+class MultiHop:
+    """Searches again from what was found, then has another combiner read everything.
+
+    A hop goes on from the best passages of the hop before: each makes a query, and what it finds
+    is new. A query is made of the words of the question that its passage lacks, and those before
+    it, and of what it says instead: its names, or what the reader answers. So "the spouse of the
+    actress who plays Scarlett", by a passage on Scarlett, becomes "spouse actress Vivien Leigh".
+    It ends early where nothing new is found.
+
+    What is found is read in this order: the first of each hop, the second of each hop, and so on.
+    If a read fails, the example fails, and is tried again as others are.
+
+    Attributes:
+        combiner: Reads what was found.
+        hops: Searches one after the other; 1 is the retriever's hits alone.
+        beam: Passages of a hop, the best ones, that the next goes on from.
+        new: The most that each of these adds. In all, at most `retriever.k` passages and
+            `beam` x `new` a further hop.
+        query: What is put to the question's words. `names` are the passage's words that begin with
+            a capital or a digit; scripts without capitals have few. `passage` is its text, beside
+            the whole question. `reader` is what the reader answers to it.
+        sentences: Of a passage only so many, those nearest to the question, count; 0 is all.
+        ask: The instruction under which the reader reads a passage, and those before it, with the
+            question.
+    """
+
+    combiner: Combiner
+    hops: Positive = 2
+    beam: Positive = 3
+    new: Positive = 2
+    query: Literal["names", "passage", "reader"] = "names"
+    sentences: Count = 2
+    ask: str = (
+        "The text answers only a part of the question. Answer that part with a name or a few words."
+    )
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the combiner does."""
+        return sees_gold(self.combiner)
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields a round of reads a hop, if the reader makes queries; then the combiner's."""
+        hops = [[_Path(hit, (hit.chunk,), example.question) for hit in hits]]
+        while len(hops) < self.hops and hops[-1]:
+            hops.append((yield from self._hop(example, hops[-1][: self.beam])))
+        found = [path.hit for path in _by_turns(hops)]
+        return (yield from combined(self.combiner, example, found))
+
+    def _hop(
+        self, example: Example, paths: Sequence[_Path]
+    ) -> Generator[Sequence[Request], list[Any], list[_Path]]:
+        """Returns what the best passages of a hop lead to."""
+        nearest = [nearest_sentences(p.hit.chunk.text, p.left, self.sentences) for p in paths]
+        left = [self._left(path, text) for path, text in zip(paths, nearest, strict=True)]
+        if self.query == "reader":
+            outputs: list[Output] = yield [self._read(example, path) for path in paths]
+            added = [output.text for output in outputs]
+        elif self.query == "names":
+            added = [names(text, path.known) for text, path in zip(nearest, paths, strict=True)]
+        else:
+            added = nearest
+        queries = [f"{asked} {text}".strip() for asked, text in zip(left, added, strict=True)]
+        able = [place for place, query in enumerate(queries) if query]
+        if not able:
+            return []
+        answers = yield [Search(queries[place], self.new) for place in able]
+        return _by_turns(
+            [_Path(hit, (hit.chunk, *paths[place].chunks), left[place]) for hit in hits]
+            for place, hits in zip(able, answers, strict=True)
+        )
+
+    def _left(self, path: _Path, text: str) -> str:
+        """Returns what of the question is still to be found; with whole passages, all of it."""
+        return path.left if self.query == "passage" else without(path.left, text)
+
+    def _read(self, example: Example, path: _Path) -> Read:
+        return Read(path.chunks, example.question, self.ask, title=example.document.title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A passage and how it was found.
+
+    Attributes:
+        hit: The passage.
+        chunks: It and those that led there, the last first.
+        left: The words of the question that those before it lack.
+    """
+
+    hit: Hit
+    chunks: tuple[Chunk, ...]
+    left: str
+
+    @property
+    def known(self) -> str:
+        """What need not be searched for by name: it was, or stood in what led there."""
+        return " ".join([self.left, *(chunk.text for chunk in self.chunks[1:])])
+
+
+def _by_turns(lists: Iterable[Sequence[_Path]]) -> list[_Path]:
+    """Returns the first of each list, the second of each, and so on."""
+    rounds = chain.from_iterable(zip_longest(*lists))
+    return [path for path in rounds if path is not None]

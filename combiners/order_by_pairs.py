@@ -1,0 +1,119 @@
+"""Texts put in order by asking, of two at a time, which comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+from combiners.agreement import most_agreed
+from combiners.attempts import Attempt, attempt
+from combiners.merge_sort import merge_sort
+from combiners.ordering import answer, check_attempts, items
+from leporello.log_odds import log_odds
+from leporello.records import Chunk, Combination, Example, Hit, Output, Read
+
+__all__ = ["OrderByPairs"]
+
+QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
+
+_SUREST = 6.0  # log odds; beyond, one answer would outweigh many
+_LABELS = ("A", "B")
+
+# Yields reads, and comes to the log odds that the first of each pair comes first.
+_Compared: TypeAlias = Generator[Sequence[Read], list[Output], list[float]]
+
+
+@dataclass(frozen=True)
+class OrderByPairs:
+    """Asks of pairs of hits which comes first, and answers with all in order: `3, 1, 2`.
+
+    A hit's number is its place among them in the document. Take the chunker `Parts` and the
+    retriever `All` for documents with parts, such as BookSumSort's. Whatever the reader says, every
+    number stands in the answer once; what cannot be read decides nothing, unless nothing can be.
+
+    Attributes:
+        pairs: `all` compares every pair, and takes the order that is likeliest by the log odds of
+            all comparisons (Kemeny's): exact up to 12 hits, a search for more. `sort` is a merge
+            sort: n log n comparisons, none of them made twice, so a wrong one is not outvoted.
+        ask: `choices` gives the reader both passages, named A and B, and the choices `A` and `B`
+            to score; `pair` gives it a `pair` of texts, whose `score` must be the probability that
+            the first comes first.
+        both_ways: Whether each pair is asked in both orders, so that a liking for A or B cancels.
+        question: What is asked with `choices`.
+    """
+
+    pairs: Literal["all", "sort"] = "all"
+    ask: Literal["choices", "pair"] = "choices"
+    both_ways: bool = True
+    question: str = QUESTION
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one round of reads, or with `sort` as many as merging takes; returns the order."""
+        texts, attempts = items(example, hits), list[Attempt]()
+        by = self._by_all if self.pairs == "all" else self._by_sort
+        order = yield from by(texts, attempts)
+        check_attempts(attempts)
+        return answer(order)
+
+    def _by_all(
+        self, texts: Sequence[Chunk], attempts: list[Attempt]
+    ) -> Generator[Sequence[Read], list[Output], list[int]]:
+        import numpy as np
+
+        places = list(combinations(range(len(texts)), 2))
+        odds = yield from self._compared(texts, places, attempts)
+        preferences = np.zeros((len(texts), len(texts)))
+        for (one, other), value in zip(places, odds, strict=True):
+            preferences[one, other] = value
+        return most_agreed(preferences)
+
+    def _by_sort(
+        self, texts: Sequence[Chunk], attempts: list[Attempt]
+    ) -> Generator[Sequence[Read], list[Output], list[int]]:
+        sorting = merge_sort(len(texts))
+        try:
+            places = next(sorting)
+            while True:
+                odds = yield from self._compared(texts, places, attempts)
+                places = sorting.send([value >= 0 for value in odds])
+        except StopIteration as stop:
+            order: list[int] = stop.value
+            return order
+
+    def _compared(
+        self, texts: Sequence[Chunk], places: Sequence[tuple[int, int]], attempts: list[Attempt]
+    ) -> _Compared:
+        """Yields one round; what failed, be it in one order only, has log odds of 0."""
+        asked = [*places, *((b, a) for a, b in places if self.both_ways)]
+        came = yield from attempt([self._read(texts[a], texts[b]) for a, b in asked])
+        attempts += came
+        odds = [None if isinstance(each, Exception) else self._log_odds(each) for each in came]
+        if not self.both_ways:
+            return [value or 0.0 for value in odds]
+        ways = zip(odds[: len(places)], odds[len(places) :], strict=True)
+        return [0.0 if a is None or b is None else (a - b) / 2 for a, b in ways]
+
+    def _read(self, first: Chunk, second: Chunk) -> Read:
+        if self.ask == "pair":
+            return Read((first, second), pair=(first.text, second.text))
+        passages = ("Passage A:", first, "Passage B:", second)
+        return Read(passages, question=self.question, choices=_LABELS)
+
+    def _log_odds(self, came: Output) -> float:
+        scores = came.scores
+        if self.ask == "pair" and came.score is not None and 0 <= came.score <= 1:
+            scores = (came.score, 1 - came.score)
+        elif self.ask == "pair" or len(scores) != len(_LABELS):
+            raise ValueError(
+                f"OrderByPairs(ask={self.ask!r}) needs {_NEEDS[self.ask]}; this reader gave the"
+                f" score {came.score!r} and the scores {came.scores!r:.60}"
+            )
+        return max(-_SUREST, min(_SUREST, log_odds(scores)))
+
+
+_NEEDS = {
+    "choices": "a reader that scores choices, as CausalLM does",
+    "pair": "a reader that gives a pair of texts a probability, as PairClassifier does",
+}

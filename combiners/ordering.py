@@ -1,0 +1,58 @@
+"""What combiners that put texts in order share: the texts, failed reads, and the answer's form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from combiners.attempts import Attempt, succeeded
+from combiners.author_pairs import paragraphs
+from leporello.notes import note
+from leporello.records import Chunk, Example, Hit
+
+__all__ = ["answer", "check_attempts", "items"]
+
+_LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
+
+
+def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
+    """Returns the chunks that are put in order, in the document's order, each once.
+
+    Where each begins with the same word and its own number (`Summary 1:`, `Summary 2:`, …, as in
+    BookSumSort), this is left out: it tells the order that was given.
+
+    Raises:
+        ValueError: The document has parts, and the hits are not all of them.
+    """
+    chunks = paragraphs(hits)
+    parts = sorted(set(example.document.parts))
+    if parts and [chunk.span for chunk in chunks] != parts:
+        raise ValueError(
+            f"document {example.document.id!r} has {len(parts)} parts, which are what is put in"
+            f" order, and the {len(chunks)} hits are not these; use the chunker Parts and the"
+            " retriever All"
+        )
+    labels = [_LABEL.match(chunk.text) for chunk in chunks]
+    words = {label[1] for label in labels if label}
+    numbers = [int(label[2]) if label else 0 for label in labels]
+    if len(words) != 1 or numbers != list(range(1, len(chunks) + 1)):
+        return chunks
+    return [
+        chunk.document.chunk(chunk.start + label.end(), chunk.end) if label else chunk
+        for chunk, label in zip(chunks, labels, strict=True)
+    ]
+
+
+def answer(order: Sequence[int]) -> str:
+    """Returns an order of places from 0 as ids from 1, as ZeroSCROLLS has it: `3, 1, 2`."""
+    return ", ".join(str(place + 1) for place in order)
+
+
+def check_attempts(attempts: Sequence[Attempt]) -> None:
+    """Notes that some reads failed.
+
+    Raises:
+        Exception: All did; the first one's error.
+    """
+    if None in succeeded(attempts):
+        note("some of what was to be compared could not be read, and decides nothing")

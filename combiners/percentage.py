@@ -1,0 +1,160 @@
+"""In how many of a hundred hits something is so: a share, as the metric of SpaceDigest reads it."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from combiners.attempts import attempt, succeeded
+from combiners.stuff import arranged
+from leporello.log_odds import log_odds, logarithms, logistic
+from leporello.notes import note
+from leporello.records import Chunk, Combination, Example, Hit, Output, Read
+from leporello.stages import Count
+from leporello.tasks.answers import label
+
+__all__ = ["Percentage"]
+
+
+@dataclass(frozen=True)
+class Percentage:
+    """Asks the same of every hit on its own, and answers in how many of a hundred it is so: `57%`.
+
+    A reader that scores choices says how likely each is, by log-probabilities or probabilities;
+    of one that only writes, the choice that it names counts. A hit abstains where its read fails,
+    where the reader writes something else or says `neither`, and, in `decisions`, where both
+    choices are as likely. The percentage is then of the others, and a note tells. If all abstain
+    there is no answer. All this is argued in docs/decisions/0022-space-digest.md.
+
+    Attributes:
+        positive: The choice that is counted.
+        negative: The choice that stands against it.
+        neither: A third choice, of hits that abstain; empty is none.
+        heading: A regular expression; what it finds at a hit's beginning is not read (`Review 7:`,
+            whose number sways a small model).
+        question: What is asked of each hit; empty is the example's own question. The task's
+            instruction speaks of all hits together, and is not read.
+        share: `decisions` counts the hits of which `positive` is the likelier. `probabilities`
+            takes the mean of its probabilities: for readers whose probabilities can be believed.
+            `pooled` takes the probability that the mean of its log odds is: for readers that
+            learnt from percentages (`Calibrated`).
+        neutral_texts: So many texts are made of words drawn from all hits, as long as a hit, and
+            asked about too. The mean of their log odds is what the reader says where there is
+            nothing to tell, and is taken off (domain-context calibration, Fei et al. 2023).
+        seed: Of the words that are drawn.
+        digits: Of the percentage, behind its point.
+    """
+
+    positive: str = "yes"
+    negative: str = "no"
+    neither: str = ""
+    heading: str = ""
+    question: str = ""
+    share: Literal["decisions", "probabilities", "pooled"] = "decisions"
+    neutral_texts: Count = 0
+    seed: Count = 0
+    digits: Count = 0
+
+    def __post_init__(self) -> None:
+        named = [choice.casefold() for choice in self._choices]
+        if not self.positive or not self.negative or len(set(named)) < len(named):
+            raise ValueError("positive and negative, and neither if there is one, must differ")
+        try:
+            re.compile(self.heading)
+        except re.error as error:
+            raise ValueError(
+                f"heading {self.heading!r} is no regular expression: {error}"
+            ) from None
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one read a hit, then one a neutral text; where a hit fails, again in halves.
+
+        Raises:
+            ReadError: Every read failed, or that of a neutral text.
+            ValueError: Scores that are no probabilities; or none, where they are needed.
+        """
+        chunks = [self._body(hit.chunk) for hit in arranged(hits, "document")]
+        attempts = yield from attempt([self._read(example, chunk) for chunk in chunks])
+        outputs = succeeded(attempts)
+        neutral: list[Output] = []
+        if chunks and self.neutral_texts:
+            neutral = yield [self._read(example, text) for text in self._drawn(chunks)]
+        said = [None if output is None else self._log_odds(output) for output in outputs]
+        bias = self._bias(neutral) if neutral else 0.0
+        decided = [odds - bias for odds in said if odds is not None and self._decides(odds, bias)]
+        _tell(len(decided), len(said))
+        return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+        """Returns the example's percentage for each hit: what all of them come to together."""
+        return [example.references[0] if example.references else None for _ in reads]
+
+    @property
+    def _choices(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.positive, self.negative, self.neither)))
+
+    def _body(self, chunk: Chunk) -> Chunk:
+        """Returns the hit without its heading."""
+        found = re.match(self.heading, chunk.text)
+        return chunk.document.chunk(chunk.start + (found.end() if found else 0), chunk.end)
+
+    def _read(self, example: Example, passage: Chunk | str) -> Read:
+        asked = self.question or example.question
+        return Read((passage,), asked, choices=self._choices, title=example.document.title)
+
+    def _drawn(self, chunks: Sequence[Chunk]) -> list[str]:
+        """Returns texts of words of all hits, the same in whichever order these stand."""
+        words = sorted(word for chunk in chunks for word in chunk.text.split())
+        chance, length = random.Random(self.seed), round(len(words) / len(chunks))
+        return [
+            " ".join(chance.choices(words or [""], k=length)) for _ in range(self.neutral_texts)
+        ]
+
+    def _log_odds(self, output: Output) -> float | None:
+        """Returns the log odds of `positive` against `negative`; None if neither is said."""
+        if not output.scores:
+            named = label(output.text.strip(), self._choices)
+            return {self.positive: math.inf, self.negative: -math.inf}.get(named)
+        neither = logarithms(output.scores)[2:]
+        if neither and neither[0] > max(logarithms(output.scores)[:2]):
+            return None
+        return log_odds(output.scores)
+
+    def _bias(self, neutral: Sequence[Output]) -> float:
+        """Returns the mean log odds of neutral texts."""
+        known = [self._log_odds(output) for output in neutral]
+        found = [odds for odds in known if odds is not None and math.isfinite(odds)]
+        if not found:
+            raise ValueError(
+                "neutral_texts calibrate by scores, and this reader gives none: leave them out"
+            )
+        return fmean(found)
+
+    def _decides(self, odds: float, bias: float) -> bool:
+        return odds != bias or self.share != "decisions"
+
+    def _share(self, decided: Sequence[float]) -> float:
+        """Returns the share that log odds come to, 0 to 1."""
+        if self.share == "decisions":
+            return fmean(odds > 0 for odds in decided)
+        if self.share == "probabilities":
+            return fmean(map(logistic, decided))
+        if not all(map(math.isfinite, decided)):
+            raise ValueError(
+                "share: pooled needs log odds, and this reader is certain: use share: decisions"
+            )
+        return logistic(fmean(decided))
+
+
+def _tell(decided: int, asked: int) -> None:
+    if decided < asked:
+        note(
+            "some hits abstained: the percentage is of the others"
+            if decided
+            else "all hits abstained: there is no percentage"
+        )

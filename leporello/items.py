@@ -1,0 +1,59 @@
+"""Answers made of items: how a combiner returns them, each with the passages that support it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from leporello.records import JSON, Span
+
+__all__ = ["Item", "items_of", "with_items"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing of which an answer is made.
+
+    Attributes:
+        text: As it was first called.
+        passages: That it was read in, in document order.
+    """
+
+    text: str
+    passages: tuple[Span, ...]
+
+
+def with_items(answer: str, items: Iterable[Item]) -> JSON:
+    """Returns what a combiner returns: `answer` is scored, `items` are shown with it."""
+    listed: list[JSON] = [
+        {"text": item.text, "passages": [[span.start, span.end] for span in item.passages]}
+        for item in items
+    ]
+    return {"answer": answer, "items": listed}
+
+
+def items_of(raw: JSON) -> tuple[Item, ...] | None:
+    """Returns the items of what a combiner returned; None if that is of another form."""
+    listed = raw.get("items") if isinstance(raw, dict) else None
+    if not isinstance(listed, list):
+        return None
+    try:
+        return tuple(_item(entry) for entry in listed)
+    except (KeyError, TypeError, ValueError):  # a plug-in's own, which only looks alike
+        return None
+
+
+def _item(entry: JSON) -> Item:
+    if not isinstance(entry, dict) or not isinstance(text := entry["text"], str):
+        raise TypeError(entry)
+    passages = entry["passages"]
+    if not isinstance(passages, list):
+        raise TypeError(passages)
+    return Item(text, tuple(map(_span, passages)))
+
+
+def _span(pair: JSON) -> Span:
+    match pair:
+        case [int(start), int(end)]:
+            return Span(start, end)
+    raise TypeError(pair)

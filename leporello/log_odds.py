@@ -1,0 +1,38 @@
+"""How much likelier one of two choices is, by what a reader scores them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["log_odds", "logarithms", "logistic"]
+
+
+def logarithms(scores: Sequence[float]) -> list[float]:
+    """Returns log-probabilities of what are either these or probabilities, which some reader gives.
+
+    Raises:
+        ValueError: They are neither.
+    """
+    if max(scores) <= 0:
+        return [*scores]
+    if min(scores) < 0 or max(scores) > 1:
+        raise ValueError(
+            f"scores of choices must be probabilities or their logarithms, got {[*scores]}"
+        )
+    return [math.log(score) if score else -math.inf for score in scores]
+
+
+def log_odds(scores: Sequence[float]) -> float:
+    """Returns the log odds of the first choice against the second; 0 where they are as likely.
+
+    Raises:
+        ValueError: As `logarithms`.
+    """
+    one, other = logarithms(scores)[:2]
+    return 0.0 if one == other else one - other
+
+
+def logistic(log_odds: float) -> float:
+    """Returns the probability that these log odds are."""
+    return 0.5 + 0.5 * math.tanh(log_odds / 2)

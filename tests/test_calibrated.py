@@ -1,0 +1,218 @@
+"""A reader corrected by percentages of whole documents: what it learns, and how it is used."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from tiny_models import save, save_classifier
+
+from leporello.api import run
+from leporello.calls import read as checked_read
+from leporello.config import load_config
+from leporello.errors import UserError
+from leporello.reading import batching_of
+from leporello.records import Output, Read
+from leporello.training import train
+from readers import Calibrated, CausalLM
+
+CHOICES = ("yes", "no")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A reader whose log odds are what a passage says, in numbers."""
+
+    certain: bool = False
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns scores one of which is 0."""
+        if self.certain:
+            return [Output("yes", scores=(1.0, 0.0)) for _ in inputs]
+        odds = [float(str(read.passages[0])) for read in inputs]
+        return [Output("", scores=(min(0.0, each), min(0.0, -each))) for each in odds]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns one token a text."""
+        return [1 for _ in texts]
+
+
+def _reads(odds: Sequence[float]) -> list[Read]:
+    return [Read((str(each),), choices=CHOICES) for each in odds]
+
+
+def _odds(output: Output) -> float:
+    return output.scores[0] - output.scores[1]
+
+
+def test_log_odds_are_moved_and_stretched() -> None:
+    """The scores are log-probabilities of the choices; the answer is the likelier one."""
+    reader = Calibrated(Told(), offset=2.0, slope=3.0)
+    outputs = checked_read(reader, _reads([1.5, 2.5, 30.0]))
+    assert [output.text for output in outputs] == ["no", "yes", "yes"]
+    assert [_odds(output) for output in outputs] == pytest.approx([-1.5, 1.5, 84.0])
+    assert sum(map(math.exp, outputs[0].scores)) == pytest.approx(1)
+    assert outputs[0].score == max(outputs[0].scores)
+
+
+def test_certainty_has_a_bound() -> None:
+    """A probability of 1 may be a rounded one; it stays a number that can be reckoned with."""
+    [output] = checked_read(Calibrated(Told(certain=True), slope=0.1), _reads([0.0]))
+    assert _odds(output) == pytest.approx(3.0)
+
+
+def test_offset_and_slope_are_learnt_from_percentages_alone(tmp_path: Path) -> None:
+    """Of groups whose mean log odds follow their percentages, both are found again."""
+    chance, inputs, targets = random.Random(0), list[Read](), list[str]()
+    for percentage in (20, 35, 50, 65, 80):
+        pooled = math.log(percentage / (100 - percentage)) / 4.0 + 1.9  # slope 4, offset 1.9
+        noise = [chance.gauss(0, 0.7) for _ in range(60)]
+        inputs += _reads([pooled + each - fmean(noise) for each in noise])
+        targets += [f"{percentage}%"] * 60
+    learnt = Calibrated(Told()).learn(inputs, targets, tmp_path)
+    assert learnt["offset"] == pytest.approx(1.9, abs=0.01)
+    assert learnt["slope"] == pytest.approx(4.0, rel=0.03)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shares", [(0, 100), (0, 50, 100)])
+def test_percentages_at_the_ends_are_learnt_from(shares: Sequence[int], tmp_path: Path) -> None:
+    """Where one number parts all from nothing, the slope is still finite."""
+    inputs = _reads([share / 50 for share in shares for _ in range(20)])
+    targets = [f"{share} %" for share in shares for _ in range(20)]
+    learnt = Calibrated(Told()).learn(inputs, targets, tmp_path)
+    assert learnt["offset"] == pytest.approx(1.0, abs=0.01)
+    assert 2 < float(str(learnt["slope"])) < 20
+
+
+@pytest.mark.parametrize(
+    ("odds", "targets", "told"),
+    [
+        ([1, 2], ["50%", "50%"], "two percentages at least"),
+        ([1, 2], ["good", "50%"], "the combiner wants 'good'"),
+        ([1, 2], ["150%", "50%"], "the combiner wants '150%'"),
+        ([1, 2], ["80%", "20%"], "do not rise with the percentages"),
+        ([1, 1], ["80%", "20%"], "do not rise with the percentages"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_told(
+    odds: Sequence[float], targets: Sequence[str], told: str, tmp_path: Path
+) -> None:
+    """One percentage only, other targets, or a reader that knows nothing of it."""
+    with pytest.raises(UserError, match=told):
+        Calibrated(Told()).learn(_reads(odds), targets, tmp_path)
+
+
+def test_it_takes_two_choices_that_are_scored() -> None:
+    """Three choices, none, or a reader that only writes: each is told."""
+
+    @dataclass(frozen=True)
+    class Writes(Told):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return [Output("yes") for _ in inputs]
+
+    with pytest.raises(ValueError, match="give it two"):
+        Calibrated(Told()).read([Read(("1",), choices=("a", "b", "c"))])
+    with pytest.raises(ValueError, match="Writes only writes"):
+        Calibrated(Writes()).read(_reads([1.0]))
+
+
+def test_the_other_readers_batches_are_known() -> None:
+    """A run keeps their sizes, so that a resumed one reads in the same batches."""
+    inner = CausalLM("no-model", prompt="{context}", chat=False)
+    assert batching_of(inner) is not None
+    assert batching_of(Calibrated(inner)) is batching_of(inner)
+    assert batching_of(Calibrated(Told())) is None
+
+
+CONFIG = """
+pipelines:
+  counted:
+    chunker: {class: Lines, size: 3}
+    reader: &lm
+      class: CausalLM
+      model: ./lm
+      prompt: "{context} is"
+      chat: false
+      max_input_tokens: 128
+    combiner: {class: Percentage, neutral_texts: 3}
+  learned:
+    extends: counted
+    reader:
+      class: Calibrated
+      reader: *lm
+    combiner: {class: Percentage, share: pooled, digits: 1}
+  sentiment:
+    extends: counted
+    reader: {class: Classifier, model: ./bert, max_input_tokens: 128}
+    combiner: {class: Percentage, positive: POSITIVE, negative: NEGATIVE}
+tasks:
+  shares: {class: JsonLines, path: "{split}.jsonl", metrics: [exponential_similarity]}
+"""
+
+
+def _rows(texts: Sequence[Sequence[str]], shares: Sequence[int]) -> str:
+    rows = (
+        {"id": str(n), "document": "\n".join(lines), "question": "?", "references": [f"{share}%"]}
+        for n, (lines, share) in enumerate(zip(texts, shares, strict=True))
+    )
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A config with a tiny model and a tiny classifier, and digests that the model can tell apart.
+
+    The lines of a digest with a higher percentage are those that the model takes for likelier.
+    """
+    save("gpt2", tmp_path / "lm")
+    save_classifier("bert", tmp_path / "bert", ("NEGATIVE", "POSITIVE"))
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    lines = [f"{one} {other} cat" for one in ("the", "boots", "mill") for other in "abcdefgh"]
+    reader = CausalLM(str(tmp_path / "lm"), prompt="{context} is", chat=False, max_input_tokens=128)
+    known = reader.read([Read((line,), choices=CHOICES) for line in lines])
+    ranked = [line for _, line in sorted(zip(map(_odds, known), lines, strict=True))]
+    low, middle, high = ranked[:8], ranked[8:16], ranked[16:]
+    split = {"train": slice(0, 8, 2), "test": slice(1, 8, 2)}
+    for name, half in split.items():
+        rows = _rows([low[half], middle[half], high[half]], [10, 50, 90])
+        (tmp_path / f"{name}.jsonl").write_text(rows)
+    return tmp_path
+
+
+def test_pipelines_count_and_learn_percentages(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a prompted model, a model of classes, and a reader that `train` calibrates."""
+    monkeypatch.chdir(folder)
+    trained = train("learned", "shares", config=[Path("mine.yaml")])
+    assert (trained.examples, trained.inputs) == (3, 12)
+    names = (trained.pipeline, "counted", "sentiment")
+    configs = [Path("mine.yaml"), trained.config]
+    done = run(names, ["shares"], config=configs, split="test", out=folder / "run")
+    said = {
+        name: [float(p.prediction.removesuffix("%")) for p in done.predictions(name, "shares")]
+        for name in names
+    }
+    low, middle, high = said["learned-trained"]
+    assert low < middle < high
+    assert high - low > 40
+    assert all(0 <= share <= 100 for shares in said.values() for share in shares)
+
+
+def test_what_is_learnt_stands_in_the_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two numbers beside the reader that they correct, and no model."""
+    monkeypatch.chdir(folder)
+    trained = train("learned", "shares", config=[Path("mine.yaml")])
+    [point] = load_config([Path("mine.yaml"), trained.config]).select([trained.pipeline])
+    reader = point.build().reader
+    assert isinstance(reader, Calibrated)
+    assert (reader.offset, reader.slope) != (0.0, 1.0)
+    assert isinstance(reader.reader, CausalLM)
+    assert not (trained.config.parent / "model").exists()

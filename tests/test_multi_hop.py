@@ -1,0 +1,268 @@
+"""Several hops: what is searched next, what is found, and what the ledger says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from combiners import MultiHop, Stuff
+from combiners.next_query import names, nearest_sentences, without
+from leporello.config import Built
+from leporello.engine import Engine
+from leporello.executors.groups import select_group
+from leporello.flight import Flight, ReadError
+from leporello.journal import Journal
+from leporello.launch import launch
+from leporello.progress import Progress
+from leporello.records import (
+    Chunk,
+    Combination,
+    Document,
+    Example,
+    Hit,
+    Output,
+    Read,
+    Search,
+    Span,
+)
+from leporello.selection import Found, select
+from retrievers import BM25
+
+TEXT = """\
+Scarlett was played on the screen by Vivien Leigh, an actress from Darjeeling.
+
+Vivien Leigh had one famous spouse, whose name was Laurence Olivier.
+
+Laurence Olivier was born in Dorking, a town in Surrey.
+
+A spouse of a farmer sells eggs on the market.
+
+An actress of the town sold tickets on the market.
+
+The screen of the cinema was torn in the storm."""
+DOCUMENT = Document("d", TEXT)
+QUESTION = "Who is the spouse of the actress that played Scarlett on the screen?"
+EXAMPLE = Example("e", DOCUMENT, question=QUESTION)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What blank lines part."""
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        for found in re.finditer(r"\S(?:.|\n(?!\n))*", document.text):
+            yield Span(*found.span())
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Reads what it gets; the instruction `fail` cannot be read."""
+
+    said: str = ""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        if any(one.instruction == "fail" for one in inputs):
+            raise RuntimeError("cannot read this")
+        return [Output(self.said or " | ".join(map(_text, one.passages))) for one in inputs]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Answers at once with what it was given."""
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> str:
+        return _given(hits)
+
+
+def _given(hits: Sequence[Hit]) -> str:
+    return " ".join(hit.chunk.text.split()[0] for hit in hits)
+
+
+def _text(passage: Chunk | str) -> str:
+    return passage if isinstance(passage, str) else passage.text
+
+
+def _flown(
+    combiner: Any, k: int = 2, said: str = "", example: Example = EXAMPLE
+) -> tuple[Flight, list[list[Read]]]:
+    """Returns a landed flight, and what was read in each round."""
+    stages = Built(Blocks(), BM25(k=k), Copy(said), combiner)
+    [found] = select(stages, [example])
+    assert isinstance(found, Found)
+    flight = launch(stages, 0, example, found)
+    flight.start()
+    rounds: list[list[Read]] = []
+    while not flight.landed:
+        rounds.append([*flight.reads])
+        flight.outputs = [*stages.reader.read(flight.reads)]
+        flight.deliver()
+    return flight, rounds
+
+
+def _starts(flight: Flight) -> list[str]:
+    return [" ".join(hit.chunk.text.split()[:2]) for hit in flight.hits]
+
+
+def test_the_next_query_has_what_the_passage_lacks_and_what_it_names() -> None:
+    """What the passage says already is not searched again, nor a word that opened a sentence."""
+    passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
+    assert without("the spouse of the one that played Scarlett", passage) == (
+        "the spouse of the one that"
+    )
+    assert names(passage, "Who played Scarlett?") == "Vivien Leigh 1939"
+    assert names("郝思嘉由费雯·丽饰演", "谁") == ""
+
+
+def test_only_the_sentences_nearest_to_the_question_count() -> None:
+    """In their own order; none asked for is all of them."""
+    text = "Rome is old. Oslo is cold in winter. Nobody counts. Oslo has a harbour."
+    assert (
+        nearest_sentences(text, "Oslo harbour", 2) == "Oslo is cold in winter. Oslo has a harbour."
+    )
+    assert nearest_sentences(text, "Oslo harbour", 0) == text
+
+
+def test_a_second_hop_finds_what_the_first_passage_names() -> None:
+    """One hop finds the film, two the spouse; the passages are read in that order."""
+    one, _ = _flown(MultiHop(Stuff(), hops=1))
+    two, [[read]] = _flown(MultiHop(Stuff(), hops=2, beam=1, new=1))
+    assert _starts(one) == ["Scarlett was", "The screen"]
+    assert _starts(two) == ["Scarlett was", "The screen", "Vivien Leigh"]
+    firsts = [_text(passage).split()[0] for passage in read.passages]
+    assert firsts == ["Scarlett", "Vivien", "The"]
+    assert read.question == QUESTION
+
+
+def test_a_third_hop_goes_on_from_the_second() -> None:
+    """Of the question only what is still unknown is asked."""
+    question = "Whence is the spouse of the actress that played Scarlett on the screen?"
+    example = Example("e", DOCUMENT, question=question)
+    flight, _ = _flown(MultiHop(Stuff(), hops=3, beam=1, new=1), example=example)
+    assert _starts(flight)[0] == "Scarlett was"
+    assert _starts(flight)[2:] == ["Vivien Leigh", "Laurence Olivier"]
+
+
+def test_hops_end_where_nothing_new_is_found() -> None:
+    """Many hops over a short document find every passage once, and come to an end."""
+    flight, _ = _flown(MultiHop(Given(), hops=50, beam=6, new=6), k=6)
+    assert len(flight.hits) == len({hit.chunk.span for hit in flight.hits}) == 6
+    assert flight.value == _given(flight.hits)
+
+
+def test_the_first_of_every_hop_is_read_before_the_second_of_any() -> None:
+    """What a short window cuts is the least that any hop found."""
+    flight, _ = _flown(MultiHop(Given(), beam=1, new=2), k=2)
+    first, second = flight.hits[:2], flight.hits[2:]
+    assert second
+    ordered = [first[0], second[0], first[1], *second[1:]]
+    assert flight.value == _given(ordered)
+
+
+def test_a_reader_may_say_what_is_searched_next() -> None:
+    """It reads each passage with those that led there, the last first, in one round a hop."""
+    combiner = MultiHop(Stuff(), hops=3, beam=1, new=1, query="reader", ask="Go on.")
+    flight, rounds = _flown(combiner, said="Laurence Olivier, Dorking, Surrey")
+    assert [[read.instruction for read in reads] for reads in rounds] == [
+        ["Go on."],
+        ["Go on."],
+        [""],
+    ]
+    assert [len(reads[0].passages) for reads in rounds] == [1, 2, 4]
+    assert _starts(flight)[2] == "Laurence Olivier"
+    assert rounds[1][0].passages == (flight.hits[2].chunk, flight.hits[0].chunk)
+
+
+def test_with_whole_passages_nothing_of_the_question_is_left_out() -> None:
+    """Each hop searches the question and the passage's sentences."""
+    passage = DOCUMENT.chunk(0, TEXT.index("\n"))
+    hops: Any = MultiHop(Stuff(), query="passage", sentences=0, new=1)
+    [search] = next(hops.combine(EXAMPLE, [Hit(passage, 1.0)]))
+    assert search == Search(f"{QUESTION} {passage.text}", 1)
+
+
+def test_a_failed_read_of_a_hop_fails_the_example_as_the_reader_s() -> None:
+    """So it is tried again, and not answered from half of what was wanted."""
+    combiner = MultiHop(Stuff(), query="reader")
+    generator = combiner.combine(EXAMPLE, [Hit(DOCUMENT.chunk(0, 20), 1.0)])
+    next(generator)
+    with pytest.raises(ReadError, match="cannot read this"):
+        generator.throw(ReadError("cannot read this"))
+
+
+def test_without_hits_the_combiner_has_none() -> None:
+    """The question is read alone, as by itself."""
+    empty = Example("e", Document("d", " "), question="who?")
+    flight, [[read]] = _flown(MultiHop(Stuff(), hops=3, query="reader"), example=empty)
+    assert (flight.hits, read.passages, read.question) == ([], (), "who?")
+
+
+def test_hits_of_later_hops_are_in_the_prediction_and_the_ledger(tmp_path: Path) -> None:
+    """What was found is what was selected; nothing is read that was not."""
+    stages = Built(Blocks(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
+    journal = Journal(tmp_path / "journal.jsonl")
+    with Progress("test", 1) as progress:
+        engine = Engine(stages, journal, {}, progress)
+        engine.offer(0, [EXAMPLE], select_group(stages, [EXAMPLE], None).found)
+        engine.finish()
+    [row] = journal.rows()
+    found = row["prediction"]
+    starts = [TEXT.index(name) for name in ("Scarlett was", "The screen", "Vivien Leigh had")]
+    assert [start for start, _, _ in found["hits"]] == starts
+    ledger = found["coverage"]
+    assert ledger["selected"] == ledger["read"] == sum(e - s for s, e, _ in found["hits"])
+    assert ledger["cut"] == 0
+
+
+@dataclass(frozen=True)
+class Asks:
+    """Searches as it is told, and returns what it was sent."""
+
+    question: str
+    new: int | None
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        once = yield [Search(self.question, self.new)]
+        again = yield [Search(self.question, self.new)]
+        return json.dumps([[hit.chunk.start for hit in found] for found in (*once, *again)])
+
+
+def test_a_search_for_what_is_new_gets_no_hit_twice() -> None:
+    """Without `new` the same hits come again; with it, those not found before, and no more."""
+    every, _ = _flown(Asks("market", None), k=3)
+    fresh, _ = _flown(Asks("market", 1), k=3)
+    once, again = json.loads(str(every.value))
+    assert once == again
+    first, second = json.loads(str(fresh.value))
+    assert len(first) == 1
+    assert first != second
+    assert len({hit.chunk.span for hit in fresh.hits}) == len(fresh.hits)
+
+
+@given(
+    st.lists(st.text("ab .AB\n", max_size=20), max_size=8),
+    st.text("ab AB?", max_size=20),
+    st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3)),
+    st.sampled_from(["names", "passage"]),
+)
+def test_what_hops_find_is_bounded_and_found_once(
+    parts: list[str], question: str, sizes: tuple[int, int, int], query: Any
+) -> None:
+    """At most k, and beam x new a further hop; the combiner is given all of it, each once."""
+    hops, beam, new = sizes
+    example = Example("e", Document("d", "\n\n".join(parts)), question=question)
+    combiner: Any = MultiHop(Given(), hops=hops, beam=beam, new=new, query=query)
+    flight, _ = _flown(combiner, k=2, example=example)
+    assert len(flight.hits) <= 2 + (hops - 1) * beam * new
+    assert len({hit.chunk.span for hit in flight.hits}) == len(flight.hits)
+    assert sorted(str(flight.value).split()) == sorted(_given(flight.hits).split())
