@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from leporello.errors import UserError
 
-__all__ = ["check_targets", "refuse_fine_tuning"]
+__all__ = ["check_targets"]
 
 _FEWEST = 4  # examples of a class: fewer teach nothing that holds elsewhere
 
@@ -42,12 +42,3 @@ def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = 
             f"{reader} needs {_FEWEST} examples of every class at least, and there are too few of"
             f" {rare[0]!r:.40} ({shown}). Are its answers labels? Train on more, or on another task"
         )
-
-
-def refuse_fine_tuning(reader: str, model: str) -> UserError:
-    """Returns what to tell of a transformers model that shall be trained."""
-    return UserError(
-        f"{reader} names the model {model!r}, which training would fine-tune; fine-tuning is not"
-        " built yet. Leave `model` out (--set reader.model=null) to train one of scikit-learn's,"
-        " or fine-tune it elsewhere"
-    )

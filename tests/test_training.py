@@ -85,7 +85,7 @@ pipelines:
   short: {extends: mine, combiner: {class: "./plugin.py:Short"}}
   broken: {extends: mine, reader: {class: "./plugin.py:Broken"}}
   plain: {extends: mine, reader: {class: Lead}}
-  joined: {extends: mine, combiner: {class: ReadEach}}
+  joined: {extends: mine, combiner: {class: Refine}}
 tasks:
   rows: {class: JsonLines, path: "{split}.jsonl", metrics: [exact_match]}
 """
@@ -132,14 +132,14 @@ def test_the_train_split_is_learnt_from_unless_another_is_named(folder: Path) ->
     more = ["--split", "test", "--update", "--config", "mine.yaml"]
     leporello("train", "mine", "--task", "rows", *more, folder=folder)
     made = json.loads(record.read_text())
-    assert (made["signature"]["task"]["split"], made["inputs"]) == ("test", 2)
+    assert (made["signature"]["task"]["split"], made["train"]["inputs"]) == ("test", 2)
 
 
 def test_reads_that_are_to_be_left_out_are_not_learnt_from(folder: Path) -> None:
     """Where `supervise` says None, the reader never sees the read."""
     sets = ["--set", "combiner.shown=2", "--config", "mine.yaml", "--out", "two"]
     leporello("train", "mine", "--task", "rows", *sets, folder=folder)
-    assert json.loads((folder / "two/training.json").read_text())["inputs"] == 6
+    assert json.loads((folder / "two/training.json").read_text())["train"]["inputs"] == 6
     words = json.loads((folder / "two/model/words.json").read_text())
     assert words["warm"]["noise"] == 6
 
@@ -150,7 +150,7 @@ def test_what_failed_or_has_no_references_is_counted_and_skipped(folder: Path) -
         file.write(row("odd", "some words", "warm") + row("open", "some words"))
     done = leporello("train", "mine", "--task", "rows", "--config", "mine.yaml", folder=folder)
     assert "3 inputs of 5 examples (2 skipped" in done.stdout
-    made = json.loads((folder / "models/mine+rows/training.json").read_text())
+    made = json.loads((folder / "models/mine+rows/training.json").read_text())["train"]
     assert (made["failed"], made["without references"]) == (1, 1)
 
 
@@ -158,8 +158,8 @@ def test_what_failed_or_has_no_references_is_counted_and_skipped(folder: Path) -
     ("pipeline", "told"),
     [
         ("plain", "its reader Lead has no method `learn`"),
-        ("joined", "its combiner ReadEach has no method `supervise`"),
-        ("short", "supervise must return a text or None for each of 2 reads"),
+        ("joined", "its combiner Refine has no method `supervise`"),
+        ("short", "supervise must return a text, a tuple of texts or None for each of 2 reads"),
         ("broken", "Broken cannot learn (plugin.py:"),
         ("*", "train takes one pipeline"),
     ],
@@ -184,7 +184,7 @@ def test_one_label_is_nothing_to_learn_and_an_old_model_stays(folder: Path) -> N
     failed = leporello(*arguments, "--update", status=2, folder=folder)
     assert "there is only one label" in failed.stderr
     made = folder / "models/mine+rows"
-    assert json.loads((made / "training.json").read_text())["inputs"] == 3
+    assert json.loads((made / "training.json").read_text())["train"]["inputs"] == 3
     assert [path.name for path in made.parent.iterdir()] == [made.name]
 
 

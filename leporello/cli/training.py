@@ -1,20 +1,25 @@
-"""The verb that trains."""
+"""The verbs that train, or draw worked examples."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from leporello.cli.options import AsJson, ConfigFiles, Data, Limit, NoCache, Overrides, print_json
 
-__all__ = ["train"]
+if TYPE_CHECKING:
+    from leporello.training import Trained
+
+__all__ = ["examples", "train"]
 
 
 def train(
@@ -37,7 +42,8 @@ def train(
         ),
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Replace what an earlier training left.")
+        bool,
+        typer.Option("--update", help="Replace what an earlier training left, finished or not."),
     ] = False,
     no_cache: NoCache = False,
     as_json: AsJson = False,
@@ -57,12 +63,74 @@ def train(
             update=update,
             cached=not no_cache,
         )
+    if os.environ.get("RANK", "0") != "0":  # one of several processes tells
+        return
     if as_json:
         print_json(asdict(done))
         return
-    files = [part for file in (*(config or ()), done.config) for part in ("--config", str(file))]
-    use = shlex.join(["run", done.pipeline, "--task", done.task, *files])
-    told = f"learnt from {done.inputs:,} inputs of {done.examples:,} examples"
-    skipped = f" ({done.skipped:,} skipped: no references, or failed)" if done.skipped else ""
     console = Console(markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{told}{skipped}; to use it:\n{use}")
+    for line in _told(done):
+        console.print(line)
+    files = [part for file in (*(config or ()), done.config) for part in ("--config", str(file))]
+    console.print(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
+
+
+def _told(done: Trained) -> Iterator[str]:
+    if done.validated:
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in done.scores.items())
+        yield f"on {done.validated}: {scores}"
+    if done.shared:
+        yield f"beware: {done.shared:,} documents are both learnt from and validated on"
+    skipped = f" ({done.skipped:,} skipped: no references, or failed)" if done.skipped else ""
+    told = f"learnt from {done.inputs:,} inputs of {done.examples:,} examples"
+    yield f"{told}{skipped}; to use it:"
+
+
+def examples(
+    *,
+    pipeline: Annotated[
+        str, typer.Argument(help="Whose inputs they are. [default: the default one]")
+    ] = "",
+    task: Annotated[str, typer.Option("--task", help="What they are drawn from.")] = "",
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many are drawn.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the draw.")] = 0,
+    config: ConfigFiles = None,
+    overrides: Overrides = None,
+    split: Annotated[
+        str, typer.Option("--split", help="Of the task. [default: train]", show_default=False)
+    ] = "",
+    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="A JSON Lines file. [default: examples/NAME.jsonl]", show_default=False
+        ),
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Replace what lies there.")] = False,
+    no_cache: NoCache = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draws worked examples for few-shot readers, as the pipeline reads them."""
+    from leporello.training import worked_examples
+
+    with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
+        done = worked_examples(
+            pipeline,
+            task,
+            count=count,
+            seed=seed,
+            config=config or (),
+            overrides=overrides or (),
+            split=split,
+            out=out,
+            update=update,
+            cached=not no_cache,
+        )
+    if as_json:
+        print_json(asdict(done))
+        return
+    skipped = f" ({done.skipped:,} skipped: they failed, or their answer is no choice)"
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    told = f"{done.examples:,} worked examples{skipped if done.skipped else ''}"
+    console.print(f"{told}; to show them to a reader:")
+    console.print(shlex.join(["--set", f"reader.examples={done.file}"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +14,14 @@ from leporello.executors.groups import by_document, select_group
 from leporello.flight import ExampleError, blame
 from leporello.launch import launch
 from leporello.progress import Progress
-from leporello.records import Chunk, Example, Read
+from leporello.records import JSON, Chunk, Example, Read
 from leporello.selection import Found
-from leporello.stages import Supervises
+from leporello.stages import Supervises, Targets
+from leporello.training.course import Lessons
 
 __all__ = ["Supervision", "supervise"]
+
+_TOLD = 5  # of many, in a message
 
 
 @dataclass
@@ -29,6 +34,7 @@ class Supervision:
         examples: Looked at.
         unanswered: Of these, how many have no references.
         failures: How many failed, by stage and the error's first line.
+        documents: SHA-256 of those whose examples were learnt from.
     """
 
     inputs: list[Read] = field(default_factory=list)
@@ -36,15 +42,52 @@ class Supervision:
     examples: int = 0
     unanswered: int = 0
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    documents: set[str] = field(default_factory=set)
+
+    @property
+    def lessons(self) -> Lessons:
+        """The inputs and what is wanted of them."""
+        return Lessons(self.inputs, self.targets)
+
+    def sha256(self) -> str:
+        """Returns a hash of all inputs and targets, in order."""
+        digest = hashlib.sha256()
+        for read, target in zip(self.inputs, self.targets, strict=True):
+            row = json.dumps([dataclasses.asdict(read), target])
+            digest.update(f"{row}\n".encode())
+        return digest.hexdigest()
+
+    def account(self) -> str:
+        """Says what became of the examples."""
+        told = [f"{self.examples} examples", f"{self.unanswered} without references"]
+        told += [
+            f"{count} failed at the {stage} ({error})"
+            for (stage, error), count in self.failures.most_common(_TOLD)
+        ]
+        return ", ".join(told)
+
+    def counts(self) -> dict[str, JSON]:
+        """Returns the same for a file."""
+        return {
+            "examples": self.examples,
+            "without references": self.unanswered,
+            "failed": self.failures.total(),
+            "inputs": len(self.inputs),
+            "documents": len(self.documents),
+            "sha256": self.sha256(),
+        }
 
 
-def supervise(stages: Built, examples: Iterable[Example], progress: Progress) -> Supervision:
+def supervise(
+    stages: Built, examples: Iterable[Example], progress: Progress, *, all_references: bool = False
+) -> Supervision:
     """Divides and selects as a run does, and asks the combiner what its reads should come to.
 
     Args:
         stages: The combiner has `supervise`; the reader is only asked what fits it.
         examples: With references; those on one document stand together.
         progress: Told of everything.
+        all_references: Whether of several targets all are learnt, or the first.
 
     Raises:
         UserError: A mistake of the user's.
@@ -56,14 +99,18 @@ def supervise(stages: Built, examples: Iterable[Example], progress: Progress) ->
         gathered.unanswered += len(group) - len(answered)
         found = select_group(stages, answered, None).found
         for example, own in zip(answered, found, strict=True):
-            failed = _add(gathered, stages, example, own)
+            failed = _add(gathered, stages, example, own, all_references)
             progress.example(failed=failed)
         progress.document()
     return gathered
 
 
 def _add(
-    gathered: Supervision, stages: Built, example: Example, found: Found | ExampleError
+    gathered: Supervision,
+    stages: Built,
+    example: Example,
+    found: Found | ExampleError,
+    all_references: bool,
 ) -> bool:
     """Adds an example's first round; returns whether it failed."""
     try:
@@ -75,26 +122,32 @@ def _add(
         gathered.failures[error.stage, error.told.partition("\n")[0]] += 1
         return True
     for read, target in zip(reads, targets, strict=True):
-        if target is not None:
+        wanted = (target,) if isinstance(target, str) else (target or ())
+        for text in dict.fromkeys(wanted if all_references else wanted[:1]):
             gathered.inputs.append(_free(read))
-            gathered.targets.append(target)
+            gathered.targets.append(text)
+            gathered.documents.add(example.document.sha256)
     return False
 
 
 def _first_round(
     stages: Built, example: Example, found: Found
-) -> tuple[Sequence[Read], Sequence[str | None]]:
+) -> tuple[Sequence[Read], Sequence[Targets]]:
     combiner: Supervises = stages.combiner
     flight = launch(stages, 0, example, found)
     flight.start()
     targets = combiner.supervise(example, flight.reads)
-    texts = all(isinstance(target, str | None) for target in targets)
-    if len(targets) != len(flight.reads) or not texts:
+    if len(targets) != len(flight.reads) or not all(map(_is_target, targets)):
         raise TypeError(
-            f"{type(combiner).__name__}.supervise must return a text or None for each of"
-            f" {len(flight.reads)} reads, got {targets!r:.80}"
+            f"{type(combiner).__name__}.supervise must return a text, a tuple of texts or None for"
+            f" each of {len(flight.reads)} reads, got {targets!r:.80}"
         )
     return flight.reads, targets
+
+
+def _is_target(target: object) -> bool:
+    texts = target if isinstance(target, tuple) else (target or "",)
+    return all(isinstance(text, str) for text in texts)
 
 
 def _free(read: Read) -> Read:

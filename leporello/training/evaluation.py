@@ -1,0 +1,97 @@
+"""What a trained reader scores through its whole pipeline on what is validated on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from leporello.batch import Batch, Means
+from leporello.cache import Cache
+from leporello.config import PipelineSpec
+from leporello.directory import RunDirectory
+from leporello.engine import Limits
+from leporello.errors import UserError
+from leporello.interrupts import Interrupts
+from leporello.jobs import Job
+from leporello.metrics import make_metrics
+from leporello.results import Result
+from leporello.signature import job_signature
+from leporello.supply import checked_metrics
+from leporello.training.splits import Splits
+from leporello.workshop import Workshop
+
+__all__ = ["Evaluation"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Runs pipelines on what is validated on.
+
+    Attributes:
+        splits: Of the training.
+        limit: Examples at most.
+        cache: None keeps nothing.
+    """
+
+    splits: Splits
+    limit: int | None
+    cache: Cache | None
+
+    def check(self) -> None:
+        """Reads the data's fingerprint, before anything is trained.
+
+        Raises:
+            UserError: There is no such data, or it is faulty, or its metrics are.
+        """
+        if self.splits.validation is not None:
+            make_metrics(checked_metrics(self.splits.validation))
+            self.splits.validation.fingerprint()
+
+    def best(self, points: Sequence[PipelineSpec]) -> tuple[PipelineSpec, Result]:
+        """Returns the point with the highest first metric, the first of equals, and its scores.
+
+        Raises:
+            UserError: Most examples failed, so that scores say nothing.
+        """
+        found = [(point, self._run(point)) for point in points]
+        best, result = max(found, key=lambda each: first_score(each[1]))
+        if result.failures * 2 > result.examples:
+            raise UserError(
+                f"{result.failures} of {result.examples} examples failed on"
+                f" {self.splits.validated};"
+                " run the untrained pipeline on some examples first, and see what it tells"
+            )
+        return best, result
+
+    def _run(self, point: PipelineSpec) -> Result:
+        source = self.splits.validation
+        assert source is not None
+        signature = job_signature(point, self.splits.task, source.fingerprint())
+        job = Job(point, self.splits.task, source, signature)
+        with TemporaryDirectory() as place, Interrupts() as interrupts:
+            (Path(place) / "journal").mkdir()
+            means = Means(
+                RunDirectory(Path(place)),
+                Limits(),
+                self.limit,
+                workers=0,
+                cache=self.cache,
+                replicas=1,
+                check=lambda _: interrupts.check(),
+            )
+            batch = Batch([job], Workshop(), means)
+            batch.run()
+            [result] = batch.close()
+        return result
+
+
+def first_score(result: Result) -> float:
+    """Returns the task's first metric; what has none is worst."""
+    return next(iter(result.scores.values()), float("-inf"))
+
+
+def scores_of(result: Result) -> Mapping[str, float]:
+    """Returns all metrics, rounded for people."""
+    return {name: round(value, 4) for name, value in result.scores.items()}

@@ -1,0 +1,262 @@
+"""From a pipeline to a trained one: inputs gathered, learnt from, validated, written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import traceback
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from leporello.cache import Cache
+from leporello.config import Built, PipelineSpec, Training, load_config
+from leporello.errors import UserError
+from leporello.progress import Progress
+from leporello.records import JSON, Example
+from leporello.results import Result
+from leporello.signature import job_signature
+from leporello.stages import Task
+from leporello.supply import examples_of, users_task
+from leporello.training.evaluation import Evaluation, first_score, scores_of
+from leporello.training.fine_tuning import Attempt, Unfinished, attempts, is_main_process
+from leporello.training.record import Record, write_pipeline, write_record
+from leporello.training.splits import Splits
+from leporello.training.stages import tuner_of
+from leporello.training.supervision import Supervision, supervise
+
+__all__ = ["Lectern", "Plan"]
+
+_MODEL = "model"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training, checked.
+
+    Attributes:
+        point: The pipeline.
+        base: Its name, without what tells a point of a sweep.
+        stages: Built.
+        settings: For the task.
+        splits: What is learnt and validated on.
+        folder: Of the model.
+        config: The user's files.
+        limit: Examples at most, on either side.
+        cache: None keeps nothing.
+    """
+
+    point: PipelineSpec
+    base: str
+    stages: Built
+    settings: Training
+    splits: Splits
+    folder: Path
+    config: tuple[Path, ...]
+    limit: int | None
+    cache: Cache | None
+
+    @property
+    def name(self) -> str:
+        """The trained pipeline's."""
+        return f"{self.base.partition('@')[0]}-trained"
+
+
+class Lectern:
+    """Carries a plan out."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.evaluation = Evaluation(plan.splits, plan.limit, plan.cache)
+
+    def train(self, *, update: bool) -> Record:
+        """Trains, and leaves the model in its folder.
+
+        Args:
+            update: Whether what an unfinished training by another recipe left may be removed.
+        """
+        self.evaluation.check()
+        record = self._begun()
+        learnt = self._gathered(self.plan.splits.train, f"preparing {record.task}")
+        record.train = learnt.counts()
+        if tuner_of(self.plan.stages.reader):
+            self._fine_tune(record, learnt, update=update)
+        else:
+            with _written(self.plan.folder) as place:
+                record.parameters = self._learn(learnt, place)
+                self._finish(record, place, record.parameters)
+        return record
+
+    def _begun(self) -> Record:
+        plan = self.plan
+        splits = plan.splits
+        with users_task(splits.task.name):
+            data = str(splits.train.fingerprint())
+        signature = job_signature(plan.point, splits.task, data)
+        split: Any = splits.task.spec.params.get("split")
+        return Record(
+            plan.name,
+            plan.base,
+            splits.task.name,
+            f"split {split}" if split else "all examples",
+            splits.validated,
+            type(plan.stages.reader).__name__,
+            json.loads(json.dumps(asdict(plan.settings))),
+            signature,
+        )
+
+    def _gathered(self, source: Task, title: str) -> Supervision:
+        plan = self.plan
+        examples = islice(examples_of(source, plan.splits.task.name), plan.limit)
+        with Progress(title, plan.limit) as progress:
+            every = plan.settings.references == "all"
+            kept = map(partial(_keep, plan.cache), examples)
+            gathered = supervise(plan.stages, kept, progress, all_references=every)
+        if not gathered.inputs:
+            name, told = plan.splits.task.name, gathered.account()
+            raise UserError(f"task {name!r} gives nothing to learn from: {told}")
+        return gathered
+
+    # -- a reader that learns by itself --------------------------------------------------------
+
+    def _learn(self, gathered: Supervision, folder: Path) -> Mapping[str, JSON]:
+        reader = self.plan.stages.reader
+        try:
+            learnt: Mapping[str, JSON] = reader.learn(gathered.inputs, gathered.targets, folder)
+        except UserError:
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.lineno}"
+            told = f"{type(error).__name__}: {error}"
+            raise UserError(f"{type(reader).__name__} cannot learn ({place}): {told}") from error
+        return learnt
+
+    # -- a model that is fine-tuned ------------------------------------------------------------
+
+    def _fine_tune(self, record: Record, learnt: Supervision, *, update: bool) -> None:
+        plan = self.plan
+        assert plan.splits.validation is not None
+        validated = self._gathered(plan.splits.validation, f"preparing {plan.splits.validated}")
+        record.validation = validated.counts()
+        record.shared = len(learnt.documents & validated.documents)
+        unfinished = Unfinished(plan.folder.with_name(f"{plan.folder.name}.unfinished"))
+        with unfinished.held(_recipe(record, plan.limit), update=update):
+            sides = (learnt.lessons, validated.lessons)
+            found = attempts(plan.stages.reader, plan.settings, *sides, unfinished)
+            if not is_main_process():
+                return
+            with _written(plan.folder) as place:
+                self._keep_best(record, found, place)
+                self._finish(record, place, record.parameters)
+        unfinished.remove()
+
+    def _keep_best(self, record: Record, found: list[Attempt], place: Path) -> None:
+        """Saves the best checkpoint as the model, and the curves of all attempts."""
+        best, score = self._best(found, place)
+        (place / "saved").rename(place / _MODEL)
+        kept: dict[str, JSON] = {"learning rate": best.rate, "step": best.candidate.step}
+        kept |= {"epoch": best.candidate.epoch, "validation loss": best.candidate.loss}
+        record.kept = kept if score is None else {**kept, "score": round(score, 4)}
+        record.parameters = {"model": f"./{_MODEL}"}
+        record.counts = dict(best.tuned.counts)
+        for attempt in found:
+            record.curves = {**record.curves, f"{attempt.rate:g}": attempt.tuned.curve}
+            copied = place / "curves" / f"rate-{attempt.rate:g}"
+            if not copied.exists():
+                shutil.copytree(attempt.tuned.curves, copied)
+
+    def _best(self, found: list[Attempt], place: Path) -> tuple[Attempt, float | None]:
+        """Returns the best attempt, saved, and its score if that is what tells."""
+        if self.plan.settings.best_by == "loss":
+            best = min(found, key=lambda attempt: attempt.candidate.loss)
+            best.candidate.save(place / "saved")
+            return best, None
+        scores = [self._score(attempt, place / "saved") for attempt in found]
+        ranked = zip(scores, (-attempt.candidate.loss for attempt in found), strict=True)
+        score, place_of_best = max((*each, n) for n, each in enumerate(ranked))[::2]
+        best = found[place_of_best]
+        best.candidate.save(place / "saved")
+        return best, score
+
+    def _score(self, attempt: Attempt, folder: Path) -> float:
+        """Returns the task's first metric with one checkpoint, through the pipeline."""
+        attempt.candidate.save(folder)
+        point = self.plan.point
+        reader = point.stages["reader"]
+        params = {**reader.params, "model": str(folder)}
+        stages = {**point.stages, "reader": dataclasses.replace(reader, params=params)}
+        _, result = self.evaluation.best([dataclasses.replace(point, stages=stages)])
+        return first_score(result)
+
+    # -- what is left --------------------------------------------------------------------------
+
+    def _finish(self, record: Record, place: Path, parameters: Mapping[str, JSON]) -> None:
+        """Writes the pipeline, validates it, chooses what is to be chosen; writes the record."""
+        plan = self.plan
+        resolved: dict[str, Any] = plan.point.resolved()
+        stages = {**resolved, "reader": {**resolved["reader"], **parameters}}
+        described = f"{plan.point.name}, with a reader trained by `train`"
+        file = write_pipeline(place, plan.name, plan.base, described, stages)
+        if plan.splits.validation is not None:
+            loaded = load_config([*plan.config, file], plan.settings.choices, [plan.name])
+            best, result = self.evaluation.best(loaded.select([plan.name]))
+            self._validated(record, best, result)
+            stages = _relative(best.resolved(), place)
+            write_pipeline(place, plan.name, plan.base, described, stages)
+        write_record(place, record)
+
+    def _validated(self, record: Record, best: PipelineSpec, result: Result) -> None:
+        record.scores = scores_of(result)
+        if self.plan.settings.choices:
+            pairs = best.name.partition("@")[2] or ",".join(self.plan.settings.choices)
+            record.chosen = {"parameters": pairs}
+
+
+def _keep(cache: Cache | None, example: Example) -> Example:
+    if cache:
+        example.document.keep_on(cache)
+    return example
+
+
+def _recipe(record: Record, limit: int | None) -> dict[str, JSON]:
+    """Returns all that checkpoints depend on."""
+    settings = {name: value for name, value in record.settings.items() if name != "choose"}
+    found = {
+        "settings": settings,
+        "signature": dict(record.signature),
+        "limit": limit,
+        "train": record.train["sha256"],
+        "validation": record.validation["sha256"],
+    }
+    plain: dict[str, JSON] = json.loads(json.dumps(found))
+    return plain
+
+
+@contextmanager
+def _written(path: Path) -> Generator[Path]:
+    """Gives a directory to write in, which takes its place only when all of it is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as place:
+        made = Path(place) / "made"
+        made.mkdir()
+        yield made
+        if path.exists():
+            path.rename(Path(place) / "replaced")
+        made.rename(path)
+
+
+def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns JSON with paths within a folder as they stand in a file there."""
+    if isinstance(value, dict):
+        return {key: _relative(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_relative(item, folder) for item in value]
+    inside = isinstance(value, str) and value.startswith(f"{folder.resolve()}/")
+    return f"./{Path(value).relative_to(folder.resolve())}" if inside else value

@@ -1,0 +1,156 @@
+"""What a training leaves besides the model: its pipeline, its record, its card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from leporello.directory import atomically, write_json
+from leporello.manifest import versions
+from leporello.records import JSON
+
+__all__ = ["CONFIG", "RECORD", "Record", "write_pipeline", "write_record"]
+
+CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60  # of a curve in the card
+
+
+@dataclass
+class Record:
+    """What a training was made from and what it came to.
+
+    Attributes:
+        pipeline: The name of the trained one.
+        base: The name of the one that it was trained as.
+        task: Its name.
+        learnt: What is learnt, for people.
+        validated: What is validated on; empty if nothing.
+        reader: The class that learnt.
+        parameters: Of the reader that uses the model, as learning told them.
+        chosen: Parameters that were chosen on validation.
+        settings: Of the training.
+        train: What became of the examples.
+        validation: Likewise.
+        shared: Documents that are both learnt from and validated on.
+        kept: Which checkpoint, at which learning rate, with which loss.
+        counts: What became of the inputs.
+        scores: On validation, through the pipeline.
+        curves: By learning rate.
+        signature: Of the pipeline on what is learnt.
+    """
+
+    pipeline: str
+    base: str
+    task: str
+    learnt: str
+    validated: str
+    reader: str
+    settings: Mapping[str, JSON]
+    signature: Mapping[str, JSON]
+    parameters: Mapping[str, JSON] = field(default_factory=dict)
+    chosen: Mapping[str, JSON] = field(default_factory=dict)
+    train: Mapping[str, JSON] = field(default_factory=dict)
+    validation: Mapping[str, JSON] = field(default_factory=dict)
+    shared: int = 0
+    kept: Mapping[str, JSON] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+
+
+def write_pipeline(
+    folder: Path, name: str, base: str, described: str, stages: Mapping[str, JSON]
+) -> Path:
+    """Writes a pipeline that extends one, with every stage written out as it was trained.
+
+    Args:
+        folder: Paths in it begin with `./`.
+        name: Of the trained pipeline.
+        base: The one that it extends.
+        described: What it is.
+        stages: As the YAML has them.
+    """
+    declared: dict[str, Any] = {"extends": base, "description": described, **stages}
+    with atomically(folder / CONFIG) as file:
+        YAML(typ="safe", pure=True).dump({"pipelines": {name: declared}}, file)
+    return folder / CONFIG
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Writes the record for programs and the card for people."""
+    write_json(folder / RECORD, {**asdict(record), **versions()})
+    with atomically(folder / CARD) as file:
+        file.write(_card(record))
+
+
+def _card(record: Record) -> str:
+    parts = [
+        f"# {record.pipeline}",
+        f"The reader `{record.reader}` of the pipeline `{record.base}`, trained by Leporello's"
+        f" `train` on {record.learnt} of `{record.task}`: on what its own pipeline feeds it.",
+        "## Data",
+        _table({"": ["learnt", "validated on"], **_data(record)}),
+        _validated(record),
+        "## Scores",
+        _scores(record),
+        "## Training",
+        _table({name: [value] for name, value in record.settings.items()}, head=False),
+        *(_curve(rate, rows) for rate, rows in record.curves.items()),
+        "`training.json` holds all of this, the versions, and the signature of config, sources,"
+        " models and data. What holds for the data and the model that it was begun from, its"
+        " licence and its biases, holds for this model too.",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _data(record: Record) -> dict[str, list[JSON]]:
+    names = dict.fromkeys([*record.train, *record.validation])
+    return {n: [record.train.get(n, ""), record.validation.get(n, "")] for n in names}
+
+
+def _validated(record: Record) -> str:
+    if not record.validated:
+        return "Nothing was validated on."
+    shared = f"{record.shared} documents are on both sides: these scores flatter."
+    return f"Validated on {record.validated}. {shared if record.shared else ''}".rstrip()
+
+
+def _scores(record: Record) -> str:
+    told = [_table({name: [value] for name, value in record.scores.items()}, head=False)]
+    if record.kept:
+        kept = ", ".join(f"{name} {value}" for name, value in record.kept.items())
+        told.append(f"Kept: {kept}.")
+    if record.chosen:
+        told.append(f"Chosen on validation: {dict(record.chosen)}.")
+    return "\n\n".join(filter(None, told)) or "None were measured."
+
+
+def _table(rows: Mapping[str, Sequence[JSON]], *, head: bool = True) -> str:
+    if not rows:
+        return ""
+    lines = [f"| {' | '.join([name, *map(str, values)])} |" for name, values in rows.items()]
+    columns = len(next(iter(rows.values()))) + 1
+    first = [lines.pop(0)] if head else ["|" + " |" * columns]
+    return "\n".join([*first, "|" + "---|" * columns, *lines])
+
+
+def _curve(rate: str, rows: Sequence[Mapping[str, float]]) -> str:
+    """Returns the losses as a line of bars each."""
+    lines = [f"Learning rate {rate}:", ""]
+    for name in ("loss", "validation_loss"):
+        values = [row[name] for row in rows if name in row]
+        told = f"    {name:<16}{values[0]:8.4f} {_bars(values)} {values[-1]:.4f}" if values else ""
+        lines += filter(None, [told])
+    return "\n".join(lines)
+
+
+def _bars(values: Sequence[float]) -> str:
+    step = max(1, -(-len(values) // _WIDTH))
+    shown = values[::step]
+    low, span = min(shown), max(shown) - min(shown) or 1.0
+    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in shown)

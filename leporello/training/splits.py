@@ -1,0 +1,117 @@
+"""What is learnt and what is validated on: two splits, or one whose documents are drawn apart."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from leporello.config import TaskSpec, Training
+from leporello.errors import UserError
+from leporello.records import Example
+from leporello.stages import Task
+from leporello.supply import examples_of, users_task
+
+__all__ = ["Splits", "split"]
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The sides of a training.
+
+    Attributes:
+        task: As declared, with the split that is learnt from.
+        train: What is learnt.
+        validation: What is validated on; None if nothing is.
+        validated: What that is called.
+    """
+
+    task: TaskSpec
+    train: Task
+    validation: Task | None
+    validated: str
+
+
+def split(task: TaskSpec, named: str, settings: Training, *, needed: bool) -> Splits:
+    """Returns what is learnt and what is validated on.
+
+    Args:
+        task: As declared.
+        named: The split to learn from; empty is `train`, where there are splits.
+        settings: Say what is validated on.
+        needed: Whether there must be any.
+
+    Raises:
+        UserError: There is none, or it is what is learnt.
+    """
+    learnt = task.with_split(named or "train") if named or task.has_splits else task
+    source: Task = learnt.spec.build()
+    if settings.holdout:
+        drawn = _drawn(source, task.name, settings)
+        told = f"{len(drawn)} documents held out"
+        return Splits(
+            learnt, Part(source, drawn, inside=False), Part(source, drawn, inside=True), told
+        )
+    validated = settings.validation or ("validation" if needed and task.has_splits else "")
+    if not validated and needed:
+        raise UserError(
+            f"task {task.name!r} has no splits, and a model that is fine-tuned is validated on what"
+            " it does not learn: --set train.holdout=0.1 holds a tenth of the documents out"
+        )
+    if not validated:
+        return Splits(learnt, source, None, "")
+    if validated == (named or "train"):
+        raise UserError(f"split {validated!r} cannot be learnt and validated on: name two")
+    other: Task = task.with_split(validated).spec.build()
+    return Splits(learnt, source, other, f"split {validated}")
+
+
+def _drawn(source: Task, name: str, settings: Training) -> frozenset[str]:
+    """Returns the ids of the documents that are held out, at least one and not all."""
+    with users_task(name):
+        known = list(dict.fromkeys(example.document.id for example in examples_of(source, name)))
+    count = max(1, round(settings.holdout * len(known)))
+    if count >= len(known):
+        raise UserError(
+            f"task {name!r} has {len(known)} documents, of which a share of {settings.holdout}"
+            " cannot be held out: nothing would be left to learn"
+        )
+    chance = random.Random(f"holdout {settings.seed}")
+    return frozenset(chance.sample(known, count))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A task's examples on some of its documents.
+
+    Attributes:
+        source: The task.
+        documents: Ids of these documents.
+        inside: Whether examples on them are meant, or all others.
+    """
+
+    source: Any
+    documents: frozenset[str]
+    inside: bool
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- `normalise` and what else a task may have
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.source, name)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The task's."""
+        found: tuple[str, ...] = self.source.metrics
+        return found
+
+    def examples(self) -> Iterator[Example]:
+        """Yields those on this side."""
+        for example in self.source.examples():
+            if (example.document.id in self.documents) == self.inside:
+                yield example
+
+    def fingerprint(self) -> str:
+        """Returns the hash of all of the task's data."""
+        return str(self.source.fingerprint())

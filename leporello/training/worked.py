@@ -1,0 +1,172 @@
+"""Worked examples for few-shot readers, drawn from a train split as the pipeline reads it."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from leporello.cache import Cache
+from leporello.config import Built, TaskSpec, load_config
+from leporello.directory import atomically, safe_name
+from leporello.errors import UserError
+from leporello.models import cache_directory
+from leporello.nested import check_files
+from leporello.progress import Progress
+from leporello.records import JSON, Example, Read
+from leporello.stages import Supervises, Task
+from leporello.supply import examples_of, users_task
+from leporello.training.choice import only
+from leporello.training.supervision import Supervision, supervise
+
+__all__ = ["Worked", "worked_examples"]
+
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # comes from broken files; JSON takes none
+
+
+@dataclass(frozen=True)
+class Worked:
+    """Worked examples that were drawn.
+
+    Attributes:
+        file: Where they lie, one a line.
+        pipeline: Whose inputs they are.
+        task: What they were drawn from.
+        split: Of the task; empty where it has none.
+        examples: That were written.
+        skipped: That were drawn and failed, or whose answer is none of their choices.
+    """
+
+    file: Path
+    pipeline: str
+    task: str
+    split: str
+    examples: int
+    skipped: int
+
+
+def worked_examples(
+    pipeline: str = "",
+    task: str = "",
+    *,
+    count: int = 8,
+    seed: int = 0,
+    config: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+    split: str = "",
+    out: Path | None = None,
+    update: bool = False,
+    cached: bool = True,
+) -> Worked:
+    """Draws examples of a task, and writes what the pipeline would have its reader see of them.
+
+    Args:
+        pipeline: A name; the default one if empty. One point, if it sweeps.
+        task: A name; the pipeline's own if empty.
+        count: How many are drawn, of those with references; of two counts, the larger begins with
+            the examples of the smaller.
+        seed: Of the draw.
+        config: The user's own files, laid over the built-in one.
+        overrides: As `--set`; `retriever.k=1` keeps contexts short.
+        split: Of the task; `train` if empty and the task has splits.
+        out: A JSON Lines file; by default `examples/PIPELINE+TASK.jsonl`.
+        update: Replace what lies there.
+        cached: Whether to use and fill the cache.
+
+    Raises:
+        UserError: A mistake of the user's, or nothing to draw from.
+    """
+    names = [pipeline] if pipeline else []
+    loaded = load_config(config, overrides, names)
+    point = only("examples", loaded.select(names))
+    chosen = only("examples", loaded.select_tasks(point, [task] if task else []))
+    if split or chosen.has_splits:
+        chosen = chosen.with_split(split or "train")
+    name = safe_name(f"{point.name}+{chosen.name}")
+    file = (out or Path("examples") / f"{name}.jsonl").resolve()
+    if file.exists() and not update:
+        raise UserError(f"{file} is there already (--update replaces it); --out names another")
+    stages, source = point.build(), chosen.spec.build()
+    check_files(stages)
+    _check_supervised(point.name, stages)
+    with users_task(chosen.name):
+        data = str(source.fingerprint())
+    drawn = _drawn(source, chosen, count, seed)
+    rows = _rows(stages, drawn, data, Cache(cache_directory()) if cached else None)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with atomically(file) as lines:
+        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    told = str(chosen.spec.resolved().get("split") or "")
+    return Worked(file, point.name, chosen.name, told, len(rows), len(drawn) - len(rows))
+
+
+def _check_supervised(name: str, stages: Built) -> None:
+    combiner = stages.combiner
+    if not isinstance(combiner, Supervises):
+        raise UserError(
+            f"pipeline {name!r} cannot tell what its reads should come to: its combiner"
+            f" {type(combiner).__name__} has no method `supervise`; Stuff has"
+        )
+
+
+def _drawn(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:
+    """Returns the examples in the order of the draw, which the seed alone says.
+
+    The task is gone through twice, so that only the documents that are drawn are held.
+    """
+    numbers = random.Random(seed)
+    keys = {e.id: numbers.random() for e in examples_of(source, task.name) if _is_worked(e)}
+    if not keys:
+        raise UserError(f"task {task.name!r} has no example with a reference: none can be shown")
+    order = {name: place for place, name in enumerate(sorted(keys, key=keys.__getitem__)[:count])}
+    found = [e for e in examples_of(source, task.name) if e.id in order]
+    return sorted(found, key=lambda example: order[example.id])
+
+
+def _is_worked(example: Example) -> bool:
+    return not example.fault and any(text.strip() for text in example.references[:1])
+
+
+def _rows(
+    stages: Built, drawn: Sequence[Example], data: str, cache: Cache | None
+) -> list[Mapping[str, JSON]]:
+    rows: list[Mapping[str, JSON]] = []
+    with Progress("drawing examples", len(drawn)) as progress:
+        for example in drawn:
+            if cache:
+                example.document.keep_on(cache)
+            rows += _row(example, data, supervise(stages, [example], progress))
+    if not rows:
+        raise UserError("none of the examples can be shown: their stages failed, or their answers")
+    return rows
+
+
+def _row(example: Example, data: str, own: Supervision) -> Iterator[Mapping[str, JSON]]:
+    """Yields the row of the first read that has an answer, unless that is none of its choices."""
+    for read, answer in zip(own.inputs[:1], own.targets, strict=False):
+        if answer.strip() and (not read.choices or answer.strip() in read.choices):
+            yield {
+                "id": _sound(example.id),
+                "answer": _sound(answer),
+                **_asked(read),
+                "document_sha256": example.document.sha256,
+                "data": data,
+            }
+
+
+def _asked(read: Read) -> dict[str, JSON]:
+    """Returns what was asked; the task's instruction stands before the question that matters."""
+    fields: dict[str, JSON] = {
+        "question": _sound(read.question),
+        "passages": [_sound(text) for text in read.passages if isinstance(text, str)],
+        "choices": list(map(_sound, read.choices)),
+        "title": _sound(read.title),
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _sound(text: str) -> str:
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)

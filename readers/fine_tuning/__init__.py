@@ -1,0 +1,4 @@
+"""Fine-tuning of readers' models by transformers' Trainer; imported by name, and by `train` only.
+
+So a change here changes no reader, and no run.
+"""

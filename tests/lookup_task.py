@@ -1,0 +1,99 @@
+"""A task whose answer stands in one of forty lines, and tiny models that can learn it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tiny_encoders import whole_words
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    BertConfig,
+    BertForQuestionAnswering,
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+ENDS = ("pad_token", "eos_token", "unk_token")
+COLOURS = ("red", "green", "blue", "white")
+NAMES = tuple(f"name{number}" for number in range(60))
+WORDS = ("question", "context", ":", "the", "ball", "of", "is", *COLOURS, *NAMES)
+TASK = """
+tasks:
+  lookup: {class: JsonLines, path: "{split}.jsonl", metrics: [exact_match]}
+"""
+
+
+def write_rows(folder: Path, sizes: dict[str, int], seed: int = 0) -> None:
+    """Writes splits of so many documents of forty lines, each with two questions."""
+    chance = random.Random(seed)
+    for split, count in sizes.items():
+        rows = [row for number in range(count) for row in _rows(f"{split}{number}", chance)]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _rows(document: str, chance: random.Random) -> list[dict[str, Any]]:
+    names = chance.sample(NAMES, 40)
+    colours = [chance.choice(COLOURS) for _ in names]
+    text = "\n".join(f"the ball of {n} is {c}" for n, c in zip(names, colours, strict=True))
+    asked = chance.sample(range(40), 2)
+    given = [{"document": text}, {}]
+    return [
+        {"id": f"{document}-{place}", "document_id": document, **more,
+         "question": names[place], "references": [colours[place]]}
+        for place, more in zip(asked, given, strict=True)
+    ]  # fmt: skip
+
+
+def ended_words(words: Sequence[str]) -> PreTrainedTokenizerFast:
+    """Returns a tokenizer of whole words that puts an end behind what it encodes."""
+    special = ["<pad>", "</s>", "<unk>"]
+    core = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *words])}, "<unk>"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    core.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
+        tokenizer_object=core, **dict(zip(ENDS, special, strict=True))
+    )
+
+
+def save_t5(place: Path) -> None:
+    """Saves an untrained tiny T5."""
+    words = ended_words(WORDS)
+    shape: dict[str, Any] = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+    torch.manual_seed(0)
+    shape |= {"decoder_start_token_id": 0, "dropout_rate": 0.0}
+    config = T5Config(**shape, vocab_size=len(words))
+    T5ForConditionalGeneration(config).save_pretrained(place)
+    words.save_pretrained(place)
+
+
+def save_bert(place: Path, *, spans: bool = False) -> None:
+    """Saves an untrained tiny BERT, without a head or with one that marks answers."""
+    words = whole_words(WORDS)
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "pad_token_id": 0}
+    shape |= {"initializer_range": 0.2}  # small numbers take long to grow
+    torch.manual_seed(0)
+    config = BertConfig(**shape, max_position_embeddings=64)
+    (BertForQuestionAnswering(config) if spans else BertModel(config)).save_pretrained(place)
+    words.save_pretrained(place)
+
+
+def save_llama(place: Path) -> None:
+    """Saves an untrained tiny Llama."""
+    words = ended_words(WORDS)
+    words.backend_tokenizer.post_processor = processors.TemplateProcessing("$A")
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": len(words)}
+    shape |= {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
+    torch.manual_seed(0)
+    LlamaForCausalLM(LlamaConfig(**shape, max_position_embeddings=64)).save_pretrained(place)
+    words.save_pretrained(place)
