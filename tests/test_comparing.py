@@ -212,6 +212,23 @@ def _printed(path: Path, form: str) -> str:
     return leporello("compare", path, "--format", form, "--samples", "200").stdout
 
 
+def test_a_ladder(made: Callable[..., Path], folder: Path) -> None:
+    """Pipelines that differ in an oracle alone are told with what each rung is worth."""
+    rungs = "{class: TfIdf, k: 1},{class: OracleAnswer, k: 1},{class: Random, k: 1}"
+    run(
+        ["right"], ["mills"], config=[folder / "mine.yaml"], out=folder / "ladder", workers=0,
+        cached=False, overrides=[f"retriever={rungs}"],
+    )  # fmt: skip
+    found = compare([folder / "ladder"], draws=FEW)
+    [ladder] = found.boards[0].ladders
+    name = "right@retriever="
+    assert ladder.pipelines == (f"{name}TfIdf",)
+    assert ladder.rungs == (("OracleAnswer", f"{name}OracleAnswer"), ("Random", f"{name}Random"))
+    [first, _] = [sheet for sheet in sheets(found) if sheet.title.startswith("Headroom")]
+    assert first.rows == (("OracleAnswer", "75.00 (+0.00)"), ("Random", "75.00 (+0.00)"))
+    assert compare([made("right", "wrong")], draws=FEW).boards[0].ladders == ()
+
+
 def test_one_pipeline(made: Callable[..., Path]) -> None:
     """A single pipeline has scores with intervals and nothing to be tested against."""
     titles = [sheet.title for sheet in sheets(compare([made("right")], draws=FEW))]

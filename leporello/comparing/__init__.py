@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leporello.comparing.comparison import Board, Comparison, Entry, compare
+from leporello.comparing.headroom import Ladder
 from leporello.comparing.scores import Difference, Draws, Score
 from leporello.comparing.sheets import Sheet, csv_of, latex, markdown, sheets
 
@@ -12,6 +13,7 @@ __all__ = [
     "Difference",
     "Draws",
     "Entry",
+    "Ladder",
     "Score",
     "Sheet",
     "compare",

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
+from leporello.comparing.headroom import Ladder, ladders
 from leporello.comparing.outcomes import Outcome, Outcomes, outcomes
 from leporello.comparing.scores import Draws, Score, compared
 from leporello.errors import UserError, did_you_mean
@@ -65,6 +66,7 @@ class Board:
         baseline: The label of the pipeline that the others are tested against.
         metrics: The name of each metric and of the score that it ranks by.
         entries: One a pipeline, in the order of the runs.
+        ladders: Which of them differ only in a retriever that is an oracle, chance or none.
         warnings: What makes the scores hard to compare.
     """
 
@@ -72,6 +74,7 @@ class Board:
     baseline: str
     metrics: Mapping[str, str]
     entries: tuple[Entry, ...]
+    ladders: tuple[Ladder, ...]
     warnings: tuple[str, ...]
 
 
@@ -86,6 +89,12 @@ class Comparison:
 
     boards: tuple[Board, ...]
     draws: Draws
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        from leporello.comparing.sheets import html, sheets
+
+        return html(sheets(self))
 
 
 def compare(
@@ -139,6 +148,7 @@ def _board(found: Sequence[Outcomes], baseline: str, common: bool, draws: Draws)
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
         entries=tuple(map(_entry, found, labels, rows, scores)),
+        ladders=ladders(found, labels),
         warnings=tuple(_warnings(found, labels, rows)),
     )
 

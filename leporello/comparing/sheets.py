@@ -7,12 +7,14 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 from leporello.comparing.comparison import Board, Comparison, Entry
+from leporello.comparing.headroom import Ladder
 from leporello.comparing.scores import Difference, Score
 
-__all__ = ["Sheet", "csv_of", "latex", "markdown", "sheets"]
+__all__ = ["Sheet", "csv_of", "html", "latex", "markdown", "sheets"]
 
 _LEVEL = 0.05
 _HUNDRED = 100
@@ -52,7 +54,37 @@ def _sheets(board: Board, comparison: Comparison) -> Iterator[Sheet]:
     if tested := [*_tested(board, share)]:
         yield from tested[:-1]
         yield replace(tested[-1], notes=(_explained(comparison),))
+    for ladder in board.ladders:
+        yield from _headroom(board, ladder)
     yield Sheet(f"Coverage and cost on {board.task}", _COSTS, tuple(map(_cost, board.entries)))
+
+
+def _headroom(board: Board, ladder: Ladder) -> Iterator[Sheet]:
+    """Yields what each rung is worth to each pipeline of a ladder, by each metric."""
+    values = {entry.label: entry.scores for entry in board.entries}
+    for metric, score in board.metrics.items():
+        rows = [
+            (rung, *(_gain(values, metric, label, own) for own in ladder.pipelines))
+            for rung, label in ladder.rungs
+        ]
+        yield Sheet(
+            f"Headroom of {score} on {board.task}",
+            ("with the retriever", *ladder.pipelines),
+            tuple(rows),
+            (_HEADROOM,) if metric == [*board.metrics][-1] else (),
+        )
+
+
+_HEADROOM = (
+    "Oracle and OracleAnswer: what a perfect retriever would add; what is missing then, reader and"
+    " combiner lose. All: the whole document, cut where it must be. Random and First: what chance"
+    " and the beginning give."
+)
+
+
+def _gain(values: Mapping[str, Mapping[str, Score]], metric: str, rung: str, pipeline: str) -> str:
+    there = values[rung][metric].value
+    return f"{there:.2f} ({there - values[pipeline][metric].value:+.2f})"
 
 
 def _tested(board: Board, share: str) -> Iterator[Sheet]:
@@ -137,6 +169,21 @@ def _markdown(sheet: Sheet) -> str:
 
 def _in_markdown(text: str) -> str:
     return re.sub(r"([\\|*_<`])", r"\\\1", " ".join(text.split()))
+
+
+def html(found: Iterable[Sheet]) -> str:
+    """Returns sheets as HTML tables, as notebooks show them."""
+    return "\n".join(map(_html, found))
+
+
+def _html(sheet: Sheet) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in sheet.headers)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in sheet.rows
+    )
+    notes = "".join(f"<p>{escape(note)}</p>" for note in sheet.notes)
+    caption = f"<caption>{escape(sheet.title)}</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
 
 
 def latex(found: Iterable[Sheet]) -> str:

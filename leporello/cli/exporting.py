@@ -1,0 +1,33 @@
+"""The verb that writes what other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from leporello.cli.options import Data
+
+__all__ = ["export"]
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="The run's directory", show_default=False)],
+    *,
+    form: Annotated[
+        Literal["parquet", "trec"],
+        typer.Option("--format", help="Predictions with scores, or hits and judgements."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="A folder. [default: RUN/export]", show_default=False),
+    ] = None,
+    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+) -> None:
+    """Writes a run's predictions and scores as Parquet, or its retrieval in TREC's formats."""
+    from leporello.exporting import write_parquet, write_trec
+
+    write = write_parquet if form == "parquet" else write_trec
+    for path in write(run, out or run / "export"):
+        typer.echo(path)

@@ -1,0 +1,187 @@
+"""What `explain` shows of one example: all stages, or one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+
+from leporello.display import excerpt, ledger_line, stretch
+from leporello.display_items import show_items
+from leporello.explain import Explanation, ReadInput
+from leporello.funnel import Gold, gold_of
+from leporello.items import items_of
+from leporello.records import Span
+
+__all__ = ["show_explanation"]
+
+_HITS_SHOWN = 12
+_INPUTS_SHOWN = 60
+_PLACES_SHOWN = 6
+_TEXT_SHOWN = 100  # characters of a passage
+
+
+def show_explanation(console: Console, story: Explanation, stage: str = "") -> None:
+    """Prints the story of one example.
+
+    Args:
+        console: To print on.
+        story: Of the example.
+        stage: The only one that is shown: chunker, retriever, combiner, reader or answer; empty
+            for all.
+    """
+    _head(console, story)
+    if story.failure:
+        _failure(console, story.failure, trace=stage in ("", story.failure["stage"]))
+    for show in [_SHOWN[stage]] if stage else (_answer, _chunks, _hits, _reads):
+        if not story.failure or show is _chunks:
+            show(console, story)
+        elif stage:
+            console.print(f"nothing is kept of the {stage}'s work, for the example failed")
+    _lost(console, story)
+
+
+def _head(console: Console, story: Explanation) -> None:
+    example = story.example
+    console.rule(escape(f"{story.pipeline} on {story.task}: {example.id}"))
+    console.print(f"document   {escape(example.document.title or example.document.id)}")
+    console.print(f"question   {escape(example.question or '(none)')}")
+    console.print(f"references {escape(' | '.join(example.references) or '(none)')}")
+
+
+def _failure(console: Console, failure: Mapping[str, str], *, trace: bool) -> None:
+    console.print(f"[red]failed at the {failure['stage']}[/red]: {escape(failure['error'])}")
+    if trace:
+        console.print(f"[dim]{escape(failure['traceback'])}[/dim]")
+
+
+def _answer(console: Console, story: Explanation) -> None:
+    found = story.prediction
+    console.print(f"answer     [bold]{escape(found.prediction or '(empty)')}[/bold]")
+    if isinstance(found.raw, str) and found.raw.strip() != found.prediction:
+        console.print(f"as read    {escape(found.raw)}")
+    show_items(console, items_of(found.raw) or (), story.example.document)
+    told = ", ".join(f"{name} {value:.2f}" for name, value in story.scores.items())
+    console.print(f"scores     {escape(told or '(none)')}")
+    console.print(f"ledger     {ledger_line(found.coverage)}")
+    for text in story.notes:
+        console.print(f"note       [yellow]{escape(text)}[/yellow]")
+
+
+def _chunks(console: Console, story: Explanation) -> None:
+    console.print(f"chunks     {len(story.chunks)}")
+    places = _proof(gold_of(story.example))
+    for span in places[:_PLACES_SHOWN]:
+        text = escape(excerpt(story.example.document.text[span.start : span.end])[:_TEXT_SHOWN])
+        where = _held(span, story.chunks)
+        console.print(f"  {_kind(story)}  {span.start}–{span.end}  {where}  [dim]{text}[/dim]")
+    _more(console, len(places) - _PLACES_SHOWN, "places")
+
+
+def _held(span: Span, chunks: Iterable[Span]) -> str:
+    """Says in which chunks a span lies."""
+    touching = [
+        (number, chunk)
+        for number, chunk in enumerate(chunks, 1)
+        if span.start < chunk.end and chunk.start < span.end
+    ]
+    for number, chunk in touching:
+        if chunk.start <= span.start and span.end <= chunk.end:
+            return f"[green]whole in chunk {number}[/green]"
+    several = ", ".join(str(number) for number, _ in touching)
+    return f"[yellow]cut over chunks {several}[/yellow]" if several else "[red]in no chunk[/red]"
+
+
+def _hits(console: Console, story: Explanation) -> None:
+    gold = _proof(gold_of(story.example))
+    for rank, (start, end, score) in enumerate(story.prediction.hits[:_HITS_SHOWN], 1):
+        marks = f"[bold green]{_kind(story)}[/bold green] " if _touches(gold, start, end) else ""
+        read = _touches(story.prediction.read, start, end)
+        marks += "[green]read[/green]" if read else "[yellow]not read[/yellow]"
+        text = escape(excerpt(story.example.document.text[start:end])[:_TEXT_SHOWN])
+        console.print(f"  hit {rank}  {start}–{end}  {score:g}  {marks}  [dim]{text}[/dim]")
+    _more(console, len(story.prediction.hits) - _HITS_SHOWN, "hits")
+
+
+def _reads(console: Console, story: Explanation) -> None:
+    for read in story.inputs[:_INPUTS_SHOWN]:
+        _input(console, read)
+        _output(console, read)
+    _more(console, len(story.inputs) - _INPUTS_SHOWN, "inputs")
+
+
+def _inputs(console: Console, story: Explanation) -> None:
+    for read in story.inputs[:_INPUTS_SHOWN]:
+        _input(console, read)
+    _more(console, len(story.inputs) - _INPUTS_SHOWN, "inputs")
+
+
+def _outputs(console: Console, story: Explanation) -> None:
+    for number, read in enumerate(story.inputs[:_INPUTS_SHOWN], 1):
+        console.print(f"input {number}, {_title(read)}")
+        _output(console, read)
+    _more(console, len(story.inputs) - _INPUTS_SHOWN, "inputs")
+
+
+def _input(console: Console, read: ReadInput) -> None:
+    console.print(Panel(escape(read.prompt), title=f"input, {_title(read)}", title_align="left"))
+
+
+def _title(read: ReadInput) -> str:
+    cut = f", {read.cut:,} characters cut" if read.cut else ""
+    return f"round {read.round + 1}{cut}"
+
+
+def _output(console: Console, read: ReadInput) -> None:
+    if read.error:
+        console.print(f"  [red]{escape(read.error)}[/red]")
+        return
+    console.print(f"  output     {escape(read.text)}")
+    if read.span:
+        console.print(f"  stands at  {escape(stretch(read.span, read.place))}")
+    if read.scores:
+        console.print(f"  choices    {', '.join(f'{score:g}' for score in read.scores)}")
+    elif read.score is not None:
+        console.print(f"  score      {read.score:g}")
+
+
+def _lost(console: Console, story: Explanation) -> None:
+    """Prints what became of the evidence, or of the places where a reference stands."""
+    fate = story.fate
+    if not fate.gold or story.failure:
+        return
+    if fate.lost_at not in ("", "answer"):
+        told = f"[red]lost at the {fate.lost_at}[/red]"
+    else:
+        wrong = "; [red]the answer is wrong[/red]" if fate.lost_at else ""
+        told = f"[green]kept through every stage[/green]{wrong}"
+    console.print(f"{_kind(story):<10} {told}")
+
+
+def _kind(story: Explanation) -> str:
+    return story.fate.gold
+
+
+def _proof(gold: Gold | None) -> list[Span]:
+    """Returns all spans that prove an answer, or are among those that do."""
+    return sorted({span for way in gold.ways for span in way}) if gold else []
+
+
+def _touches(spans: Iterable[Span], start: int, end: int) -> bool:
+    return any(span.start < end and start < span.end for span in spans)
+
+
+def _more(console: Console, count: int, what: str) -> None:
+    if count > 0:
+        console.print(f"  and {count:,} more {what}")
+
+
+_SHOWN: Mapping[str, Callable[[Console, Explanation], None]] = {
+    "chunker": _chunks,
+    "retriever": _hits,
+    "combiner": _inputs,
+    "reader": _outputs,
+    "answer": _answer,
+}

@@ -1,0 +1,90 @@
+"""What `explain` shows of a run: where its pipelines lose answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from leporello.funnel import ANSWERED, Funnel, Step
+
+__all__ = ["show_funnels"]
+
+_WIDTH = 16  # characters of a bar
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_RANKS = (1, 2, 3, 5, 10, 20, 50, 100)
+_WORDS = {
+    "failed": "finished",
+    "chunker": "whole in a chunk",
+    "retriever": "retrieved",
+    "combiner": "given to the reader",
+    "reader": "read",
+    "answer": "answered",
+}
+_LOSSES = {
+    "failed": "failed",
+    "chunker": "cut in two by the chunker, or left out",
+    "retriever": "not wholly retrieved",
+    "combiner": "not wholly given to the reader",
+    "reader": "not wholly read",
+    "answer": "read, and answered wrong",
+}
+
+
+def show_funnels(console: Console, found: Sequence[Funnel]) -> None:
+    """Prints, for each pipeline and task, how much survived each stage, and what was lost there."""
+    for funnel in found:
+        _funnel(console, funnel)
+    if any(funnel.steps for funnel in found):
+        told = f"answered: a score of at least {ANSWERED:g}, by the task's first metric of answers"
+        console.print(f"[dim]{told}[/dim]", highlight=False, soft_wrap=True)
+
+
+def _funnel(console: Console, funnel: Funnel) -> None:
+    console.print(f"[bold]{escape(f'{funnel.pipeline} on {funnel.task}')}[/bold]", highlight=False)
+    console.print(f"  {_known(funnel)}", highlight=False, soft_wrap=True)
+    if not funnel.steps:
+        console.print()
+        return
+    console.print(_table(funnel.steps))
+    ranks = [rank for rank in _RANKS if rank <= len(funnel.recall)]
+    ranks += [len(funnel.recall)] if funnel.recall and len(funnel.recall) not in ranks else []
+    recall = "  ".join(f"@{rank} {funnel.recall[rank - 1]:.1f}" for rank in ranks)
+    console.print(f"  recall of hits  {recall or 'none'}", highlight=False, soft_wrap=True)
+    for step in funnel.steps:
+        if step.lost:
+            more = ", …" if step.lost > len(step.ids) else ""
+            told = f"  {_LOSSES[step.stage]}: {', '.join(step.ids)}{more}"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
+    console.print()
+
+
+def _known(funnel: Funnel) -> str:
+    if not funnel.examples:
+        return "no example is finished"
+    told = f"{funnel.examples:,} examples: {funnel.evidence:,} with gold evidence"
+    located = f", {funnel.located:,} without, with a reference found in the document"
+    rest = "" if funnel.proved else "; nothing can be told of where answers are lost"
+    return told + (located if funnel.located else "") + rest
+
+
+def _table(steps: Sequence[Step]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("whole proof", "", "of all", "mean", "lost here", "yet right"):
+        table.add_column(name, justify="left" if name in ("whole proof", "") else "right")
+    for step in steps:
+        colour = "red" if step.lost else "green"
+        lost = f"[{colour}]{step.lost:,}[/{colour}]"
+        answered = f"{step.answered:,}" if step.lost and step.stage != "answer" else ""
+        share, mean = f"{step.share:.1f} %", f"{step.mean:.1f}"
+        table.add_row(_WORDS[step.stage], _bar(step.share), share, mean, lost, answered)
+    return table
+
+
+def _bar(share: float) -> str:
+    """Returns a share in per cent as a bar."""
+    full, rest = divmod(round(share / 100 * _WIDTH * 8), 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")

@@ -1,0 +1,54 @@
+"""What `watch` shows of a run under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from leporello.watching import Progressing
+
+__all__ = ["watched"]
+
+_BAR = 20  # letters
+_HEADERS = ("pipeline on task", "", "finished", "failed", "a second", "left", "scores so far")
+
+
+def watched(jobs: Sequence[Progressing], *, running: bool) -> RenderableType:
+    """Returns a table of how far each job is, and whether anything is at work."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, header in enumerate(_HEADERS):
+        right = header in ("finished", "failed", "a second", "left")
+        table.add_column(header, justify="right" if right else "left", overflow="fold")
+        table.columns[place].no_wrap = right
+    for job in jobs:
+        table.add_row(*_row(job))
+    return Group(table, Text(_state(jobs, running=running), style="dim"))
+
+
+def _row(job: Progressing) -> list[RenderableType]:
+    whole = job.expected or job.finished or 1
+    counts = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
+    speed = "" if job.per_second is None else f"{job.per_second:.3g}"
+    left = "" if job.seconds_left is None else str(timedelta(seconds=round(job.seconds_left)))
+    scores = ", ".join(f"{name} {score:.2f}" for name, score in job.scores.items())
+    bar = ProgressBar(total=whole, completed=job.finished, width=_BAR)
+    return [escape(f"{job.pipeline} on {job.task}"), bar, counts, _failed(job), speed, left, scores]
+
+
+def _failed(job: Progressing) -> Text:
+    return Text(f"{job.failed:,}", style="red" if job.failed else "")
+
+
+def _state(jobs: Sequence[Progressing], *, running: bool) -> str:
+    if running:
+        return "running; Ctrl-C ends the watching, not the run"
+    if all(job.expected is not None and job.finished >= job.expected for job in jobs):
+        return "finished"
+    return "no process of this machine is at it; the same command goes on where it was left"

@@ -1,0 +1,124 @@
+"""Predictions with their scores as a Parquet table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leporello.directory import RunDirectory
+from leporello.errors import UserError
+from leporello.journal import Journal
+from leporello.metrics import Metric, make_metrics
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["write_parquet"]
+
+_ROWS = 10_000  # that are held at once
+
+
+def write_parquet(run: Path, folder: Path) -> list[Path]:
+    """Writes one table a task, a row for each example of each pipeline, in task order.
+
+    Columns: `pipeline`, `task`, `id`, `prediction` (null where it failed), `failed` (the stage, or
+    null), `document_sha256`; the ledger in characters (`document`, `selected`, `read`, `cut`);
+    `input_tokens`, `output_tokens`, `dollars`; and `score_METRIC`, of this example alone.
+
+    Args:
+        run: Its directory.
+        folder: Where the tables go: `TASK.parquet`, a task's `/` as folders.
+
+    Raises:
+        UserError: No run lies there, or the extra `parquet` is not installed.
+    """
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise UserError("Parquet needs the extra: pip install 'leporello[parquet]'") from None
+    directory = RunDirectory(run)
+    jobs = [*directory.jobs()]
+    if not jobs:
+        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    written = []
+    for task in dict.fromkeys(task for _, task in jobs):
+        pipelines = [pipeline for pipeline, other in jobs if other == task]
+        metrics = _metrics(directory, pipelines, task)
+        schema = _schema(metrics)
+        path = folder / f"{task}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with pq.ParquetWriter(path, schema) as writer:
+            rows = (r for pipeline in pipelines for r in _rows(directory, pipeline, task, metrics))
+            while some := [*islice(rows, _ROWS)]:
+                writer.write_table(_table(some, schema))
+        written.append(path)
+    return written
+
+
+def _metrics(directory: RunDirectory, pipelines: list[str], task: str) -> dict[str, Metric]:
+    """Returns the metrics that any of the examples was scored by."""
+    names: dict[str, None] = {}
+    for pipeline in pipelines:
+        rows = Journal(directory.journal(pipeline, task)).rows()
+        names |= dict.fromkeys(next((row["statistics"] for row in rows if row["statistics"]), {}))
+    return make_metrics(names)
+
+
+def _schema(metrics: Mapping[str, Metric]) -> pa.Schema:
+    import pyarrow as pa
+
+    texts = ("pipeline", "task", "id", "prediction", "failed", "document_sha256")
+    counts = ("document", "selected", "read", "cut", "input_tokens", "output_tokens")
+    scores = ("dollars", *(f"score_{name}" for name in metrics))
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in texts),
+            *((name, pa.int64()) for name in counts),
+            *((name, pa.float64()) for name in scores),
+        ]
+    )
+
+
+def _rows(
+    directory: RunDirectory, pipeline: str, task: str, metrics: Mapping[str, Metric]
+) -> Iterator[dict[str, Any]]:
+    for row in Journal(directory.journal(pipeline, task)).rows():
+        scores = {
+            f"score_{name}": None if found is None else metrics[name].score(found)
+            for name, found in row["statistics"].items()
+        }
+        ended = _failed(row["failure"]) if "failure" in row else _predicted(row)
+        yield {"pipeline": pipeline, "task": task, **ended, **scores}
+
+
+def _failed(failure: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": failure["id"], "failed": failure["stage"]}
+
+
+def _predicted(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = row["prediction"]
+    said = [call["output"] for call in row["calls"] if "error" not in call["output"]]
+    prices = [output["dollars"] for output in said if output.get("dollars") is not None]
+    return {
+        "id": found["id"],
+        "prediction": _whole(found["prediction"]),
+        "document_sha256": found["document_sha256"],
+        **found["coverage"],
+        "input_tokens": sum(output["input_tokens"] for output in said),
+        "output_tokens": sum(output["output_tokens"] for output in said),
+        "dollars": sum(prices) if prices else None,
+    }
+
+
+def _whole(text: str) -> str:
+    """Returns a text that UTF-8 can hold: U+FFFD for halves of surrogate pairs."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _table(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    columns = {name: [row.get(name) for row in rows] for name in schema.names}
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,161 @@
+"""What became of one example: from stage to stage, how much of its proof was kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from leporello.funnel.gold import Gold
+from leporello.records import Example, Prediction, Span
+
+__all__ = ["ANSWERED", "STAGES", "Cover", "Fate", "Finished", "fate_of"]
+
+# Where an answer can be lost, in this order.
+STAGES = ("failed", "chunker", "retriever", "combiner", "reader", "answer")
+ANSWERED = 50.0  # a score from which on an answer counts as right
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a run left of a finished example.
+
+    Attributes:
+        id: The example's.
+        prediction: None where it failed.
+        calls: The rows of what was read.
+        failed: The stage that failed, or empty.
+        score: Of the answer, by the task's first metric of answers; None where there is none.
+    """
+
+    id: str
+    prediction: Prediction | None
+    calls: Sequence[Mapping[str, Any]] = ()
+    failed: str = ""
+    score: float | None = None
+
+    def given(self) -> Iterator[Span]:
+        """Yields the passages that the combiner gave to the reader."""
+        for call in self.calls:
+            for passage in call["passages"]:
+                if not isinstance(passage, str):
+                    yield Span(*passage)
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one example; shares are of the characters of its proof, 0 to 1.
+
+    Attributes:
+        pipeline: Its name.
+        task: Its name.
+        id: The example's.
+        length: Of the document, in characters.
+        gold: `evidence`; `reference`, where only places of a reference are known; else empty, and
+            then nothing of what follows is known.
+        position: Where in the document the proof begins, 0 to 1.
+        whole: Whether each span of it lies within one chunk.
+        gains: (rank, share): what the hits up to a rank keep, where that grows.
+        retrieved: Share that all hits keep.
+        given: Share that the combiner gave to the reader.
+        read: Share that the reader saw.
+        score: By the task's first metric of answers, 0 to 100; None where it has none.
+        answered: Whether that score is high enough.
+        failed: The stage that failed, or empty; such an example kept nothing.
+    """
+
+    pipeline: str
+    task: str
+    id: str
+    length: int
+    gold: str = ""
+    position: float | None = None
+    whole: bool = False
+    gains: tuple[tuple[int, float], ...] = ()
+    retrieved: float = 0.0
+    given: float = 0.0
+    read: float = 0.0
+    score: float | None = None
+    answered: bool | None = None
+    failed: str = ""
+
+    @property
+    def lost_at(self) -> str:
+        """The first of `STAGES` that kept less than all of the proof.
+
+        `answer` where all of it was read and the answer is wrong; empty where nothing was lost, or
+        nothing is known that proves the answer.
+        """
+        if not self.gold:
+            return ""
+        return next((stage for stage in STAGES if self.kept(stage) < 1), "")
+
+    def kept(self, stage: str) -> float:
+        """Returns the share that a stage kept: 0 or 1 but for retriever, combiner and reader."""
+        kept = {
+            "failed": not self.failed,
+            "chunker": self.whole,
+            "retriever": self.retrieved,
+            "combiner": self.given,
+            "reader": self.read,
+            "answer": self.answered is not False,
+        }
+        return float(kept[stage])
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """Chunks of a document, so that it is quickly told whether one of them holds a span."""
+
+    starts: Sequence[int]
+    ends: Sequence[int]  # the farthest among the chunks up to each
+
+    @staticmethod
+    def of(chunks: Iterable[Span]) -> Cover:
+        """Returns the cover of chunks, which may overlap."""
+        places = sorted((chunk.start, chunk.end) for chunk in chunks)
+        ends = accumulate((end for _, end in places), max)
+        return Cover([start for start, _ in places], [*ends])
+
+    def holds(self, span: Span) -> bool:
+        """Says whether a span lies within one chunk."""
+        place = bisect_right(self.starts, span.start) - 1
+        return place >= 0 and span.end <= self.ends[place]
+
+
+def fate_of(
+    job: tuple[str, str],
+    example: Example,
+    gold: Gold | None,
+    cover: Cover,
+    finished: Finished,
+) -> Fate:
+    """Returns what became of an example.
+
+    Args:
+        job: The names of pipeline and task.
+        example: With its gold.
+        gold: What proves its answer.
+        cover: Chunks of its document.
+        finished: What the run left of it.
+    """
+    text, found = example.document.text, finished.prediction
+    fate = Fate(*job, example.id, len(text), failed=finished.failed)
+    if gold is None:
+        return fate
+    position = gold.start / len(text)
+    answered = None if finished.score is None else finished.score >= ANSWERED
+    fate = replace(fate, gold=gold.kind, position=position, score=finished.score, answered=answered)
+    if found is None:
+        return fate
+    gains = gold.gains(text, (Span(start, end) for start, end, _ in found.hits))
+    return replace(
+        fate,
+        whole=any(all(map(cover.holds, way)) for way in gold.ways),
+        gains=gains,
+        retrieved=gains[-1][1] if gains else 0.0,
+        given=gold.kept(text, finished.given()),
+        read=gold.kept(text, found.read),
+    )

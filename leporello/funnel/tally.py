@@ -1,0 +1,162 @@
+"""The fates of many examples, counted: where a pipeline loses answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+
+from leporello.funnel.fate import STAGES, Fate
+from leporello.funnel.walk import fates
+
+__all__ = ["Funnel", "Step", "funnels", "tally"]
+
+_IDS = 10  # told of the examples lost at a stage
+_RANKS = 100  # at which recall is told
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one stage kept, over all examples with a proof.
+
+    Attributes:
+        stage: One of `STAGES`.
+        of: Examples of which it is known.
+        kept: Of these, those whose whole proof it kept; for `answer` those that are right.
+        mean: Of the shares that it kept, in per cent; for `answer` the mean score.
+        lost: Those of which it was the first stage to lose anything.
+        answered: Of the lost ones, those that are right all the same.
+        ids: Of lost ones, the first ten.
+    """
+
+    stage: str
+    of: int
+    kept: int
+    mean: float
+    lost: int
+    answered: int
+    ids: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the examples, those whose whole proof it kept, in per cent."""
+        return 100 * self.kept / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Where one pipeline on one task loses answers.
+
+    Attributes:
+        pipeline: Its name.
+        task: Its name.
+        examples: Finished ones, failed ones included.
+        evidence: Of these, those with gold evidence.
+        located: Those without, of which a reference was found in the document.
+        steps: One a stage, in the order of `STAGES`; none without examples of either kind.
+        recall: Of the proof's characters, in per cent: by the first hit, the first two, …, up to
+            a hundred; a failed example's is 0.
+    """
+
+    pipeline: str
+    task: str
+    examples: int
+    evidence: int
+    located: int
+    steps: tuple[Step, ...]
+    recall: tuple[float, ...]
+
+    @property
+    def proved(self) -> int:
+        """Examples of which something is known that proves the answer."""
+        return self.evidence + self.located
+
+
+def funnels(run: Path) -> list[Funnel]:
+    """Returns where each pipeline of a run loses answers, on each task.
+
+    Raises:
+        UserError: As `fates`.
+    """
+    return tally(fates(run))
+
+
+def tally(found: Iterable[Fate]) -> list[Funnel]:
+    """Returns a funnel for each pipeline and task of the examples."""
+    counts: defaultdict[tuple[str, str], _Count] = defaultdict(_Count)
+    for fate in found:
+        counts[fate.pipeline, fate.task].add(fate)
+    return [count.funnel(*job) for job, count in counts.items()]
+
+
+@dataclass
+class _OfStage:
+    of: int = 0
+    kept: int = 0
+    total: float = 0.0
+    lost: int = 0
+    answered: int = 0
+    ids: list[str] = field(default_factory=list)
+
+    def add(self, share: float, shown: float) -> None:
+        self.of += 1
+        self.kept += share >= 1
+        self.total += shown
+
+    def lose(self, fate: Fate) -> None:
+        self.lost += 1
+        self.answered += fate.answered is True
+        if len(self.ids) < _IDS:
+            self.ids.append(fate.id)
+
+    def step(self, stage: str) -> Step:
+        mean = round(self.total / self.of, 4) if self.of else 0.0
+        return Step(stage, self.of, self.kept, mean, self.lost, self.answered, tuple(self.ids))
+
+
+@dataclass
+class _Count:
+    """Counts the examples of one pipeline on one task."""
+
+    examples: int = 0
+    kinds: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    stages: dict[str, _OfStage] = field(default_factory=lambda: {s: _OfStage() for s in STAGES})
+    grown: list[float] = field(default_factory=lambda: [0.0] * _RANKS)  # recall, by rank
+    ranks: int = 0
+
+    def add(self, fate: Fate) -> None:
+        self.examples += 1
+        if not fate.gold:
+            return
+        self.kinds[fate.gold] += 1
+        for stage, counted in self.stages.items():
+            share = fate.kept(stage)
+            if stage != "answer":
+                counted.add(share, 100 * share)
+            elif fate.score is not None:
+                counted.add(share, fate.score)
+        if lost := fate.lost_at:
+            self.stages[lost].lose(fate)
+        self._recall(fate)
+
+    def _recall(self, fate: Fate) -> None:
+        before = 0.0
+        for rank, share in fate.gains:
+            if rank <= _RANKS:
+                self.grown[rank - 1] += share - before
+                self.ranks, before = max(self.ranks, rank), share
+
+    def funnel(self, pipeline: str, task: str) -> Funnel:
+        proved = sum(self.kinds.values())
+        sums = accumulate(self.grown[: self.ranks])
+        return Funnel(
+            pipeline=pipeline,
+            task=task,
+            examples=self.examples,
+            evidence=self.kinds["evidence"],
+            located=self.kinds["reference"],
+            steps=tuple(each.step(stage) for stage, each in self.stages.items()) if proved else (),
+            recall=tuple(round(100 * total / proved, 4) for total in sums),
+        )

@@ -1,0 +1,191 @@
+"""Goes through a run and its tasks' data side by side, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from leporello.cache import Cache
+from leporello.calls import asks_question
+from leporello.config import Config, load_config
+from leporello.directory import RunDirectory, read_rows
+from leporello.errors import UserError
+from leporello.executors.groups import by_document
+from leporello.flight import ExampleError
+from leporello.funnel.fate import Cover, Fate, Finished, fate_of
+from leporello.funnel.gold import Gold, gold_of
+from leporello.identity import likeness
+from leporello.metrics import GoldError, Metric, make_metrics
+from leporello.models import cache_directory
+from leporello.notes import hearing
+from leporello.records import Example, Prediction
+from leporello.rows import empty_prediction, prediction_from_row
+from leporello.selection import divided
+from leporello.stages import Chunker
+from leporello.supply import examples_of
+from leporello.workshop import Workshop
+
+__all__ = ["answer_metric", "fates"]
+
+
+def fates(run: Path) -> Iterator[Fate]:
+    """Yields what became of every finished example, task by task, for all pipelines at once.
+
+    The data of a task are read once, as far as any pipeline has come, and nothing is held of them.
+    What chunkers make of a document is taken from the cache, or made once for all that need it.
+
+    Raises:
+        UserError: No run lies there, or its tasks' data are not what they were.
+    """
+    directory = RunDirectory(run)
+    if not directory.manifest.exists():
+        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    config, jobs = load_config([directory.config]), directory.jobs()
+    for task in dict.fromkeys(task for _, task in jobs):
+        pipelines = [pipeline for pipeline, other in jobs if other == task]
+        yield from _of_task(directory, config, task, pipelines)
+
+
+def answer_metric(names: Sequence[str]) -> str:
+    """Returns the first of a task's metrics that looks at answers; empty if there is none."""
+    return next((name for name in names if name != "recall"), "")
+
+
+def _of_task(
+    directory: RunDirectory, config: Config, task: str, pipelines: Sequence[str]
+) -> Iterator[Fate]:
+    source = config.tasks[task].spec.build()
+    metric = make_metrics(filter(None, [answer_metric(source.metrics)]))
+    trails = [*_trails(directory, config, task, pipelines, [*metric.values()])]
+    every = examples_of(source, task)
+    examples = takewhile(lambda _: any(trail.rows.left for trail in trails), every)
+    cache = Cache(cache_directory())
+    for _, group in by_document(examples):
+        group[0].document.keep_on(cache)
+        covers = _Covers()
+        for example in group:
+            ends = [(trail, trail.rows.take(example.id)) for trail in trails]
+            gold = gold_of(example) if any(end for _, end in ends) else None
+            yield from (trail.fate(example, gold, end, covers) for trail, end in ends if end)
+    for trail in trails:
+        if left := trail.rows.left:
+            raise UserError(
+                f"{directory.path}: the data of task {task!r} are not what they were: they have no"
+                f" example {left!r} in its place; put the data back, or run again with --update"
+            )
+
+
+def _trails(
+    directory: RunDirectory,
+    config: Config,
+    task: str,
+    pipelines: Sequence[str],
+    metrics: Sequence[Metric],
+) -> Iterator[_Trail]:
+    workshop = Workshop()
+    for pipeline in pipelines:
+        [point] = config.select([pipeline])
+        chunker = workshop.stage(point.stages["chunker"])
+        yield _Trail(
+            (pipeline, task), chunker, _Rows.of(directory.results(pipeline, task)), metrics
+        )
+
+
+@dataclass
+class _Covers:
+    """The chunks of one document, by what made them."""
+
+    _made: dict[Any, Cover] = field(default_factory=dict)
+
+    def of(self, chunker: Chunker, example: Example) -> Cover:
+        key = (likeness(chunker), example.question if asks_question(chunker) else None)
+        if key not in self._made:
+            try:
+                with hearing():  # the run heard it, too
+                    chunks = divided(chunker, example)
+            except ExampleError as error:
+                told = f"the chunker fails now, though it did not in the run: {error.told}"
+                raise UserError(f"example {example.id!r}: {told}") from error
+            self._made[key] = Cover.of(chunk.span for chunk in chunks)
+        return self._made[key]
+
+
+@dataclass
+class _Rows:
+    """What one pipeline left of the examples of a task, in task order."""
+
+    predictions: Iterator[Mapping[str, Any]]
+    calls: Iterator[Mapping[str, Any]]
+    failures: Iterator[Mapping[str, Any]]
+    _done: Mapping[str, Any] | None = None
+    _failed: Mapping[str, Any] | None = None
+
+    @staticmethod
+    def of(folder: Path) -> _Rows:
+        """Opens the files; a process that was killed may not have made them yet."""
+        paths = [folder / f"{name}.jsonl" for name in ("predictions", "calls", "failures")]
+        if not all(path.exists() for path in paths):
+            return _Rows(iter(()), iter(()), iter(()))
+        predictions, calls, failures = map(read_rows, paths)
+        return _Rows(predictions, calls, failures, next(predictions, None), next(failures, None))
+
+    @property
+    def left(self) -> str:
+        """The id of an example that is to come; empty at the end."""
+        row = self._done or self._failed
+        return row["id"] if row else ""
+
+    def take(self, example_id: str) -> Finished | None:
+        """Returns what is left of the example, if it is the next one."""
+        if self._done and self._done["id"] == example_id:
+            row, calls = self._done, next(self.calls)
+            self._done = next(self.predictions, None)
+            return Finished(example_id, prediction_from_row(row), calls["calls"])
+        if self._failed and self._failed["id"] == example_id:
+            row, self._failed = self._failed, next(self.failures, None)
+            return Finished(example_id, None, failed=row["stage"])
+        return None
+
+
+@dataclass(frozen=True)
+class _Trail:
+    """One pipeline on one task."""
+
+    job: tuple[str, str]
+    chunker: Chunker
+    rows: _Rows
+    metrics: Sequence[Metric]  # the one of answers, if there is any
+
+    def fate(
+        self, example: Example, gold: Gold | None, finished: Finished, covers: _Covers
+    ) -> Fate:
+        """Returns what became of an example."""
+        cover = Cover.of(())
+        if gold:
+            _check(self.job[1], example, finished)
+            score = self._score(example, finished.prediction or empty_prediction(example))
+            finished = replace(finished, score=score)
+        if gold and finished.prediction:
+            cover = covers.of(self.chunker, example)
+        return fate_of(self.job, example, gold, cover, finished)
+
+    def _score(self, example: Example, prediction: Prediction) -> float | None:
+        for metric in self.metrics:
+            try:
+                statistics = metric.statistics(prediction, example)
+            except GoldError:  # for which the run failed it
+                return None
+            return None if statistics is None else metric.score(statistics)
+        return None
+
+
+def _check(task: str, example: Example, finished: Finished) -> None:
+    found = finished.prediction
+    if found and found.document_sha256 != example.document.sha256:
+        raise UserError(
+            f"{task}: document {example.document.id!r} is not what it was when the run was made;"
+            " put the data back, or run again with --update"
+        )

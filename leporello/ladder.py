@@ -1,0 +1,143 @@
+"""A pipeline with oracles, everything, and chance in its retriever's place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from leporello.config import Config, PipelineSpec, Spec, TaskSpec, load_config
+from leporello.errors import UserError, did_you_mean
+from leporello.records import JSON
+from leporello.supply import examples_of
+
+__all__ = ["RUNGS", "Ladder", "ladder"]
+
+# Retrievers by class, best first: what evidence is worth, then what chance gives.
+RUNGS = ("Oracle", "OracleAnswer", "All", "Random", "First")
+_WITHOUT_K = ("All",)
+_NEEDS = {"Oracle": "gold evidence", "OracleAnswer": "references"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """How one run takes a pipeline with its own retriever and with each rung's.
+
+    Attributes:
+        pipeline: Its name.
+        override: A `--set` that sweeps over the retrievers.
+        notes: Which rungs are left out, and what else is to be known.
+    """
+
+    pipeline: str
+    override: str
+    notes: tuple[str, ...]
+
+
+def ladder(
+    pipeline: str = "",
+    tasks: Sequence[str] = (),
+    *,
+    config: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+    split: str = "",
+    limit: int | None = None,
+) -> Ladder:
+    """Returns the ladder of a pipeline: the rungs get as many chunks as its own retriever.
+
+    A rung that none of the tasks has the gold for is left out, which the tasks' data tell.
+
+    Args:
+        pipeline: Its name, not that of a point of a sweep; the default one if empty.
+        tasks: As a run takes them.
+        config: The user's own files, laid over the built-in one.
+        overrides: As `--set`.
+        split: Replaces the split of every task.
+        limit: Examples a task at most.
+
+    Raises:
+        UserError: A mistake of the user's.
+    """
+    loaded = load_config(config, overrides, [pipeline] if pipeline else [])
+    name = pipeline or loaded.default_pipeline
+    points = _points(loaded, name)
+    chosen = {task.name: task for p in points for task in loaded.select_tasks(p, tasks)}
+    found = [task.with_split(split) if split else task for task in chosen.values()]
+    lacking = dict(_lacking(found, limit))
+    counts = list(dict.fromkeys(filter(None, map(_count, points))))
+    rungs = [rung for rung in RUNGS if rung not in lacking]
+    own = [_given(point.stages["retriever"]) for point in points]
+    written = dict.fromkeys(map(_written, [*own, *(_rung(rung, counts) for rung in rungs)]))
+    unknown = () if counts else ("the retriever has no k: the rungs take their default",)
+    return Ladder(name, f"retriever={','.join(written)}", (*lacking.values(), *unknown))
+
+
+def _points(loaded: Config, name: str) -> Sequence[PipelineSpec]:
+    if name not in loaded.pipelines:
+        point = "; a ladder is of a whole pipeline: give the point by --set" if "@" in name else ""
+        hint = point or did_you_mean(name, loaded.pipelines)
+        raise UserError(f"there is no pipeline {name!r}{hint}")
+    return loaded.pipelines[name]
+
+
+def _lacking(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[tuple[str, str]]:
+    """Yields the rungs that no task has the gold for, and says so."""
+    have = dict.fromkeys(_NEEDS, False)
+    for task in tasks:
+        for example in islice(examples_of(task.spec.build(), task.name), limit):
+            have["Oracle"] |= bool(example.evidence)
+            have["OracleAnswer"] |= bool(example.references)
+            if all(have.values()):
+                return
+    names = ", ".join(task.name for task in tasks)
+    for rung, found in have.items():
+        if not found:
+            yield rung, f"{rung} is left out: no example of {names} has {_NEEDS[rung]}"
+
+
+def _count(point: PipelineSpec) -> int | None:
+    """Returns how many chunks a pipeline's retriever gives: its `k`, or that of one inside it."""
+    for spec in point.stages["retriever"].all_specs():
+        k = spec.resolved().get("k")
+        if isinstance(k, int):
+            return k
+    return None
+
+
+def _given(spec: Spec) -> dict[str, JSON]:
+    """Returns a stage, and those nested in it, with the parameters that the config gives."""
+    resolved = spec.resolved()
+    given = {name: _nested(value, resolved[name]) for name, value in spec.params.items()}
+    return {"class": spec.name, **given}
+
+
+def _nested(value: object, resolved: JSON) -> JSON:
+    if isinstance(value, Spec):
+        return _given(value)
+    if isinstance(value, tuple) and isinstance(resolved, list):
+        return [_nested(*pair) for pair in zip(value, resolved, strict=True)]
+    return resolved
+
+
+def _rung(name: str, counts: Sequence[int]) -> dict[str, JSON]:
+    if name in _WITHOUT_K or not counts:
+        return {"class": name}
+    return {"class": name, "k": counts[0] if len(counts) == 1 else [*counts]}
+
+
+def _written(value: JSON) -> str:
+    """Returns a value as YAML in one line, plain where that is safe."""
+    if isinstance(value, Mapping):
+        items = (f"{key}: {_plain(key, each)}" for key, each in value.items())
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(key: str, value: JSON) -> str:
+    if key == "class" and isinstance(value, str) and value.isidentifier():
+        return value
+    return _written(value)

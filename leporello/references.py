@@ -1,0 +1,69 @@
+"""Where references stand in a document, compared as SQuAD compares answers."""
+
+from __future__ import annotations
+
+import re
+import string
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate, compress
+
+from leporello.metrics.f1 import normalise
+from leporello.records import Document, Span
+
+__all__ = ["occurrences"]
+
+_WORD = re.compile(r"\S+")
+_normalised = lru_cache(2**16)(normalise)  # of words, which a language has so many of
+
+
+def occurrences(document: Document, reference: str) -> Iterator[Span]:
+    """Yields where a reference stands in a document, in document order.
+
+    Case, ASCII punctuation, articles and white space may differ, as in `normalise`; it begins and
+    ends with whole words. The spans are without punctuation around them. One of which nothing
+    is left, such as an article alone, stands nowhere.
+    """
+    if wanted := normalise(reference):
+        words: _Words = document.memo(_Words, lambda: _Words.of(document.text))
+        yield from words.find(wanted)
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A text after normalisation, between blanks, and how to come back from it."""
+
+    text: str
+    normal: str
+
+    @staticmethod
+    def of(text: str) -> _Words:
+        # White space parts words before and after normalisation: word by word it is the same.
+        words = filter(None, map(_normalised, text.split()))
+        return _Words(text, f" {' '.join(words)} ")
+
+    def find(self, wanted: str) -> Iterator[Span]:
+        sought, at = f" {wanted} ", -1
+        while (at := self.normal.find(sought, at + 1)) >= 0:
+            yield self._span(at + 1, at + len(wanted))
+
+    def _span(self, first: int, last: int) -> Span:
+        """Returns where two characters of the normalised text, and what is between, come from."""
+        normal, original = self._places
+        begin, end = (original[bisect_right(normal, place) - 1] for place in (first, last))
+        left, right = self._word(begin), self._word(end)
+        start = begin + len(left) - len(left.lstrip(string.punctuation))
+        return Span(start, end + len(right.rstrip(string.punctuation)))
+
+    def _word(self, start: int) -> str:
+        found = _WORD.match(self.text, start)
+        return found[0] if found else ""
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """Returns where words begin: in the normalised text, and where each stood before."""
+        sizes = [len(_normalised(word)) for word in self.text.split()]
+        kept = [found.start() for found in compress(_WORD.finditer(self.text), sizes)]
+        return [*accumulate((size + 1 for size in sizes if size), initial=1)][:-1], kept

@@ -1,0 +1,56 @@
+"""Some examples' hits from one retriever, the others' from another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leporello.calls import retrieve, sees_gold
+from leporello.records import Chunk, Example, Hit
+from leporello.stages import Retriever, Share
+
+__all__ = ["Mixed"]
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Gives each example the hits of one of two retrievers, drawn by lot.
+
+    So a reader can be trained on gold evidence for some examples and on what retrieval finds for
+    the others, and a sweep over `share` measures what that does. What is drawn depends on the seed
+    and the example's id alone, and with a larger share nothing goes back from the first retriever
+    to the second. Both in one list is what `Fusion` gives.
+
+    Attributes:
+        retrievers: The first and the second; each may itself contain others.
+        share: Of the examples that get the first one's hits, on average.
+        seed: Another seed draws other examples.
+    """
+
+    retrievers: tuple[Retriever, ...]
+    share: Share = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.retrievers) != 2:  # noqa: PLR2004 -- as the class says
+            raise ValueError(f"Mixed needs two `retrievers`, got {len(self.retrievers)}")
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether either of the retrievers does."""
+        return any(map(sees_gold, self.retrievers))
+
+    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the hits of each example; a retriever is asked its own examples together."""
+        drawn = [self._draw(example.id) for example in examples]
+        found: dict[int, list[Hit]] = {}
+        for which, retriever in enumerate(self.retrievers):
+            own = [place for place, each in enumerate(drawn) if each == which]
+            hits = retrieve(retriever, [examples[place] for place in own], chunks)
+            found |= dict(zip(own, hits, strict=True))
+        return [found[place] for place in range(len(examples))]
+
+    def _draw(self, example: str) -> int:
+        # A seed that is text is hashed by SHA-512: the same lots in every process.
+        return int(random.Random(repr((self.seed, example))).random() >= self.share)

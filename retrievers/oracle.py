@@ -1,0 +1,124 @@
+"""Oracles: what retrieval would find if it knew the answer."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar
+
+from leporello.coverage import merge
+from leporello.metrics.f1 import normalise
+from leporello.metrics.lcs import lcs_length, places
+from leporello.metrics.recall import letters
+from leporello.notes import note
+from leporello.records import Chunk, Example, Hit, Span
+from leporello.references import occurrences
+from leporello.stages import Positive
+from retrievers.ranking import in_order
+
+__all__ = ["Oracle", "OracleAnswer"]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The chunks that hold the gold evidence, those with most of it first.
+
+    A chunk's score is the share of the evidence's characters that it holds, white space apart;
+    equal scores stand in document order. Chunks without any evidence are never returned. A score
+    of such a run says that it sees the gold.
+
+    Attributes:
+        k: How many chunks a question gets at most.
+    """
+
+    sees_gold: ClassVar[bool] = True
+
+    k: Positive = 10
+
+    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the chunks of each example; without evidence there are none, and a note."""
+        found = [in_order(_with_evidence(example, chunks))[: self.k] for example in examples]
+        # A note is told of all examples that are asked together.
+        if not all(example.evidence for example in examples):
+            note("a question on this document has no gold evidence: nothing is selected for it")
+        elif chunks and not all(found):
+            note("no chunk holds the gold evidence of a question on this document")
+        return found
+
+
+def _with_evidence(example: Example, chunks: Iterable[Chunk]) -> Iterator[Hit]:
+    text, evidence = example.document.text, merge(example.evidence)
+    whole = letters(text, evidence)
+    for chunk in chunks:
+        touching = (span for span in evidence if span.start < chunk.end and chunk.start < span.end)
+        held = [Span(max(s.start, chunk.start), min(s.end, chunk.end)) for s in touching]
+        if held and (count := letters(text, held)):
+            yield Hit(chunk, count / whole)
+
+
+@dataclass(frozen=True)
+class OracleAnswer:
+    """The chunks that contain a reference; where none does, those most like one.
+
+    Texts are compared as SQuAD's metrics do. A chunk that contains a reference scores 1; else its
+    score is ROUGE-L's recall: the longest common subsequence's share of the reference's words,
+    for the best reference. Chunks that share no word are never returned. Equal scores stand in
+    document order. A score of such a run says that it sees the gold.
+
+    Attributes:
+        k: How many chunks a question gets at most.
+    """
+
+    sees_gold: ClassVar[bool] = True
+
+    k: Positive = 10
+
+    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the chunks of each example; without references there are none, and a note."""
+        words: list[list[str]] = []  # of each chunk, once an example needs them
+
+        def chunk_words() -> list[list[str]]:
+            if not words:
+                words.extend(normalise(chunk.text).split() for chunk in chunks)
+            return words
+
+        found = [self._best(example, chunks, chunk_words) for example in examples]
+        if not all(example.references for example in examples):
+            note("a question on this document has no reference: nothing is selected for it")
+        elif chunks and not all(found):
+            note("no chunk shares a word with a reference of a question on this document")
+        return found
+
+    def _best(
+        self, example: Example, chunks: Sequence[Chunk], words: Callable[[], list[list[str]]]
+    ) -> list[Hit]:
+        if holding := _containing(example, chunks):
+            return [Hit(chunk, 1.0) for chunk in holding[: self.k]]
+        wanted = list(filter(None, (normalise(text).split() for text in example.references)))
+        if not wanted:
+            return []
+        shares = _recalls(wanted, words())
+        return in_order(Hit(c, s) for c, s in zip(chunks, shares, strict=True) if s)[: self.k]
+
+
+def _containing(example: Example, chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Returns the chunks with a reference in them, in document order."""
+    found = (occurrences(example.document, text) for text in example.references)
+    spans = sorted(span for each in found for span in each)
+    starts = [span.start for span in spans]
+    # The first end among the spans from each on: does any that begins in a chunk end in it?
+    ends = [*accumulate((span.end for span in reversed(spans)), min)][::-1]
+    holding = []
+    for chunk in chunks:
+        first = bisect_left(starts, chunk.start)
+        if first < len(ends) and ends[first] <= chunk.end:
+            holding.append(chunk)
+    return sorted(holding, key=lambda chunk: (chunk.start, chunk.end))
+
+
+def _recalls(wanted: Sequence[list[str]], words: Sequence[list[str]]) -> list[float]:
+    """Returns ROUGE-L's recall of each chunk, for the reference that suits it best."""
+    tables = [(places(reference), len(reference)) for reference in wanted]
+    return [max(lcs_length(t, size, own) / size for t, size in tables) for own in words]
