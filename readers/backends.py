@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Literal, Protocol, TypeAlias
 
+from leporello.errors import UserError
 from readers.batching import Prompt, Reply
 from readers.decoding import Decoding
 from readers.pretrained import DType, Tokens
 
-__all__ = ["Backend", "Engine", "Precision", "torch_dtype"]
+__all__ = [
+    "Backend",
+    "CausalBackend",
+    "Engine",
+    "Precision",
+    "require",
+    "threads",
+    "torch_dtype",
+]
 
-Backend: TypeAlias = Literal["transformers", "ctranslate2"]
+Backend: TypeAlias = Literal["transformers", "ctranslate2", "onnxruntime"]
+CausalBackend: TypeAlias = Backend | Literal["vllm"]
 Precision: TypeAlias = (
     DType | Literal["int8", "int8_float16", "int8_bfloat16"]  # these are CTranslate2's
 )
@@ -61,3 +73,31 @@ def torch_dtype(dtype: Precision) -> DType:
         case "int8" | "int8_float16" | "int8_bfloat16":
             raise ValueError(f"dtype {dtype!r} needs backend: ctranslate2")
     return dtype
+
+
+def require(backend: str, *packages: str) -> None:
+    """Imports what a backend needs.
+
+    Args:
+        backend: Its name, which is that of the extra too.
+        packages: By which names its packages are imported.
+
+    Raises:
+        UserError: One is not installed.
+    """
+    for package in packages:
+        try:
+            import_module(package)
+        except ModuleNotFoundError as error:
+            if error.name != package:
+                raise
+            raise UserError(
+                f"backend: {backend} needs the package {package}, which is not installed here:"
+                f" install the extra {backend!r} with pip install -e '.[{backend}]'"
+            ) from None
+
+
+def threads() -> int:
+    """Returns the threads of a process: one, unless OMP_NUM_THREADS says otherwise."""
+    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(given) if given.isdecimal() and int(given) else 1

@@ -6,25 +6,21 @@ token of any tokenizer is lost or taken for another.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.errors import UserError
-from leporello.models import cache_directory, fingerprint, loadable
+from leporello.models import loadable
 from readers.batching import Prompt, Reply
+from readers.conversions import converted, refuse_type
 from readers.pretrained import Architecture, Tokens, load_model, quiet
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Facts", "Source", "converted", "facts_of", "refuse_type"]
+__all__ = ["Facts", "Source", "conversion", "facts_of"]
 
 _FORMAT = 1  # of what is written here; another is converted anew
 _FACTS = "leporello.json"
@@ -34,8 +30,6 @@ _NORMALISED = {"bart": (False, True), "mbart": (True, True), "pegasus": (True, F
 # How far a choice's mean log-probability may be from the original's: rounding stays far below, a
 # part that is left out or scaled wrongly far above.
 _TOLERANCE = {"float32": 0.01, "bfloat16": 0.5, "float16": 0.5}
-
-_log = logging.getLogger("leporello")
 
 # Scores choices with the original; with what was converted, which lies in a folder.
 Original: TypeAlias = "Callable[[PreTrainedModel, Tokens, Sequence[Prompt]], list[Reply]]"
@@ -82,70 +76,19 @@ class Facts:
     wraps: bool
 
 
-def refuse_type(model: str, found: object, types: Sequence[str]) -> None:
-    """Raises ValueError for a model type that CTranslate2 lacks, or that was never tried."""
-    if found not in types:
-        raise ValueError(
-            f"backend: ctranslate2 does not run {found!r}, the type of model {model!r}; it runs"
-            f" {', '.join(types)}. Leave backend out: transformers runs it"
-        )
-
-
-def converted(source: Source) -> Path:
+def conversion(source: Source) -> Path:
     """Returns the folder with a model in CTranslate2's format; converts it at most once.
-
-    It is named by the model's content and the converter. It is filled beside its place and
-    renamed into it, so it is there wholly or not at all; a second process waits for the first.
 
     Raises:
         UserError: There is no such model, it has no safetensors, or it cannot be converted.
     """
-    from filelock import FileLock
-
-    folder = cache_directory() / "models" / _name(source.model)
-    if folder.is_dir():
-        return folder
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{folder}.lock"):
-            if not folder.is_dir():
-                _fill(folder, source)
-    except OSError as error:
-        raise UserError(
-            f"model {source.model!r} cannot be converted for CTranslate2 in {folder.parent}:"
-            f" {error.strerror or error}; LEPORELLO_CACHE names another place"
-        ) from error
-    return folder
+    return converted(source.model, "CTranslate2", [_FORMAT], lambda place: _convert(source, place))
 
 
 def facts_of(folder: Path) -> Facts:
     """Returns what was written of a converted model."""
     told = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
     return Facts(**{**told, "ends": tuple(told["ends"])})
-
-
-def _name(model: str) -> str:
-    """Returns a folder's name; the content of the model is part of it, and what converts it."""
-    libraries = [version("ctranslate2"), version("transformers")]
-    made_of = json.dumps([fingerprint(model), *libraries, _FORMAT])
-    return f"{Path(model).name}-ctranslate2-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}"
-
-
-def _fill(folder: Path, source: Source) -> None:
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-    _log.info("converting %s for CTranslate2, once", source.model)
-    try:
-        _convert(source, partial)
-    except (ValueError, NotImplementedError, AttributeError, KeyError, TypeError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise UserError(
-            f"model {source.model!r} cannot be converted for CTranslate2: {error}."
-            f" Leave backend out: transformers runs it"
-        ) from error
-    for file in partial.iterdir():
-        file.chmod(0o444)
-    partial.replace(folder)
 
 
 def _convert(source: Source, folder: Path) -> None:
@@ -189,7 +132,7 @@ def _converter(source: Source) -> Any:  # noqa: ANN401 -- a class of CTranslate2
             found: PreTrainedModel = load_model.__wrapped__(
                 source.model, source.architecture, "auto", "cpu"
             )
-            refuse_type(source.model, found.config.model_type, source.types)
+            refuse_type(source.model, found.config.model_type, source.types, "ctranslate2")
             self.facts = _facts(found)
             self.dtype = str(found.dtype).removeprefix("torch.")
             sample = _sample(self.facts)

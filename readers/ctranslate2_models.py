@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,9 +11,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from leporello.errors import UserError
-from readers.backends import Precision
+from readers.backends import Precision, require, threads
 from readers.batching import Prompt, Reply
-from readers.ctranslate2_conversion import Facts, Original, Source, converted, facts_of, refuse_type
+from readers.conversions import config_of, refuse_type
+from readers.ctranslate2_conversion import Facts, Original, Source, conversion, facts_of
 from readers.decoding import Decoding
 from readers.pretrained import Architecture, Tokens
 
@@ -79,7 +78,7 @@ class Kind:
 def check(model: str, kind: Kind, decoding: Decoding) -> None:
     """Refuses, by a ValueError, models of another type, and what beams would do differently."""
     if config := config_of(model):
-        refuse_type(model, config.get("model_type"), kind.types)
+        refuse_type(model, config.get("model_type"), kind.types, "ctranslate2")
     if decoding.num_beams == 1:
         return
     if not decoding.early_stopping:
@@ -102,16 +101,6 @@ def refuse(why: str, **given: object) -> None:
         raise ValueError(f"{', '.join(names)}: {why}; leave this out, or backend: ctranslate2")
 
 
-def config_of(model: str) -> dict[str, Any]:
-    """Returns the settings of a model that lies in a folder; nothing of others."""
-    file = Path(model).expanduser() / "config.json"
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # a hub id, or what is told when the model is loaded
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 @lru_cache(maxsize=1)  # readers that differ in their prompt or window share one copy
 def load(model: str, kind: Kind, dtype: Precision, device: str) -> Converted:
     """Returns the model, ready to read; converts it before its first use.
@@ -125,32 +114,20 @@ def load(model: str, kind: Kind, dtype: Precision, device: str) -> Converted:
     Raises:
         UserError: It cannot be had, converted, or run in this precision on this device.
     """
-    _require()
+    require("ctranslate2", "ctranslate2")
 
     def score(folder: Path, facts: Facts, tokens: Tokens, prompts: Sequence[Prompt]) -> list[Reply]:
         engine = _engine(folder, kind, "float32", "cpu")
         return kind.score(Converted(engine, facts), tokens, prompts)
 
-    folder = converted(Source(model, kind.architecture, kind.types, kind.original, score))
+    folder = conversion(Source(model, kind.architecture, kind.types, kind.original, score))
     return Converted(_engine(folder, kind, dtype, device), facts_of(folder))
-
-
-def _require() -> None:
-    try:
-        import ctranslate2
-    except ModuleNotFoundError as error:
-        if error.name != "ctranslate2":
-            raise
-        raise UserError(
-            "backend: ctranslate2 needs the package ctranslate2, which is not installed here:"
-            " install the extra 'ctranslate2' with pip install -e '.[ctranslate2]'"
-        ) from None
-    ctranslate2.set_log_level(logging.ERROR)
 
 
 def _engine(folder: Path, kind: Kind, dtype: Precision, device: str) -> Any:  # noqa: ANN401 -- CTranslate2 has no types
     import ctranslate2
 
+    ctranslate2.set_log_level(logging.ERROR)
     name, _, index = device.partition(":")
     try:
         return getattr(ctranslate2, kind.engine)(
@@ -158,7 +135,7 @@ def _engine(folder: Path, kind: Kind, dtype: Precision, device: str) -> Any:  # 
             device=name,
             device_index=int(index or 0),
             compute_type="default" if dtype == "auto" else dtype,
-            intra_threads=_threads(),
+            intra_threads=threads(),
         )
     except (ValueError, RuntimeError) as error:
         first = str(error).partition("\n")[0].removesuffix(".")
@@ -166,12 +143,6 @@ def _engine(folder: Path, kind: Kind, dtype: Precision, device: str) -> Any:  # 
             f"CTranslate2 cannot run a model with device {device!r} and dtype {dtype!r}: {first}."
             " Device 'auto' takes what there is, and dtype 'float32' and 'int8' run everywhere"
         ) from error
-
-
-def _threads() -> int:
-    """Returns the threads of a process: one, unless OMP_NUM_THREADS says otherwise."""
-    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(given) if given.isdecimal() and int(given) else 1
 
 
 def options(model: Converted, tokens: Tokens, decoding: Decoding) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from leporello.errors import UserError
 from readers import ctranslate2_models, encoder_decoder
 from readers.backends import Precision
 from readers.batching import Prompt, Reply
+from readers.conversions import config_of
 from readers.ctranslate2_models import Converted, Kind
 from readers.decoding import Decoding
 from readers.pretrained import Tokens
@@ -22,7 +23,7 @@ _TYPES = ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5")
 def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each engine
     """Raises ValueError for what CTranslate2 cannot do as transformers would."""
     ctranslate2_models.check(model, _KIND, decoding)
-    config = ctranslate2_models.config_of(model)
+    config = config_of(model)
     start = config.get("decoder_start_token_id")
     if start is not None and start == config.get("eos_token_id"):
         _refuse_repetition(decoding)
