@@ -1,17 +1,22 @@
-"""How fast readers read and write, and what each backend gains.
+"""How fast readers read and write, what each backend gains, and whether memory stays flat.
 
     OMP_NUM_THREADS=1 python -m benchmarks.reading [--models t5-small bart-base llama-135m]
-        [--inputs 64] [--rounds 3]
+        [--inputs 64] [--rounds 2] [--parts speed rate memory replicas]
 
-Models of these shapes with random weights; prompts of 50 to 512 tokens, 32 new tokens, a window of
-512. Each round measures every way once, in CPU seconds; what is printed are medians over the rounds
-of the ratios within a round, so that a busy machine shifts all alike. The ways:
+speed: models of these shapes with random weights; prompts of 50 to 512 tokens, 32 new tokens, a
+window of 512. Each round measures every way once, in CPU seconds; what is printed are medians over
+the rounds of the ratios within a round, so that a busy machine shifts all alike. The ways:
 
 - one by one: transformers, a prompt at a time; what the others are compared with.
 - batched: the reader as it is, in micro-batches sorted by length.
 - even: the reader given prompts that need no padding, of the same lengths on average.
 - ctranslate2 float32, int8: the reader with that backend.
 - choices: four options over one context at once; compared with scoring the four one by one.
+
+rate: tokens that the default reader reads and writes in a CPU second.
+memory: what a tiny model's process has grown by after 1,000 inputs, and after 10,000.
+replicas: the wall time of one process against that of two, which need two idle cores; how busy
+the machine was stands beside it.
 """
 
 from __future__ import annotations
@@ -22,65 +27,153 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeAlias
 
-from leporello.records import Output, Read
+from leporello.records import Read
 from readers import CausalLM, Seq2Seq
 from readers.batching import Prompt, batches
 
 Reading: TypeAlias = Seq2Seq | CausalLM
 NEW_TOKENS = 32
+WINDOW = Seq2Seq.at_once
 WORDS = ["the", "a", "miller", "mill", "cat", "donkey", "boots", "king"]
 WORDS += ["said", "took", "left", "had", "nothing", "but", "three", "sons"]
 
 
 def main() -> None:
-    """Prints the ratios of each model."""
+    """Prints what was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=[*SHAPES], default=["t5-small", "bart-base"])
     parser.add_argument("--inputs", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--parts", nargs="+", choices=[*PARTS], default=[*PARTS])
     options = parser.parse_args()
+    for part in options.parts:
+        PARTS[part](options)
+
+
+# -- speed ---------------------------------------------------------------------------------------
+
+
+def speed(options: argparse.Namespace) -> None:
+    """Prints, for each model, how many times as fast as what it is compared with each way is."""
     for name in options.models:
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
-            os.environ["LEPORELLO_CACHE"] = cache  # where models are converted to
+        with tempfile.TemporaryDirectory() as folder, cache():
             SHAPES[name](folder)
-            report(name, [measured(name, folder, options.inputs, i) for i in range(options.rounds)])
+            made = readers(name, folder)
+            found = [measured(made, options.inputs, seed) for seed in range(options.rounds)]
+        print(f"{name}, median of {len(found)} rounds (least to most)", flush=True)
+        for way in found[0]:
+            ratios = sorted(each[way] for each in found)
+            told = f"{median(ratios):5.2f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+            print(f"  {way:42} {told}", flush=True)
 
 
-def report(name: str, rounds: Sequence[Mapping[str, float]]) -> None:
-    """Prints, for each way, how many times as fast as what it is compared with it is."""
-    print(f"{name}, median of {len(rounds)} rounds (least to most)")
-    for way in rounds[0]:
-        ratios = sorted(each[way] for each in rounds)
-        print(f"  {way:42} {median(ratios):5.2f}  ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+def readers(name: str, folder: str) -> dict[str, Reading]:
+    """Returns a reader for each backend and precision, its model loaded once for all rounds."""
+    made = {"transformers": reader(name, folder)}
+    for dtype in ("float32", "int8"):
+        made[f"ctranslate2 {dtype}"] = reader(name, folder, backend="ctranslate2", dtype=dtype)
+    return made
 
 
-def measured(name: str, folder: str, count: int, seed: int) -> dict[str, float]:
+def measured(made: Mapping[str, Reading], count: int, seed: int) -> dict[str, float]:
     """Returns the ratios of one round."""
     lengths = random.Random(seed).choices(range(50, 513), k=count)
     reads, even = inputs(lengths, seed), inputs(evened(lengths), seed)
-    torch = reader(name, folder)
-    alone = seconds(lambda: [torch.read([read]) for read in reads])
-    batched = seconds(lambda: torch.read(reads))
-    found = {"batched / one by one": alone / batched}
-    found["batched / even (goal 0.90)"] = seconds(lambda: torch.read(even)) / batched
-    few = reads[: count // 4]
-    found["choices, four at once / one by one"] = choices(torch, few)
-    for dtype in ("float32", "int8"):
-        other = reader(name, folder, backend="ctranslate2", dtype=dtype)
-        found[f"ctranslate2 {dtype} / one by one"] = alone / seconds(lambda: other.read(reads))  # noqa: B023 -- called at once
-        found[f"ctranslate2 {dtype}, choices likewise"] = choices(other, few)
+    torch, *others = made.items()
+    before = seconds(lambda: torch[1].read(reads))
+    perfect = seconds(lambda: torch[1].read(even))
+    batched = fmean([before, seconds(lambda: torch[1].read(reads))])  # the first one is colder
+    alone = seconds(lambda: [torch[1].read([read]) for read in reads])
+    found = {"batched / one by one (goal 1.35)": alone / batched}
+    found["batched / even (goal 0.90)"] = perfect / batched
+    found["choices, four at once / one by one (2.50)"] = choices(torch[1], reads[: count // 4])
+    for name, other in others:
+        found[f"{name} / one by one"] = alone / seconds(lambda: other.read(reads))  # noqa: B023 -- called at once
     return found
 
 
-def reader(name: str, folder: str, **parameters: Any) -> Reading:  # noqa: ANN401 -- as the constructors
+def choices(made: Reading, reads: Sequence[Read]) -> float:
+    """Returns how many times as fast four options are at once as one by one."""
+    options = [" ".join(WORDS[i : i + 6]) for i in range(0, 16, 4)]
+    together = [Read(read.passages, choices=tuple(options)) for read in reads]
+    apart = [Read(read.passages, choices=(option,)) for read in reads for option in options]
+    at_once, one_by_one = seconds(lambda: made.read(together)), 0.0
+    for read in apart:
+        one_by_one += seconds(lambda: made.read([read]))  # noqa: B023 -- called at once
+    return one_by_one / at_once
+
+
+# -- rate, memory, replicas ----------------------------------------------------------------------
+
+
+def rate(_: argparse.Namespace) -> None:
+    """Prints how many tokens the default reader reads and writes in a second."""
+    lengths = [500, 450, 400, 350, 300, 250, 200, 150]
+    seen = {}
+    for new in (1, 1 + NEW_TOKENS):
+        made = CausalLM(prompt="{context}", device="cpu", max_new_tokens=new, min_new_tokens=new)
+        made.read(inputs([60], 0))
+        reads = inputs(lengths, 0)
+        seen[new] = median(seconds(lambda: made.read(reads)) for _ in range(2))  # noqa: B023 -- called at once
+        tokens = sum(output.input_tokens for output in made.read(reads))
+    reading, both = seen[1], seen[1 + NEW_TOKENS]
+    written = NEW_TOKENS * len(lengths) / (both - reading)
+    print(
+        f"{made.model}: {tokens / reading:,.0f} tokens/s read, {written:,.0f} written", flush=True
+    )
+
+
+def memory(_: argparse.Namespace) -> None:
+    """Prints what the process grows by from 1,000 inputs to 10,000, written and scored."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_tiny(folder)
+        made = Seq2Seq(folder, prompt="{context}", device="cpu", max_new_tokens=4)
+        grown = {}
+        for done in range(0, 10_000, WINDOW):
+            chance = random.Random(done)
+            reads = inputs([chance.randrange(10, 100) for _ in range(WINDOW)], done)
+            half = [Read(read.passages, choices=("mill", "cat")) for read in reads[::2]]
+            made.read([*reads[1::2], *half])
+            grown[done + WINDOW] = resident()
+        first = min(count for count in grown if count >= 1_000)
+        last = max(grown)
+        told = ", ".join(f"{grown[n]:,.0f} MB after {n:,} inputs" for n in (first, last))
+        print(f"memory: {told}", flush=True)
+
+
+def replicas(options: argparse.Namespace) -> None:
+    """Prints how much sooner two processes are done than one, in wall time."""
+    with tempfile.TemporaryDirectory() as folder:
+        SHAPES["t5-small"](folder)
+        one, two = reader("t5-small", folder), reader("t5-small", folder, replicas=2)
+        for seed in range(options.rounds):
+            lengths = random.Random(seed).choices(range(50, 513), k=WINDOW)
+            reads = inputs(lengths, seed)
+            took = []
+            for made in (one, two):
+                start = time.perf_counter()
+                made.read(reads)
+                took.append(time.perf_counter() - start)
+            told = f"two replicas: {took[0] / took[1]:.2f} (goal 1.70)"
+            print(f"{told}, load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+# -- what is read --------------------------------------------------------------------------------
+
+
+def reader(name: str, folder: str, *, replicas: int = 1, **parameters: Any) -> Reading:  # noqa: ANN401 -- as the constructors
     """Returns a reader that is loaded and warm."""
     kind = CausalLM if name == "llama-135m" else Seq2Seq
     lengths: dict[str, Any] = {"max_input_tokens": 512, "max_new_tokens": NEW_TOKENS}
     lengths |= {"min_new_tokens": NEW_TOKENS}
     made: Reading = kind(folder, prompt="{context}", device="cpu", **lengths, **parameters)
+    if replicas > 1:
+        made.replicate(replicas)
     made.read(inputs([60, 50], 0))
     return made
 
@@ -92,20 +185,10 @@ def seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def choices(made: Reading, reads: Sequence[Read]) -> float:
-    """Returns how many times as fast four options are at once as one by one."""
-    options = [" ".join(WORDS[i : i + 6]) for i in range(0, 16, 4)]
-    together = [Read(read.passages, choices=tuple(options)) for read in reads]
-    apart = [[Read(read.passages, choices=(option,)) for option in options] for read in reads]
-    outputs: list[Output] = []
-    at_once = seconds(lambda: outputs.extend(made.read(together)))
-    singly: list[list[Output]] = []
-    one_by_one = seconds(lambda: singly.extend([made.read([o])[0] for o in own] for own in apart))
-    for output, own in zip(outputs, singly, strict=True):
-        pairs = zip(output.scores, own, strict=True)
-        # In int8, which rounds coarsely, other batch mates tell more than in float32.
-        assert all(abs(score - other.scores[0]) < 0.1 for score, other in pairs)
-    return one_by_one / at_once
+def resident() -> float:
+    """Returns the megabytes that this process has in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def inputs(lengths: Sequence[int], seed: int) -> list[Read]:
@@ -122,6 +205,20 @@ def evened(lengths: Sequence[int]) -> list[int]:
 
 def _means(batch: Sequence[Prompt]) -> Iterator[int]:
     yield from [round(fmean(len(prompt.tokens) for prompt in batch))] * len(batch)
+
+
+@contextmanager
+def cache() -> Iterator[None]:
+    """Has models converted into a folder that is removed."""
+    before = os.environ.get("LEPORELLO_CACHE")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["LEPORELLO_CACHE"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("LEPORELLO_CACHE")
+            if before is not None:
+                os.environ["LEPORELLO_CACHE"] = before
 
 
 def save_words(folder: str, template: str) -> None:
@@ -147,6 +244,16 @@ def save_t5_small(folder: str) -> None:
     save_words(folder, "$A </s>")
     ends: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
     T5ForConditionalGeneration(T5Config(**ends)).save_pretrained(folder)
+
+
+def save_tiny(folder: str) -> None:
+    """Writes a T5 of next to nothing."""
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    save_words(folder, "$A </s>")
+    shape: dict[str, Any] = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 2}
+    shape |= {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    T5ForConditionalGeneration(T5Config(**shape)).save_pretrained(folder)
 
 
 def save_bart_base(folder: str) -> None:
@@ -178,6 +285,13 @@ SHAPES: Mapping[str, Callable[[str], None]] = {
     "t5-small": save_t5_small,
     "bart-base": save_bart_base,
     "llama-135m": save_llama,
+}
+
+PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "speed": speed,
+    "rate": rate,
+    "memory": memory,
+    "replicas": replicas,
 }
 
 if __name__ == "__main__":

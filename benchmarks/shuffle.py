@@ -95,7 +95,7 @@ def masked_speed(folder: Path, rounds: int) -> None:
     reader.read([Read((text[: len(text) // 32],))])
     model: Any = load_model(str(folder), "AutoModelForMaskedLM", "float32", "auto")
     ids = reader._passages.ids(Read((text,)))
-    batch = reader.batch_tokens // len(ids)
+    batch = reader.batching.tokens // len(ids)
     timed: dict[str, Callable[[], object]] = {
         "the reader": lambda: reader.read([Read((text,))]),
         "forward passes": lambda: _passes(model, ids, batch),

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from combiners.stuff import arranged, read_of
 from leporello.records import Combination, Document, Example, Hit, Output, Read
-from leporello.stages import ModelSource
+from leporello.stages import ModelSource, Targets
 from leporello.tokens import tokenizer
 
 __all__ = ["Mean"]
@@ -51,9 +51,9 @@ class Mean:
                 " too low to be such: give the reader per_token: true"
             ) from None
 
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns the first reference for each read."""
-        return [example.references[0] if example.references else None for _ in reads]
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns the references for each read."""
+        return [example.references or None for _ in reads]
 
 
 def _score(output: Output) -> float:

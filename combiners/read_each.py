@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from combiners.stuff import Order, arranged, read_of
-from leporello.records import Combination, Example, Hit, Output
+from leporello.errors import UserError
+from leporello.records import Chunk, Combination, Example, Hit, Output, Read
+from leporello.stages import Targets
 
 __all__ = ["ReadEach"]
 
@@ -48,6 +50,27 @@ class ReadEach:
         votes = Counter(_vote(output.text) for output in answers)
         return max(answers, key=lambda output: votes[_vote(output.text)]).text
 
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns the references for reads of what answers the question, None or `skip` for others.
+
+        Where there are choices, all reads are to choose the right one. Otherwise evidence says
+        what answers; without any, a passage does that has a reference in it. Others come to the
+        first answer of `skip`, if there is one, and are left out if not.
+
+        Raises:
+            UserError: The example asks nothing: which part of a summary or of a translation each
+                hit should come to is not known.
+        """
+        if example.choices:
+            return [example.references or None for _ in reads]
+        if not example.question:
+            raise UserError(
+                "ReadEach cannot tell which part of the reference each hit should come to, where"
+                " there is no question: train with Stuff, and use the model with ReadEach"
+            )
+        nothing = self.skip[0] if self.skip else None
+        return [_answers(example, read) or nothing for read in reads]
+
     def _best(self, answers: Sequence[Output]) -> str:
         if any(output.score is None for output in answers):
             raise ValueError(
@@ -55,6 +78,20 @@ class ReadEach:
                 " use keep: vote"
             )
         return max(answers, key=lambda output: output.score or 0.0).text
+
+
+def _answers(example: Example, read: Read) -> tuple[str, ...]:
+    """Returns the references that a read can come to."""
+    chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
+    if example.evidence:
+        overlaps = (
+            chunk.start < span.end and span.start < chunk.end
+            for chunk in chunks
+            for span in example.evidence
+        )
+        return example.references if any(overlaps) else ()
+    texts = [chunk.text.casefold() for chunk in chunks]
+    return tuple(r for r in example.references if any(r.casefold() in text for text in texts))
 
 
 def _vote(text: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leporello.records import Combination, Example, Fit, Hit, Read
+from leporello.stages import Targets
 
 __all__ = ["Order", "Stuff", "arranged", "read_of"]
 
@@ -53,6 +54,6 @@ class Stuff:
         [output] = yield [read_of(example, arranged(hits, self.order))]
         return str(output.text)
 
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns the first reference for the one read; what only measures it has none."""
-        return [example.references[0] if example.references else None for _ in reads]
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns the references for the one read."""
+        return [example.references or None for _ in reads]

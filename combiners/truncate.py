@@ -9,7 +9,7 @@ from typing import Any
 
 from leporello.errors import UserError
 from leporello.records import Chunk, Combination, Document, Example, Fit, Hit, Read
-from leporello.stages import Count
+from leporello.stages import Count, Targets
 from leporello.tasks.prompts import Prompt
 
 __all__ = ["Truncate", "official"]
@@ -62,6 +62,10 @@ class Truncate:
             passages = (*_beginning(prompt, document, length), *filter(None, [tail]))
         [output] = yield [Read(passages)]
         return str(output.text)
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns the references for the one read."""
+        return [example.references or None for _ in reads]
 
     def _tail(self, prompt: Prompt) -> str:
         tail = prompt.separator + prompt.surviving

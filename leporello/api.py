@@ -11,10 +11,11 @@ from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import load_config as load_pipelines
 from leporello.errors import ConfigError, Fault, UserError
 from leporello.explain import Explanation, explain
+from leporello.funnel import Fate, Funnel, fates, funnels
 from leporello.results import Result
 from leporello.run import Run, run
 from leporello.scoring import score
-from leporello.training import Trained, train
+from leporello.training import Trained, Worked, train, worked_examples
 
 __all__ = [
     "Answer",
@@ -22,7 +23,9 @@ __all__ = [
     "Config",
     "ConfigError",
     "Explanation",
+    "Fate",
     "Fault",
+    "Funnel",
     "Passage",
     "PipelineSpec",
     "Result",
@@ -30,11 +33,15 @@ __all__ = [
     "TaskSpec",
     "Trained",
     "UserError",
+    "Worked",
     "ask",
     "compare",
     "explain",
+    "fates",
+    "funnels",
     "load_pipelines",
     "run",
     "score",
     "train",
+    "worked_examples",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from leporello.config import PipelineSpec, load_config
 from leporello.engine import Engine
 from leporello.errors import UserError
 from leporello.executors.groups import select_group
+from leporello.items import Item, items_of
+from leporello.jobs import check_files
 from leporello.journal import Journal
-from leporello.loading import load, place
+from leporello.loading import load, place_of_span
 from leporello.models import cache_directory
 from leporello.progress import Progress
 from leporello.records import Coverage, Document, Example, Span
@@ -52,6 +54,8 @@ class Answer:
         coverage: How much of the document was selected, and how much read.
         document: As it was loaded.
         notes: What stages noted: that they fell back on something, or found nothing.
+        spans: Where the answer stands, best first, if the reader copied it from there.
+        items: Of which the answer is made, with their passages; None if it is made of none.
     """
 
     text: str
@@ -59,6 +63,8 @@ class Answer:
     coverage: Coverage
     document: Document
     notes: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = ()
+    items: tuple[Item, ...] | None = None
 
 
 def ask(
@@ -89,6 +95,7 @@ def ask(
     if len(points) > 1:
         name = pipeline or loaded.default_pipeline
         raise UserError(f"ask takes one pipeline, and {name!r} is {len(points)}: name one of them")
+    check_files(points)
     document = load(file)
     if not document.text.strip():
         raise UserError(f"{file}: holds no text")
@@ -100,7 +107,8 @@ def ask(
         for start, end, score in prediction.hits
     ]
     told = prediction.prediction, tuple(passages), prediction.coverage, document
-    return Answer(*told, notes=tuple(row["notes"]))
+    items = items_of(prediction.raw)
+    return Answer(*told, notes=tuple(row["notes"]), spans=_spans(row), items=items)
 
 
 def _row(pipeline: PipelineSpec, example: Example, cache: Cache | None) -> dict[str, Any]:
@@ -126,5 +134,12 @@ def _row(pipeline: PipelineSpec, example: Example, cache: Cache | None) -> dict[
 def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:
     seen = any(r.start < span.end and span.start < r.end for r in read)
     text = document.text[span.start : span.end]
-    places = dict.fromkeys([place(document, span.start), place(document, max(span.end - 1, 0))])
-    return Passage(span, text, score, " to ".join(filter(None, places)), seen)
+    return Passage(span, text, score, place_of_span(document, span), seen)
+
+
+def _spans(row: Mapping[str, Any]) -> tuple[Span, ...]:
+    """Returns where the outputs stand that say what the combiner returned, the surest first."""
+    outputs = [call["output"] for call in row["calls"]]
+    same = [o for o in outputs if "span" in o and o["text"] == row["prediction"]["raw"]]
+    ranked = sorted(same, key=lambda output: -(output["score"] or 0.0))
+    return tuple(dict.fromkeys(Span(*output["span"]) for output in ranked))

@@ -23,6 +23,7 @@ from leporello.progress import Progress
 from leporello.reading import replicate
 from leporello.records import JSON
 from leporello.results import Result, Summary, write_results
+from leporello.sizes import Sizes
 from leporello.supply import examples_of, normaliser_of
 from leporello.timings import Timings, reading_key, selecting_key
 from leporello.workshop import Workshop
@@ -93,6 +94,7 @@ class Batch:
         self.stages = [workshop.build(job.pipeline) for job in jobs]
         if means.replicas > 1:
             replicate(self.stages[0].reader, means.replicas)  # which is that of all
+        self._sizes = Sizes(means.directory, jobs[0].pipeline, self.stages[0].reader)
         self.journals = [
             Journal(means.directory.journal(job.pipeline.name, job.task.name)) for job in jobs
         ]
@@ -187,6 +189,8 @@ class Batch:
                     progress.document()
             for place in places:
                 self._engines[place].finish()
+            if any(self._engines[place].pool.tally.reads for place in places):
+                self._sizes.keep()
         self._check_data(job)
 
     def _offer(self, place: int, group: Group, selection: Selection | None) -> None:
@@ -208,8 +212,12 @@ class Batch:
             self.means.limits,
             normalise=normaliser_of(self.jobs[place].source),
             shelf=self.means.cache,
-            before_step=lambda: self.means.check(progress),
+            before_step=lambda: self._before_step(progress),
         )
+
+    def _before_step(self, progress: Progress) -> None:
+        self.means.check(progress)
+        self._sizes.keep()
 
     def _executor(self, progress: Progress) -> AbstractContextManager[Executor]:
         means, timeout = self.means, self.means.limits.example_timeout
@@ -270,7 +278,7 @@ class Batch:
         return {
             "examples": len(self.journals[place].done) - self._before[place],
             "selecting": asdict(self._spent[place]),
-            "reading": asdict(self._engines[place].pool.tally),
+            "reading": self._engines[place].pool.tally.row(),
         }
 
     def _remember(self, place: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import math
 import reprlib
@@ -14,6 +13,7 @@ from typing import Any
 
 from leporello import derived
 from leporello.coverage import merge
+from leporello.nested import nested
 from leporello.records import Chunk, Document, Example, Hit, Output, Read, Span
 from leporello.stages import Chunker, Reader
 
@@ -23,7 +23,6 @@ __all__ = [
     "divide",
     "index_methods",
     "indexers",
-    "load_models",
     "read",
     "retrieve",
     "sees_gold",
@@ -84,25 +83,9 @@ def indexers(retriever: object) -> Iterator[object]:
     kind: Any = type(retriever)
     if _has_index(kind):
         yield retriever
-    elif dataclasses.is_dataclass(retriever):
-        for field in dataclasses.fields(retriever):
-            value = getattr(retriever, field.name, None)
-            for nested in value if isinstance(value, (tuple, list)) else (value,):
-                yield from indexers(nested)
-
-
-def load_models(stage: object) -> None:
-    """Calls `load` of a stage and of those nested in it, where they have it.
-
-    Loading takes its time and must not be interrupted; so it is done before a limit holds.
-    """
-    if callable(load := getattr(stage, "load", None)):
-        load()
-    elif dataclasses.is_dataclass(stage):
-        for field in dataclasses.fields(stage):
-            value = getattr(stage, field.name, None)
-            for nested in value if isinstance(value, (tuple, list)) else (value,):
-                load_models(nested)
+    else:
+        for inner in nested(retriever):
+            yield from indexers(inner)
 
 
 def index_methods(kind: type) -> tuple[str, ...]:
@@ -268,11 +251,13 @@ def _checked_output(name: str, output: object, asked: Read) -> Output:
         cut=_counted(name, "cut", output.cut),
         input_tokens=_counted(name, "input_tokens", output.input_tokens),
         output_tokens=_counted(name, "output_tokens", output.output_tokens),
+        span=None if output.span is None else _stands(name, output.span, asked),
+        dollars=None if output.dollars is None else _number(name, "dollars", output.dollars),
     )
 
 
 def _number(name: str, field: str, value: object) -> float:
-    if not isinstance(value, Real) or (field == "scores" and not math.isfinite(value)):
+    if not isinstance(value, Real) or (field != "score" and not math.isfinite(value)):
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a number")
     return float(value)
 
@@ -281,6 +266,19 @@ def _counted(name: str, field: str, value: object) -> int:
     if not isinstance(value, Integral) or value < 0:
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
     return int(value)
+
+
+def _stands(name: str, span: object, asked: Read) -> Span:
+    """Returns where a reader says that its answer stands: in one chunk that it was given."""
+    if not isinstance(span, Span):
+        raise StageError(f"{name}.read gave the span {_show(span)}; it must be a Span or None")
+    given = [passage.span for passage in asked.passages if isinstance(passage, Chunk)]
+    if not any(chunk.start <= span.start and span.end <= chunk.end for chunk in given):
+        raise StageError(
+            f"{name}.read says that its answer stands at ({span.start}, {span.end}),"
+            " which lies in none of the chunks that it was given"
+        )
+    return Span(int(span.start), int(span.end))
 
 
 def _seen(name: str, spans: object, asked: Read) -> tuple[Span, ...]:

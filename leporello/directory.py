@@ -7,7 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -71,13 +71,21 @@ class RunDirectory:
 
     def jobs(self) -> dict[tuple[str, str], Mapping[str, JSON]]:
         """Returns the signature of every (pipeline, task) that was run here; none if no run."""
+        return {job: row["signature"] for job, row in self._jobs().items()}
+
+    def expected(self) -> dict[tuple[str, str], int | None]:
+        """Returns how many examples each (pipeline, task) has, as last run; None is unknown."""
+        return {job: row.get("examples") for job, row in self._jobs().items()}
+
+    def _jobs(self) -> dict[tuple[str, str], Mapping[str, Any]]:
         if not self.manifest.exists():
             return {}
         try:
             rows = read_json(self.manifest)["jobs"]
-            return {(row["pipeline"], row["task"]): row["signature"] for row in rows}
+            found = {(row["pipeline"], row["task"]): row for row in rows if row["signature"]}
         except (KeyError, TypeError):
             raise UserError(f"{self.manifest}: is no manifest of a run") from None
+        return found
 
     def windows(self, limits: Any) -> tuple[str, ...]:  # noqa: ANN401 -- engine.Limits, which imports this
         """Returns in which limits an earlier run here made up its windows otherwise."""
@@ -87,6 +95,19 @@ class RunDirectory:
             for name in ("flights", "inputs")
             if name in known and known[name] != getattr(limits, name)
         )
+
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """Returns the sizes that each reader found itself, by what `timings.reading_key` says."""
+        found: dict[str, dict[str, int]] = {}
+        if self.manifest.exists():
+            found = read_json(self.manifest).get("sizes", {})
+        return found
+
+    def keep_sizes(self, key: str, sizes: Mapping[str, int]) -> None:
+        """Writes a reader's sizes into the manifest."""
+        manifest = read_json(self.manifest)
+        manifest["sizes"] = {**self.sizes(), key: dict(sizes)}
+        write_json(self.manifest, manifest)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -112,6 +133,13 @@ class RunDirectory:
     def _holder(self) -> Path:
         return self.path / ".lock.holder"
 
+    def runs_here(self) -> bool:
+        """Says whether the process that last held the directory is alive on this machine."""
+        with suppress(OSError, ValueError):
+            _, number, _, machine = self._holder.read_text().split()
+            return machine == platform.node() and _alive(int(number))
+        return False
+
     def _who(self) -> str:
         """Returns who holds the lock, and since when."""
         try:
@@ -130,6 +158,16 @@ class RunDirectory:
             raise UserError(
                 f"{self.path}: holds other files ({foreign[0]}, …) and no run; give another --out"
             )
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # another user's
+        return True
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @contextmanager

@@ -10,34 +10,31 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
 
-from leporello.ask import Answer
 from leporello.benchmarks import BENCHMARKS, benchmark_average
 from leporello.cache import Entry
 from leporello.cache_why import Reuse
-from leporello.explain import Explanation, ReadInput
-from leporello.records import Coverage, Example, Failure, Prediction
+from leporello.records import Coverage, Example, Failure, Prediction, Span
 from leporello.results import Result
 from leporello.verify import Verification
 
 __all__ = [
-    "answer",
-    "explanation",
+    "excerpt",
     "failures",
     "kept",
+    "ledger_line",
     "listing",
     "prediction",
     "reuses",
     "scores",
+    "stretch",
     "verified",
     "where",
 ]
 
 _EXCERPT = 360
 _HITS_SHOWN = 12
-_INPUTS_SHOWN = 60
 _SCORES_ABREAST = 8
 _LEDGER = ("examples", "failed", "empty", "selected", "read", "cut")
 
@@ -122,9 +119,15 @@ def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -
     return table
 
 
-def _excerpt(text: str) -> str:
+def excerpt(text: str) -> str:
+    """Returns the beginning of a text, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"
+
+
+def stretch(span: Span, place: str) -> str:
+    """Returns a span as a person finds it: its characters, and page, cue or heading if known."""
+    return f"characters {span.start}–{span.end}" + (f", {place}" if place else "")
 
 
 def ledger_line(coverage: Coverage) -> str:
@@ -137,21 +140,6 @@ def ledger_line(coverage: Coverage) -> str:
     )
 
 
-def answer(console: Console, found: Answer) -> None:
-    """Prints an answer to `ask`, the passages with their offsets, and the ledger."""
-    console.print(Panel(escape(found.text or "(no answer)"), title="Answer", title_align="left"))
-    for text in found.notes:
-        console.print(f"[yellow]note: {escape(text)}[/yellow]")
-    for rank, passage in enumerate(found.passages, 1):
-        place = f", {passage.place}" if passage.place else ""
-        unread = "" if passage.read else ", not read"
-        offsets = f"{passage.span.start}–{passage.span.end}"
-        head = f"{rank}. characters {offsets}{place} (score {passage.score:g}{unread})"
-        console.print(f"[bold]{escape(head)}[/bold]")
-        console.print(escape(_excerpt(passage.text)))
-    console.print(f"[dim]{ledger_line(found.coverage)}[/dim]")
-
-
 def prediction(console: Console, example: Example, found: Prediction) -> None:
     """Prints one answer of a run with the passages that it was read from."""
     console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
@@ -159,7 +147,7 @@ def prediction(console: Console, example: Example, found: Prediction) -> None:
     console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
     for start, end, score in found.hits:
         if any(span.start < end and start < span.end for span in found.read):
-            text = _excerpt(example.document.text[start:end])
+            text = excerpt(example.document.text[start:end])
             console.print(f"  [dim]{start}–{end} ({score:g})[/dim] {escape(text)}")
     console.print()
 
@@ -216,65 +204,6 @@ def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
             console.print(f"  {escape(name)}", highlight=False)
             if text:
                 console.print(f"      [dim]{escape(text)}[/dim]", highlight=False)
-
-
-def explanation(console: Console, story: Explanation) -> None:
-    """Prints the story of one example."""
-    example, found = story.example, story.prediction
-    console.rule(escape(f"{story.pipeline} on {story.task}: {example.id}"))
-    console.print(f"document   {escape(example.document.title or example.document.id)}")
-    console.print(f"question   {escape(example.question or '(none)')}")
-    console.print(f"references {escape(' | '.join(example.references) or '(none)')}")
-    if story.failure:
-        console.print(
-            f"[red]failed at the {story.failure['stage']}[/red]: {escape(story.failure['error'])}"
-        )
-        console.print(f"[dim]{escape(story.failure['traceback'])}[/dim]")
-        return
-    console.print(f"answer     [bold]{escape(found.prediction or '(empty)')}[/bold]")
-    if isinstance(found.raw, str) and found.raw.strip() != found.prediction:
-        console.print(f"as read    {escape(found.raw)}")
-    told = ", ".join(f"{name} {value:.2f}" for name, value in story.scores.items())
-    console.print(f"scores     {escape(told or '(none)')}")
-    console.print(f"ledger     {ledger_line(found.coverage)}")
-    for text in story.notes:
-        console.print(f"note       [yellow]{escape(text)}[/yellow]")
-    console.print(f"chunks     {len(story.chunks)}")
-    _hits(console, story)
-    for read in story.inputs[:_INPUTS_SHOWN]:
-        _input(console, read)
-    if (more := len(story.inputs) - _INPUTS_SHOWN) > 0:
-        console.print(f"and {more:,} more inputs, which calls.jsonl has")
-    if example.evidence:
-        lost = f"lost at the {story.lost_at}" if story.lost_at else "kept through every stage"
-        console.print(f"evidence   {lost}")
-
-
-def _hits(console: Console, story: Explanation) -> None:
-    evidence = story.example.evidence
-    for rank, (start, end, score) in enumerate(story.prediction.hits[:_HITS_SHOWN], 1):
-        gold = any(span.start < end and start < span.end for span in evidence)
-        read = any(span.start < end and start < span.end for span in story.prediction.read)
-        marks = ("evidence " if gold else "") + ("read" if read else "not read")
-        text = _excerpt(story.example.document.text[start:end])[:100]
-        console.print(f"  hit {rank}  {start}–{end}  {score:g}  {marks}  [dim]{escape(text)}[/dim]")
-    if (more := len(story.prediction.hits) - _HITS_SHOWN) > 0:
-        console.print(f"  and {more} more")
-
-
-def _input(console: Console, read: ReadInput) -> None:
-    title = f"input, round {read.round + 1}" + (
-        f", {read.cut:,} characters cut" if read.cut else ""
-    )
-    console.print(Panel(escape(read.prompt), title=title, title_align="left"))
-    if read.error:
-        console.print(f"  [red]{escape(read.error)}[/red]")
-        return
-    console.print(f"  output     {escape(read.text)}")
-    if read.scores:
-        console.print(f"  choices    {', '.join(f'{score:g}' for score in read.scores)}")
-    elif read.score is not None:
-        console.print(f"  score      {read.score:g}")
 
 
 def where(console: Console, directory: Path) -> None:

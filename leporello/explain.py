@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from leporello.calls import asks_question, divide
-from leporello.config import Built, load_config
-from leporello.coverage import merge, overlap
+from leporello.config import Built, PipelineSpec, load_config
 from leporello.directory import RunDirectory, read_rows
 from leporello.errors import UserError, did_you_mean
+from leporello.funnel import Cover, Fate, Finished, answer_metric, fate_of, gold_of
+from leporello.loading import place_of_span
 from leporello.metrics import make_metrics
 from leporello.notes import hearing
 from leporello.records import Example, Prediction, Read, Span
 from leporello.rows import empty_prediction, prediction_from_row, read_from_row
+from leporello.signature import named_files
 from leporello.stages import RendersPrompt
 from leporello.supply import examples_of
 
@@ -34,6 +36,8 @@ class ReadInput:
         scores: One a choice.
         cut: Characters that it was given and did not see.
         error: Why the read failed, else empty.
+        span: Where the answer stands, if the reader copied it from there.
+        place: Page, cue or heading of that, where the document has any.
     """
 
     round: int
@@ -43,6 +47,8 @@ class ReadInput:
     scores: tuple[float, ...]
     cut: int
     error: str
+    span: Span | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +61,11 @@ class Explanation:
         example: With references and evidence.
         prediction: Empty where the example failed.
         failure: The row of failures.jsonl, with the traceback itself, else None.
-        chunks: Spans that the document was divided into.
+        chunks: Spans that the document was divided into; none where that failed.
         inputs: What was read, in order.
         scores: Of this example alone, by metric.
         notes: What its stages noted.
-        lost_at: The first stage that lost the evidence: chunker, retriever, combiner, reader;
-            empty where nothing was lost or no evidence is known.
+        fate: What became of what proves the answer, from stage to stage, and where it was lost.
     """
 
     pipeline: str
@@ -72,7 +77,7 @@ class Explanation:
     inputs: tuple[ReadInput, ...]
     scores: Mapping[str, float]
     notes: tuple[str, ...]
-    lost_at: str
+    fate: Fate
 
 
 def explain(run: Path, example_id: str) -> list[Explanation]:
@@ -87,13 +92,14 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
     config = load_config([directory.config])
     ids: list[str] = []
     found = []
-    for pipeline, task in directory.jobs():
+    for (pipeline, task), signature in directory.jobs().items():
         source = config.tasks[task].spec.build()
-        stages = config.select([pipeline])[0].build()
+        [point] = config.select([pipeline])
+        stages, changed = point.build(), _changed(point, signature)
         examples = examples_of(source, task)
         example = next((e for e in examples if _note(ids, e.id) == example_id), None)
         if example is not None:
-            story = _Story(directory, pipeline, task, example, stages)
+            story = _Story(directory, pipeline, task, example, stages, changed)
             found.append(story.tell(source.metrics))
     if not found:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
@@ -114,6 +120,7 @@ class _Story:
     task: str
     example: Example
     stages: Built
+    changed: tuple[str, ...]
 
     def tell(self, metric_names: Sequence[str]) -> Explanation | None:
         """Returns the story, or None if the example is not finished."""
@@ -131,10 +138,19 @@ class _Story:
                 f"{self.task}: document {self.example.document.id!r} is not what it was when the"
                 " run was made; put the data back, or run again with --update"
             )
-        chunks = self._chunks() if failure is None else ()
-        metrics = make_metrics(metric_names)
+        stage = failure["stage"] if failure else ""
+        chunks = () if stage in ("task", "chunker") else self._chunks()
+        metrics = {} if failure else make_metrics(metric_names)
         statistics = {n: m.statistics(prediction, self.example) for n, m in metrics.items()}
+        scores = {n: metrics[n].score(s) for n, s in statistics.items() if s is not None}
         calls = self._row("calls.jsonl")
+        finished = Finished(
+            self.example.id,
+            None if failure else prediction,
+            calls["calls"] if calls else (),
+            stage,
+            scores.get(answer_metric(metric_names)),
+        )
         return Explanation(
             pipeline=self.pipeline,
             task=self.task,
@@ -143,10 +159,14 @@ class _Story:
             failure=self._with_traceback(failure) if failure else None,
             chunks=chunks,
             inputs=tuple(self._input(call) for call in calls["calls"]) if calls else (),
-            scores={n: metrics[n].score(s) for n, s in statistics.items() if s is not None},
-            notes=tuple(calls["notes"]) if calls else (),
-            lost_at=_lost_at(self.example.evidence, chunks, prediction, calls),
+            scores=scores,
+            notes=(*(calls["notes"] if calls else ()), *self.changed),
+            fate=self._fate(chunks, finished),
         )
+
+    def _fate(self, chunks: Sequence[Span], finished: Finished) -> Fate:
+        job, gold = (self.pipeline, self.task), gold_of(self.example)
+        return fate_of(job, self.example, gold, Cover.of(chunks), finished)
 
     def _row(self, name: str) -> Mapping[str, Any] | None:
         path = self.directory.results(self.pipeline, self.task) / name
@@ -172,7 +192,9 @@ class _Story:
         read = read_from_row(row, self.example.document)
         output = row["output"]
         reader = self.stages.reader
-        prompt = reader.render(read) if isinstance(reader, RendersPrompt) else _parts(read)
+        shown = isinstance(reader, RendersPrompt) and not self.changed
+        prompt = reader.render(read) if shown else _parts(read)
+        span = Span(*output["span"]) if "span" in output else None
         if "error" in output:
             return ReadInput(row["round"], prompt, "", None, (), 0, output["error"])
         return ReadInput(
@@ -183,38 +205,21 @@ class _Story:
             scores=tuple(output["scores"]),
             cut=output["cut"],
             error="",
+            span=span,
+            place=place_of_span(self.example.document, span) if span else "",
         )
+
+
+def _changed(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:
+    """Says which files that stages name are gone or changed: prompts cannot be told by them."""
+    now, then = named_files(pipeline), signature.get("files", {})
+    return tuple(
+        f"{file} is not what it was when the run was made: instead of exact prompts, their parts"
+        for file in dict.fromkeys([*now, *then])
+        if now.get(file) != then.get(file)
+    )
 
 
 def _parts(read: Read) -> str:
     passages = [p if isinstance(p, str) else p.text for p in read.passages]
     return "\n\n".join(part for part in (read.instruction, *passages, read.question) if part)
-
-
-def _lost_at(
-    evidence: Sequence[Span],
-    chunks: Sequence[Span],
-    prediction: Prediction,
-    calls: Mapping[str, Any] | None,
-) -> str:
-    """Follows the evidence from stage to stage; returns the first that kept less than all of it."""
-    if not evidence or not chunks:
-        return ""
-    whole = all(any(c.start <= e.start and e.end <= c.end for c in chunks) for e in evidence)
-    given = [
-        Span(*passage)
-        for call in (calls or {"calls": ()})["calls"]
-        for passage in call["passages"]
-        if not isinstance(passage, str)
-    ]
-    kept = {
-        "chunker": whole,
-        "retriever": _keeps([Span(start, end) for start, end, _ in prediction.hits], evidence),
-        "combiner": _keeps(given, evidence),
-        "reader": _keeps(prediction.read, evidence),
-    }
-    return next((stage for stage, all_of_it in kept.items() if not all_of_it), "")
-
-
-def _keeps(spans: Sequence[Span], evidence: Sequence[Span]) -> bool:
-    return overlap(spans, evidence) == sum(map(len, merge(evidence)))

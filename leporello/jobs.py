@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leporello.config import PipelineSpec, TaskSpec, load_config
 from leporello.directory import RunDirectory, run_name
-from leporello.errors import ConfigError, Fault
+from leporello.errors import ConfigError, Fault, UserError
 from leporello.metrics import make_metrics
+from leporello.nested import check_files as check_files_of
 from leporello.records import JSON
+from leporello.redaction import is_set
 from leporello.signature import differences, job_signature
 from leporello.stages import Task
 from leporello.supply import checked_metrics, users_task
 
-__all__ = ["Job", "changes", "job_directory", "prepare"]
+__all__ = ["Job", "changes", "check_files", "job_directory", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,10 @@ class Job:
         """As a person would say it."""
         return f"{self.pipeline.name} on {self.task.name}"
 
-    def row(self) -> dict[str, Any]:
+    def row(self, limit: int | None) -> dict[str, Any]:
         """Returns the job as the manifest holds it."""
         names = {"pipeline": self.pipeline.name, "task": self.task.name}
-        return {**names, "signature": dict(self.signature)}
+        return {**names, "examples": self.expected(limit), "signature": dict(self.signature)}
 
     def expected(self, limit: int | None) -> int | None:
         """Returns how many examples there are, where the task knows; at most the limit.
@@ -87,12 +89,39 @@ def prepare(
         for pipeline in loaded.select(pipelines)
         for task in loaded.select_tasks(pipeline, tasks)
     ]
+    check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     prints = _fingerprints(sources)
+    for pipeline, task in pairs:
+        check_files([pipeline], prints[task.name])
     return [
         Job(pipeline, task, sources[task.name], job_signature(pipeline, task, prints[task.name]))
         for pipeline, task in pairs
     ]
+
+
+def check_files(pipelines: Iterable[PipelineSpec], data: str = "") -> None:
+    """Looks at the files that stages name, which loading a config does not open.
+
+    Args:
+        pipelines: Those for whose keys environment variables are not set are left out.
+        data: The fingerprint of the task's data; empty where no task is known.
+
+    Raises:
+        UserError: Everything that is wrong with the files; points of a sweep are told once.
+    """
+    faults: dict[str, None] = {}
+    for pipeline in pipelines:
+        if not all(map(is_set, pipeline.variables())):
+            continue
+        name = pipeline.name.partition("@")[0]
+        for key, spec in pipeline.stages.items():
+            try:
+                check_files_of(spec.build(), data)
+            except UserError as error:
+                faults |= {f"{name}.{key}: {line}": None for line in str(error).splitlines()}
+    if faults:
+        raise UserError("\n".join(faults))
 
 
 def _fingerprints(sources: Mapping[str, Task]) -> dict[str, str]:

@@ -56,6 +56,7 @@ def _answer_now(stages: Built, flight: Flight, request: Search | Fit) -> Any:  #
         asked = dataclasses.replace(flight.example, question=request.question)
         [found] = select(stages, [asked])
     known = {hit.chunk.span for hit in flight.hits}
-    flight.hits += [hit for hit in found.hits if hit.chunk.span not in known]
+    new = [hit for hit in found.hits if hit.chunk.span not in known][: request.new]
+    flight.hits += new
     flight.tell(found.notes)
-    return tuple(found.hits)
+    return tuple(found.hits if request.new is None else new)

@@ -32,23 +32,25 @@ _LIBRARIES = (
 def write_manifest(
     directory: RunDirectory, jobs: Sequence[Mapping[str, Any]], limits: Mapping[str, JSON]
 ) -> None:
-    """Writes manifest.json and run.yaml; jobs that ran here earlier stay in both.
+    """Writes manifest.json and run.yaml; jobs and sizes of earlier runs here stay.
 
     Args:
         directory: Of the run.
-        jobs: Rows with `pipeline`, `task` and `signature`.
+        jobs: Rows with `pipeline`, `task`, `examples` (None where unknown) and `signature`.
         limits: How much is under way at once.
     """
     fresh = {(job["pipeline"], job["task"]) for job in jobs}
+    signatures = directory.jobs()
     kept = [
-        {"pipeline": pipeline, "task": task, "signature": signature}
-        for (pipeline, task), signature in directory.jobs().items()
-        if (pipeline, task) not in fresh
+        {"pipeline": job[0], "task": job[1], "examples": examples, "signature": signatures[job]}
+        for job, examples in directory.expected().items()
+        if job not in fresh
     ]
     rows = [*kept, *jobs]
     manifest: dict[str, Any] = {
         **versions(),
         "limits": dict(limits),
+        "sizes": directory.sizes(),
         "command": sys.argv,
         "jobs": rows,
     }

@@ -11,21 +11,55 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leporello.calls import load_models
 from leporello.calls import read as call_reader
 from leporello.derived import content_of
 from leporello.errors import UserError
 from leporello.flight import ReadError
 from leporello.identity import identity
+from leporello.nested import load_models
 from leporello.records import JSON, Output, Read
 from leporello.rows import output_from_row, output_row, rounded
-from leporello.stages import Replicates
+from leporello.stages import Batching, PacksBatches, Replicates
 from leporello.time_limit import time_limit
 
 if TYPE_CHECKING:
     from leporello.cache import Shelf
 
-__all__ = ["Pool", "Tally", "digest_of", "inputs_at_once", "replicate"]
+__all__ = ["Packed", "Pool", "Tally", "batching_of", "digest_of", "inputs_at_once", "replicate"]
+
+
+_COUNTED = ("seconds", "reads", "kept", "input_tokens", "output_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What came of a reader's micro-batches.
+
+    Attributes:
+        batches: Read.
+        prompt_tokens: In them; equal prompts stand there once.
+        padded_tokens: The same with padding, as if each prompt were as long as its batch's longest.
+        halvings: How often the memory did not suffice, and they were made smaller.
+    """
+
+    batches: int = 0
+    prompt_tokens: int = 0
+    padded_tokens: int = 0
+    halvings: int = 0
+
+    @property
+    def padding(self) -> float:
+        """The share of padding."""
+        return 1 - self.prompt_tokens / self.padded_tokens if self.padded_tokens else 0.0
+
+    def since(self, before: Packed) -> Packed:
+        """Returns what has been added."""
+        added = {n: getattr(self, n) - getattr(before, n) for n in self.__slots__}
+        return Packed(**added)
+
+    def plus(self, more: Packed) -> Packed:
+        """Returns both together."""
+        return Packed(**{n: getattr(self, n) + getattr(more, n) for n in self.__slots__})
 
 
 @dataclass
@@ -33,11 +67,12 @@ class Tally:
     """What reading came to.
 
     Attributes:
-        seconds: Spent in the reader.
+        seconds: Spent in the reader, its model loaded.
         reads: Read by it; those whose outputs were kept are not counted.
         kept: Reads whose outputs were kept from an earlier run.
         input_tokens: Of what was read.
         output_tokens: Likewise.
+        packed: What came of its micro-batches, if it packs any.
     """
 
     seconds: float = 0.0
@@ -45,6 +80,18 @@ class Tally:
     kept: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    packed: Packed = Packed()
+
+    def row(self) -> dict[str, JSON]:
+        """Returns all of it, and rates, for timings.json."""
+        told = {name: getattr(self, name) for name in _COUNTED}
+        for name in ("input_tokens", "output_tokens"):
+            told[f"{name}_per_second"] = round(told[name] / self.seconds, 1) if self.seconds else 0
+        if self.packed.batches:
+            packed = self.packed
+            told |= {"batches": packed.batches, "padding": round(packed.padding, 4)}
+            told["halvings"] = packed.halvings
+        return told
 
 
 @dataclass
@@ -76,23 +123,34 @@ class Pool:
             self.tally.kept += len(window)
             rows: Any = found["outputs"]
             return [output_from_row(row) for row in rows]
-        started, self._halved = time.monotonic(), False
+        if not self._loaded:  # which takes its time, and must not be interrupted
+            load_models(self.reader)
+            self._loaded = True
+        started, before, self._halved = time.monotonic(), self._packed(), False
         outputs = self._read(window)
-        self._count(outputs, time.monotonic() - started)
-        if recipe and self.shelf and not self._halved:
+        packed = self._packed().since(before)
+        self._count(outputs, time.monotonic() - started, packed)
+        if recipe and self.shelf and not self._halved and not packed.halvings:
             self.shelf.put("outputs", recipe, {"outputs": list(map(output_row, outputs))})
         return outputs
 
     def _recipe(self, window: Sequence[Read]) -> Mapping[str, JSON] | None:
         known = identity(self.reader) if self.shelf else None
-        return {"reader": {**known}, "reads": list(map(digest_of, window))} if known else None
+        if not known:
+            return None
+        batching = batching_of(self.reader)
+        sizes = batching.sizes() if batching else {}
+        reader: dict[str, JSON] = {**known, **({"sizes": {**sizes}} if sizes else {})}
+        return {"reader": reader, "reads": list(map(digest_of, window))}
+
+    def _packed(self) -> Packed:
+        """Returns what came of all of the reader's micro-batches so far."""
+        batching = batching_of(self.reader)
+        return Packed(**batching.counts()) if batching else Packed()
 
     def _read(self, reads: Sequence[Read]) -> list[Output | ReadError]:
         """Reads a window; one that fails is halved until the guilty read is alone."""
         limit = None if self.timeout is None else self.timeout * len(reads)
-        if not self._loaded:  # which takes its time, and must not be interrupted
-            load_models(self.reader)
-            self._loaded = True
         try:
             with time_limit(limit):
                 outputs = call_reader(self.reader, reads)
@@ -108,17 +166,23 @@ class Pool:
             return [*self._read(reads[:half]), *self._read(reads[half:])]
         return [_rounded(output) for output in outputs]
 
-    def _count(self, outputs: Sequence[Output | ReadError], seconds: float) -> None:
+    def _count(self, outputs: Sequence[Output | ReadError], seconds: float, packed: Packed) -> None:
         said = [output for output in outputs if isinstance(output, Output)]
         self.tally.seconds += seconds
         self.tally.reads += len(outputs)
         self.tally.input_tokens += sum(output.input_tokens for output in said)
         self.tally.output_tokens += sum(output.output_tokens for output in said)
+        self.tally.packed = self.tally.packed.plus(packed)
 
 
 def inputs_at_once(reader: object) -> int:
     """Returns how many inputs a reader's class wants at once, 0 if it does not say."""
     return int(getattr(type(reader), "at_once", 0))
+
+
+def batching_of(reader: object) -> Batching | None:
+    """Returns how a reader packs micro-batches, None if it packs none."""
+    return reader.batching if isinstance(reader, PacksBatches) else None
 
 
 def replicate(reader: object, count: int) -> None:

@@ -254,9 +254,16 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Asks the retriever for more hits in the same document; answered with a tuple of `Hit`."""
+    """Asks the retriever for more hits in the same document; answered with a tuple of `Hit`.
+
+    Attributes:
+        question: What is searched for.
+        new: Only hits that were not found before, and no more of them. None is all, found before
+            or not.
+    """
 
     question: str
+    new: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +285,8 @@ class Output:
         cut: Characters of the passages that it was given and did not see.
         input_tokens: As the model counts them; 0 where the reader has none.
         output_tokens: Likewise.
+        span: Where the answer stands in the document, if the reader copied it from a chunk.
+        dollars: What it cost, where the reader pays and knows the prices.
     """
 
     text: str
@@ -287,6 +296,8 @@ class Output:
     cut: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    span: Span | None = None
+    dollars: float | None = None
 
 
 Request: TypeAlias = Read | Search | Fit

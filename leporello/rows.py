@@ -33,6 +33,7 @@ __all__ = [
     "rounded",
 ]
 
+_RARE = ("span", "dollars")  # fields of an output that most readers leave out, and rows with them
 _DIGITS = 6  # of scores: what lies beyond differs between machines
 
 
@@ -66,6 +67,9 @@ def prediction_of(flight: Flight) -> Prediction:
 
 
 def _as_text(value: JSON) -> str:
+    """Returns what is scored: a text, the `answer` of a mapping that has such a text, or JSON."""
+    if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
+        value = answer
     if isinstance(value, str):
         return value.strip()
     try:
@@ -163,7 +167,10 @@ def output_row(output: Output | ReadError) -> dict[str, JSON]:
     if isinstance(output, ReadError):
         return {"error": str(output), "traceback": output.trace}
     read = None if output.read is None else _pairs(output.read)
-    return {**_fields(output), "scores": list(output.scores), "read": read}
+    row = {**_fields(output), "scores": list(output.scores), "read": read}
+    if output.span is not None:
+        row["span"] = [output.span.start, output.span.end]
+    return {name: row[name] for name in row if name not in _RARE or row[name] is not None}
 
 
 def output_from_row(row: Mapping[str, Any]) -> Output | ReadError:
@@ -171,7 +178,8 @@ def output_from_row(row: Mapping[str, Any]) -> Output | ReadError:
     if "error" in row:
         return ReadError(row["error"], row.get("traceback", ""))
     read = None if row["read"] is None else tuple(Span(start, end) for start, end in row["read"])
-    return Output(**{**row, "scores": tuple(row["scores"]), "read": read})
+    span = Span(*row["span"]) if "span" in row else None
+    return Output(**{**row, "scores": tuple(row["scores"]), "read": read, "span": span})
 
 
 def failure_row(example: Example, error: ExampleError) -> dict[str, JSON]:

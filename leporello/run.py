@@ -50,6 +50,25 @@ class Run:
     stopped: str = ""
     verified: tuple[Verification, ...] = ()
 
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the scores and the ledger of each pipeline."""
+        from leporello.comparing.sheets import Sheet, html
+
+        names = list(dict.fromkeys(name for each in self.results for name in each.scores))
+        rows = tuple(
+            (
+                each.pipeline,
+                each.task,
+                *(f"{each.scores[n]:.2f}" if n in each.scores else "" for n in names),
+                f"{each.examples:,}",
+                f"{each.failures:,}",
+                *(f"{share:.1%}" for share in (each.selected, each.read, each.cut)),
+            )
+            for each in self.results
+        )
+        ledger = ("examples", "failed", "selected", "read", "cut")
+        return html([Sheet(str(self.directory), ("pipeline", "task", *names, *ledger), rows)])
+
     @property
     def failures(self) -> int:
         """How many examples failed, over all results."""
@@ -143,7 +162,7 @@ def run(
     cache = Cache(cache_directory()) if cached else None
     with directory.held(), Interrupts() as interrupts:
         _compare(directory, jobs, limits, update=update)
-        write_manifest(directory, [job.row() for job in jobs], asdict(limits))
+        write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))
         policy = Policy(max_failures, interrupts)
         means = Means(directory, limits, limit, workers, cache, _counted(replicas), policy.check)
         done = _run_all(jobs, means)

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from leporello.config import Training
 from leporello.config.parameters import Parameter, adapter, nested_kind, parameters, takes_list
 from leporello.records import JSON
 from leporello.stages import KINDS, TASK, Kind
@@ -19,9 +20,10 @@ def schema() -> dict[str, JSON]:
     stages: dict[str, JSON] = {kind.key: {"$ref": f"#/$defs/{kind.key}"} for kind in KINDS.values()}
     text: JSON = {"type": "string"}
     texts: JSON = {"anyOf": [text, {"type": "array", "items": text}]}
+    own: dict[str, JSON] = {"extends": text, "description": text, "tasks": texts}
     pipeline: JSON = {
         "type": "object",
-        "properties": {**stages, "extends": text, "description": text, "tasks": texts},
+        "properties": {**stages, **own, "train": _training()},
         "additionalProperties": False,
     }
     default: JSON = {
@@ -41,6 +43,16 @@ def schema() -> dict[str, JSON]:
         },
         "additionalProperties": False,
         "$defs": {kind.key: _kind(kind) for kind in kinds},
+    }
+
+
+def _training() -> JSON:
+    known = parameters(Training).values()
+    return {
+        "type": "object",
+        "description": "How `train` trains the reader",
+        "properties": {each.name: adapter(each.annotation).json_schema() for each in known},
+        "additionalProperties": False,
     }
 
 

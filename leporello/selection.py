@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from leporello.calls import asks_question, divide, load_models, retrieve
+from leporello.calls import asks_question, divide, retrieve
 from leporello.config import Built
 from leporello.derived import chunks
 from leporello.flight import ExampleError, blame
+from leporello.nested import load_models
 from leporello.notes import hearing
 from leporello.records import Chunk, Example, Hit
+from leporello.stages import Chunker
 from leporello.time_limit import time_limit
 
-__all__ = ["Found", "select", "select_apart"]
+__all__ = ["Found", "divided", "select", "select_apart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,18 @@ def select_apart(
 
 def _together(stages: Built, examples: Sequence[Example]) -> list[Found]:
     with hearing() as notes:
-        lists = retrieve(stages.retriever, examples, _chunks(stages, examples[0]))
+        lists = retrieve(stages.retriever, examples, divided(stages.chunker, examples[0]))
     return [Found(hits, tuple(notes)) for hits in lists]
 
 
-def _chunks(stages: Built, example: Example) -> tuple[Chunk, ...]:
-    chunker, document = stages.chunker, example.document
+def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
+    """Returns the chunks of an example's document, made once for all that need the same.
+
+    Raises:
+        ExampleError: The chunker failed.
+        UserError: A mistake of the user's.
+    """
+    document = example.document
     question = example.question if asks_question(chunker) else None
     with blame("chunker"):
         return chunks(

@@ -15,7 +15,7 @@ from leporello.models import fingerprint
 from leporello.records import JSON
 from leporello.sources import source_hash
 
-__all__ = ["differences", "digest", "job_signature"]
+__all__ = ["differences", "digest", "job_signature", "named_files"]
 
 
 def job_signature(pipeline: PipelineSpec, task: TaskSpec, data: str) -> dict[str, JSON]:
@@ -31,7 +31,7 @@ def job_signature(pipeline: PipelineSpec, task: TaskSpec, data: str) -> dict[str
     """
     specs = [spec for stage in pipeline.stages.values() for spec in stage.all_specs()]
     specs.append(task.spec)
-    files = files_of([[*spec.params.values()] for spec in specs[:-1]])
+    files = named_files(pipeline)
     return {
         "pipeline": pipeline.resolved(),
         "task": task.spec.resolved(),
@@ -40,6 +40,12 @@ def job_signature(pipeline: PipelineSpec, task: TaskSpec, data: str) -> dict[str
         "models": _models(pipeline),
         **({"files": {**files}} if files else {}),
     }
+
+
+def named_files(pipeline: PipelineSpec) -> dict[str, str]:
+    """Returns the content of the files that parameters of its stages name, by place."""
+    specs = (spec for stage in pipeline.stages.values() for spec in stage.all_specs())
+    return files_of([*spec.params.values()] for spec in specs)
 
 
 def _models(pipeline: PipelineSpec) -> dict[str, JSON]:

@@ -23,13 +23,17 @@ from leporello.records import JSON, Combination, Document, Example, Hit, Output,
 __all__ = [
     "KINDS",
     "TASK",
+    "Batching",
+    "ChecksFiles",
     "Chunker",
     "Combiner",
     "Count",
+    "FineTunes",
     "Kind",
     "Learns",
     "ModelSource",
     "NonNegative",
+    "PacksBatches",
     "Positive",
     "Reader",
     "RendersPrompt",
@@ -38,6 +42,7 @@ __all__ = [
     "Secret",
     "Share",
     "Supervises",
+    "Targets",
     "Task",
 ]
 
@@ -70,6 +75,9 @@ ModelSource: TypeAlias = Annotated[str, MODEL_MARK]
 # A key or password. A config names the environment variable that holds it, `$OPENAI_API_KEY`; the
 # stage gets the value, and what a run leaves on disk has the name.
 Secret: TypeAlias = Annotated[str, SECRET_MARK]
+
+# What a combiner wants of one read: a text, any of several, or nothing to learn.
+Targets: TypeAlias = str | tuple[str, ...] | None
 
 
 class Chunker(Protocol):
@@ -117,12 +125,54 @@ class RendersPrompt(Protocol):
         ...
 
 
+class Batching(Protocol):
+    """How a reader packs inputs into micro-batches of its own."""
+
+    def sizes(self) -> Mapping[str, int]:
+        """Returns sizes that no parameter says: found on this machine, or lowered since."""
+        ...
+
+    def settle(self, sizes: Mapping[str, int]) -> None:
+        """Uses what `sizes` said in an earlier process, so that batches are the same again."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """Returns what came of all so far: the fields of `leporello.reading.Packed`."""
+        ...
+
+
+@runtime_checkable
+class PacksBatches(Protocol):
+    """What a reader that packs micro-batches offers besides."""
+
+    @property
+    def batching(self) -> Batching | None:
+        """How it packs; None if, as it is set up, it packs none."""
+        ...
+
+
 @runtime_checkable
 class Replicates(Protocol):
     """What a reader that can read in several processes offers besides."""
 
     def replicate(self, count: int) -> None:
         """Reads in as many processes from now on, with the same answers."""
+        ...
+
+
+@runtime_checkable
+class ChecksFiles(Protocol):
+    """What a stage whose parameters name files offers besides: its constructor opens none."""
+
+    def check_files(self, data: str) -> None:
+        """Looks at the files before any work; also when a config is checked.
+
+        Args:
+            data: The fingerprint of the task's data; empty where no task is known.
+
+        Raises:
+            UserError: A file is not there, is faulty, or must not be used on that data.
+        """
         ...
 
 
@@ -151,13 +201,30 @@ class Learns(Protocol):
 
 
 @runtime_checkable
+class FineTunes(Protocol):
+    """What a reader whose model can be fine-tuned offers besides.
+
+    A name and not a method, so that what trains a model is no part of what its answers depend on.
+    """
+
+    @property
+    def tuner(self) -> str:
+        """`module:function`, which takes the reader and a `leporello.training.course.Course`.
+
+        It returns a `Tuned`. Empty if, as it is set up, the reader has no model to fine-tune.
+        """
+        ...
+
+
+@runtime_checkable
 class Supervises(Protocol):
     """What a combiner whose reader can be trained offers besides."""
 
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns what each read of the first round should come to.
 
-        None leaves a read out of training. The example comes with its references and evidence.
+        None leaves a read out of training; of several texts the first is learnt, or each, as
+        `train: {references: …}` says. The example comes with its references and evidence.
         """
         ...
 

@@ -20,6 +20,7 @@ from leporello.jobs import Job
 from leporello.journal import Journal
 from leporello.progress import Progress
 from leporello.records import JSON
+from leporello.sizes import Sizes
 from leporello.supply import examples_of, normaliser_of
 
 __all__ = ["Difference", "Verification", "verify_job"]
@@ -92,6 +93,7 @@ def _run_again(job: Job, means: Means, chosen: Collection[int]) -> dict[int, dic
         Progress(f"verifying {job.name}", len(chosen)) as progress,
     ):
         journal, stages = Journal(Path(folder) / "journal.jsonl"), job.pipeline.build()
+        Sizes(means.directory, job.pipeline, stages.reader)  # so that it packs as the run did
         engine = Engine(
             stages,
             journal,

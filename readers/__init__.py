@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from readers.best_sentence import BestSentence
+from readers.calibrated import Calibrated
 from readers.causal_lm import CausalLM
 from readers.classifier import Classifier
 from readers.endpoint import Endpoint
@@ -24,6 +25,7 @@ from readers.seq2seq import Seq2Seq
 
 __all__ = [
     "BestSentence",
+    "Calibrated",
     "CausalLM",
     "Classifier",
     "Endpoint",

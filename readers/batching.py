@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-__all__ = ["Prompt", "Reply", "batches", "run_halving"]
+__all__ = ["Prompt", "Reply", "batches"]
 
 # What one step of writing costs besides its rows: as much as reading about so many tokens, for the
 # weights are fetched from memory each time.
 _STEP = 16
-
-_log = logging.getLogger("leporello")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +89,8 @@ def _cheapest(
         budget: The most that a batch of several may take.
         steps: How often the model runs for a batch after it has read the prompts.
     """
-    least, begins = (
-        [0],
-        [0],
-    )  # of the first n prompts: their cost, and where their last batch begins
+    # Of the first n prompts: their cost, and where their last batch begins.
+    least, begins = [0], [0]
     for end in range(1, len(lengths) + 1):
         options = [
             (least[start] + rows * lengths[start] + steps * _STEP, start)
@@ -123,37 +117,3 @@ def _starts(
         if start < end - 1 and rows * (lengths[start] + new) > budget:
             return
         yield start, rows
-
-
-def run_halving(
-    batch: Sequence[Prompt], answer: Callable[[Sequence[Prompt]], list[Reply]]
-) -> list[Reply]:
-    """Returns the answers; a batch that exhausts the memory is halved, and its halves likewise.
-
-    Raises:
-        RuntimeError: The memory does not suffice for one prompt.
-    """
-    try:
-        return answer(batch)
-    except RuntimeError as error:  # torch.OutOfMemoryError is one
-        if len(batch) == 1 or not _out_of_memory(error):
-            raise
-    # Outside the handler, whose traceback would keep the failed batch's tensors alive.
-    _free_memory()
-    middle = len(batch) // 2
-    _log.warning("out of memory with a batch of %d: going on with halves", len(batch))
-    return [*run_halving(batch[:middle], answer), *run_halving(batch[middle:], answer)]
-
-
-def _out_of_memory(error: RuntimeError) -> bool:
-    said = str(error).lower()
-    # The words of CUDA, MPS and ROCm; and of the CPU allocator.
-    return "out of memory" in said or "can't allocate memory" in said
-
-
-def _free_memory() -> None:
-    import torch
-
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()

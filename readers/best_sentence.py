@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, log1p
 
-from leporello.records import Chunk, Output, Read
+from leporello.records import Chunk, Output, Read, Span
 from leporello.sentences import sentence_spans
 from leporello.tokens import Words, terms
 from readers.prompt import passage_text
@@ -39,8 +39,9 @@ class BestSentence:
 
 
 def _answer(read: Read) -> Output:
-    passages = map(passage_text, read.passages)
-    sentences = [text[start:end] for text in passages for start, end in sentence_spans(text)]
+    passages = [(passage, passage_text(passage)) for passage in read.passages]
+    places = [(p, start, end) for p, text in passages for start, end in sentence_spans(text)]
+    sentences = [passage_text(passage)[start:end] for passage, start, end in places]
     overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
     shares = overlap.shares(terms(read.question), overlap.sentences)
     ranked = sorted(range(len(sentences)), key=lambda i: -shares[i])  # stable: the first of equals
@@ -53,7 +54,14 @@ def _answer(read: Read) -> Output:
         return Output(read.choices[choice], scores[choice], scores, read=seen)
     if not ranked:
         return Output("", 0.0, read=seen)
-    return Output(sentences[ranked[0]], shares[ranked[0]], read=seen)
+    first = ranked[0]
+    return Output(sentences[first], shares[first], read=seen, span=_span(*places[first]))
+
+
+def _span(passage: Chunk | str, start: int, end: int) -> Span | None:
+    if isinstance(passage, str):
+        return None
+    return Span(passage.start + start, passage.start + end)
 
 
 class _Overlap:

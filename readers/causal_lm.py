@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.errors import UserError
 from leporello.records import Output, Read
 from leporello.stages import Count, ModelSource, Positive
-from readers import ctranslate2_causal, decoder_only
-from readers.backends import Backend, Engine, Precision
+from readers.backends import CausalBackend, Engine, Precision
 from readers.batching import Prompt, Reply
+from readers.budget import BatchTokens, Budget, Trial
 from readers.chat import Chat
 from readers.decoding import Decoding
+from readers.engines import CAUSAL
 from readers.examples import FewShot, draw
 from readers.pretrained import Tokens, check_positions
 from readers.prompt import Template
@@ -35,11 +36,6 @@ PROMPT = """\
 Answer in a few words, from the text above. Question: {question}
 {choices}
 Answer:"""
-
-_ENGINES: Mapping[Backend, Engine] = {
-    "transformers": decoder_only,
-    "ctranslate2": ctranslate2_causal,
-}
 
 
 @dataclass(frozen=True)
@@ -74,17 +70,21 @@ class CausalLM:
             rule.
         repetition_penalty: Divides the scores of tokens that came before, the prompt's included;
             1 is none.
-        batch_tokens: Of a micro-batch, padding and tokens to come included.
-        backend: What computes: `transformers`, or `ctranslate2`, which is faster on a CPU and
-            gives the same answers; what it cannot do so is refused. It needs the extra ctranslate2
-            and converts the model once.
-        dtype: Of the weights; `auto` is the checkpoint's own. The int8 kinds are ctranslate2's.
+        batch_tokens: Of a micro-batch, padding and tokens to come included; `auto` is as many as
+            the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
+        backend: What computes: `transformers`; `ctranslate2` or `onnxruntime`, which are made for
+            CPUs and convert the model once; or `vllm`, for GPUs. All give the same answers; what
+            one cannot do so is refused. Each needs the extra of its name.
+        dtype: Of the weights; `auto` is the checkpoint's own. The int8 kinds are ctranslate2's,
+            and onnxruntime has `float32` only.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
         examples: A JSON Lines file of worked examples that stand before what is asked, by the same
             template, in a chat as earlier turns; they are never cut.
         shots: How many of them are drawn; all if there are fewer.
         seed: Of the draw.
     """
+
+    at_once: ClassVar[int] = 64  # so that batches are even, and replicas busy
 
     model: ModelSource = "smollm2-135m-instruct"
     prompt: str = PROMPT
@@ -101,8 +101,8 @@ class CausalLM:
     early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
-    batch_tokens: Positive = 4096
-    backend: Backend = "transformers"
+    batch_tokens: BatchTokens = 4096
+    backend: CausalBackend = "transformers"
     dtype: Precision = "float32"
     device: str = "auto"
     examples: Path | None = None
@@ -110,10 +110,14 @@ class CausalLM:
     seed: Count = 0
 
     def __post_init__(self) -> None:
-        _ = self._prompts, self._decoding  # which check themselves
+        _ = self._template, self._decoding  # which check themselves
         self._engine.check(self.model, self.dtype, self._decoding)
         if self.system and self.chat is False:
             raise ValueError("system needs a chat template: put its text into prompt instead")
+
+    def check_files(self, data: str) -> None:
+        """Reads the examples; see `ChecksFiles`."""
+        self._prompts.check_data(data)
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
@@ -129,7 +133,12 @@ class CausalLM:
         return self._reader.answer(batch)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output an input, in order.
+
+        Raises:
+            UserError: A worked example was drawn from a document of the inputs.
+        """
+        self._prompts.check_documents(inputs)
         return self._reader.read(inputs)
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -144,10 +153,30 @@ class CausalLM:
         """Returns how many leading passages fit the window when rendered."""
         return self._reader.window.leading(read)
 
+    @property
+    def tuner(self) -> str:
+        """What fine-tunes the model; see `FineTunes`."""
+        return "readers.fine_tuning.generation:causal_lm"
+
+    @property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        return self._tokens
+
+    def lessons(self, read: Read, target: str) -> list[tuple[Prompt, tuple[int, ...]]]:
+        """Returns the model's prompt for each part of an input, and what it should write then."""
+        end = self._tokens.tokenizer.eos_token_id
+        ending = () if end is None else (int(end),)
+        parts = self._reader.window.parts(read)
+        return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template(self.prompt, self.separator)
+
     @cached_property
     def _prompts(self) -> FewShot:
-        template = Template(self.prompt, self.separator)
-        return FewShot(template, draw(self.examples, self.shots, self.seed))
+        return FewShot(self._template, draw(self.examples, self.shots, self.seed))
 
     @cached_property
     def _decoding(self) -> Decoding:
@@ -164,7 +193,7 @@ class CausalLM:
 
     @cached_property
     def _tokens(self) -> Tokens:
-        return Tokens(self.model)
+        return Tokens(self.model, self.prompt)
 
     @cached_property
     def _reader(self) -> LanguageModel:
@@ -181,10 +210,23 @@ class CausalLM:
             self._write,
             self._score,
             self._decoding,
-            self.batch_tokens,
+            self.batching,
             lambda: self._model,
             self._replicas,
         )
+
+    @cached_property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return Budget(self.batch_tokens, self.budget)
+
+    def budget(self) -> int:
+        """Returns the tokens of a micro-batch that the memory holds."""
+        if self._replicas:
+            return self._replicas.budget()
+        prompt = Prompt((self._tokens.padding,) * self.max_input_tokens)
+        beams, new = self.num_beams, self.max_new_tokens
+        return Trial(prompt, self._write, self.device, self.at_once, beams, new).budget()
 
     @cached_property
     def _replicas(self) -> Replicas | None:
@@ -192,7 +234,7 @@ class CausalLM:
 
     @property
     def _engine(self) -> Engine:
-        return _ENGINES[self.backend]
+        return CAUSAL[self.backend]
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 -- its engine's own
@@ -218,7 +260,7 @@ class CausalLM:
         return prompts.template.render(read) if self._chats else prompts.render(read)
 
     def _presented(self, prompt: str) -> str:
-        return self._chat.text(prompt) if self._chats else prompt
+        return self._chat.text(prompt) if self._chats else self._tokens.plain(prompt)
 
     def _encode(self, prompt: str) -> tuple[int, ...]:
         return self._chat.encode(prompt) if self._chats else self._tokens.encode(prompt)

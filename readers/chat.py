@@ -8,7 +8,19 @@ from typing import Any
 
 from readers.pretrained import Tokens
 
-__all__ = ["Chat"]
+__all__ = ["Chat", "messages"]
+
+
+def messages(system: str, turns: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Returns a chat's messages before the last turn of the user.
+
+    Args:
+        system: What the system says; empty for nothing.
+        turns: What user and assistant said in turn: prompts and answers of worked examples.
+    """
+    pairs = [[("user", prompt), ("assistant", answer)] for prompt, answer in turns]
+    said = [("system", system)] * bool(system) + [turn for pair in pairs for turn in pair]
+    return [{"role": role, "content": content} for role, content in said]
 
 
 class Chat:
@@ -16,9 +28,7 @@ class Chat:
 
     def __init__(self, tokens: Tokens, system: str, turns: Sequence[tuple[str, str]]) -> None:
         self._tokens = tokens
-        pairs = [[("user", prompt), ("assistant", answer)] for prompt, answer in turns]
-        said = [("system", system)] * bool(system) + [turn for pair in pairs for turn in pair]
-        self._before = [{"role": role, "content": content} for role, content in said]
+        self._before = messages(system, turns)
         # The last prompts are remembered, since one that was measured is then read.
         self.encode = lru_cache(maxsize=256)(self._encode)
 

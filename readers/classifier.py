@@ -12,12 +12,13 @@ from leporello.errors import UserError
 from leporello.records import JSON, Chunk, Output, Read
 from leporello.stages import Count, ModelSource, Positive
 from leporello.tokens import Words
-from readers.learning import check_targets, refuse_fine_tuning
+from readers.budget import BatchTokens, Budget
+from readers.learning import check_targets
 from readers.ngrams import NGramModel, fit_ngrams
 from readers.pretrained import DType
 from readers.prompt import passage_text
 from readers.reading import refuse_pairs
-from readers.sequence_classification import SequenceClassification
+from readers.sequence_classification import Segments, SequenceClassification
 from readers.trained import is_trained_here, load, save, untrained
 from readers.window import OnOverflow, Window
 
@@ -43,7 +44,8 @@ class Classifier:
         on_overflow: Of a transformers model: what is done with passages that do not fit. `fit`
             leaves out the last ones, `truncate` cuts in the middle of one, `split` classifies the
             parts and takes the mean of their probabilities, `error` fails the input.
-        batch_tokens: Of a micro-batch, padding included.
+        batch_tokens: Of a micro-batch, padding included; `auto` is as many as the GPU's memory
+            holds, and 4096 on a CPU.
         dtype: Of the weights; `auto` is the checkpoint's own.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
         seed: Of the training.
@@ -54,7 +56,7 @@ class Classifier:
     separator: str = "\n\n"
     max_input_tokens: Positive = 512
     on_overflow: OnOverflow = "fit"
-    batch_tokens: Positive = 8192
+    batch_tokens: BatchTokens = 8192
     dtype: DType = "float32"
     device: str = "auto"
     seed: Count = 0
@@ -103,15 +105,30 @@ class Classifier:
             The parameters of a reader with this model.
 
         Raises:
-            UserError: A transformers model is named, or there is too little to learn from.
+            UserError: There is too little to learn from.
         """
-        if self.model and not is_trained_here(self.model):
-            raise refuse_fine_tuning("Classifier", self.model)
         refuse_pairs(inputs)
         check_targets("Classifier", targets)
         pipeline = fit_ngrams(list(map(self._whole, inputs)), targets, self.seed)
         save(directory / "model", "Classifier", pipeline, {"question": self.question})
         return {"model": "./model"}
+
+    @property
+    def tuner(self) -> str:
+        """What fine-tunes a transformers model; see `FineTunes`."""
+        return "readers.fine_tuning.classification:classifier" if self._network else ""
+
+    @property
+    def network(self) -> SequenceClassification:
+        """The transformers model, not loaded yet."""
+        assert self._network
+        return self._network
+
+    def prompts(self, read: Read) -> list[Segments]:
+        """Returns what a transformers model is given for each part of an input."""
+        refuse_pairs([read])
+        assert self._window
+        return [self._given(part) for part in self._window.parts(read)]
 
     @cached_property
     def _ngrams(self) -> NGramModel:
@@ -123,6 +140,11 @@ class Classifier:
                 f" and the reader has question: {_yaml(self.question)}; make them the same"
             )
         return NGramModel(pipeline)
+
+    @property
+    def batching(self) -> Budget | None:
+        """What a transformers model's micro-batches may take, and what came of them."""
+        return self._network.batching if self._network else None
 
     @cached_property
     def _network(self) -> SequenceClassification | None:
@@ -152,6 +174,10 @@ class Classifier:
         texts = filter(None, map(passage_text, read.passages))
         return read.question if self.question else "", self.separator.join(texts)
 
+    def _given(self, part: Read) -> Segments:
+        question, text = self._segments(part)
+        return self.network.segments(*((question, text) if question else (text,)))
+
     def _size(self, text: str) -> int:
         """Measures what is classified; the question is a line above, and a segment of its own."""
         assert self._network
@@ -162,7 +188,7 @@ class Classifier:
         if not self._network:
             texts = list(map(self._whole, parts))
             return [_Classified(row) for row in self._ngrams.probabilities(texts)]
-        prompts = [self._network.segments(*_given(*self._segments(part))) for part in parts]
+        prompts = list(map(self._given, parts))
         found = self._network.probabilities(prompts)
         return [_Classified(found[prompt], len(prompt.tokens)) for prompt in prompts]
 
@@ -199,7 +225,3 @@ class _Classified:
 
 def _yaml(value: bool) -> str:
     return "true" if value else "false"
-
-
-def _given(question: str, text: str) -> tuple[str, str | None]:
-    return (question, text) if question else (text, None)

@@ -85,7 +85,7 @@ class Decoding:
                 stopping_criteria=[self._stopper(tokens, start)] if self.stop else [],
             )
         ends = _ends(model.generation_config.eos_token_id)
-        written = [self._trimmed(row, tokens, ends) for row in result.sequences[:, start:].tolist()]
+        written = [self.trimmed(row, tokens, ends) for row in result.sequences[:, start:].tolist()]
         if greedy:
             scores = chosen.means([len(ids) for ids in written])
         else:
@@ -109,7 +109,7 @@ class Decoding:
         text = tokens.decode(ids).lstrip()
         return any(stop in text for stop in self.stop)
 
-    def _trimmed(self, ids: list[int], tokens: Tokens, ends: frozenset[int]) -> list[int]:
+    def trimmed(self, ids: list[int], tokens: Tokens, ends: frozenset[int]) -> list[int]:
         """Returns the tokens up to the end token or the stop string, it included."""
         length = next((n for n, token in enumerate(ids, 1) if token in ends), len(ids))
         if self.stops(ids[:length], tokens):

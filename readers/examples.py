@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,12 +15,13 @@ from pydantic_core import ErrorDetails
 
 from leporello.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.loading.files import opened
-from leporello.records import Read
+from leporello.records import Chunk, Read
 from readers.prompt import Template, encodable
 
 __all__ = ["FewShot", "Shot", "draw"]
 
 _CUE = "answer:"
+_ELSEWHERE = "draw examples from another split, such as train"
 _LISTED = 20  # faults; a file with more has usually one mistake in each row
 _SHOWN = 60  # characters of a faulty value that a message repeats
 
@@ -34,10 +35,16 @@ class Shot:
     Attributes:
         read: What was asked.
         answer: What is right, one of the choices if there are any.
+        id: Of the task's example that it was made from; empty where that is not known.
+        data: The fingerprint of that task's data; likewise.
+        document: The SHA-256 of that example's document; likewise.
     """
 
     read: Read
     answer: str
+    id: str = ""
+    data: str = ""
+    document: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,36 @@ class FewShot:
                 " shorten the examples' contexts, or raise max_input_tokens"
             )
 
+    def check_data(self, data: str) -> None:
+        """Refuses examples that were drawn from the data that they are to be shown with.
+
+        Args:
+            data: The fingerprint of a task's data; empty where no task is known.
+
+        Raises:
+            UserError: One of them was.
+        """
+        if data and (shot := next((s for s in self.shots if s.data == data), None)):
+            raise UserError(
+                f"the worked example {shot.id!r} was drawn from the very data that is asked about:"
+                f" {_ELSEWHERE}"
+            )
+
+    def check_documents(self, reads: Iterable[Read]) -> None:
+        """Refuses examples that were drawn from a document that is asked about.
+
+        Raises:
+            UserError: One of them was.
+        """
+        drawn = {shot.document: shot for shot in self.shots if shot.document}
+        chunks = (p for read in reads if drawn for p in read.passages if isinstance(p, Chunk))
+        for document in dict.fromkeys(chunk.document for chunk in chunks):
+            if shot := drawn.get(document.sha256):
+                raise UserError(
+                    f"the worked example {shot.id!r} was drawn from document {document.id!r},"
+                    f" which is asked about: {_ELSEWHERE}"
+                )
+
     @cached_property
     def _worked(self) -> list[str]:
         begun = [(self._announced(prompt), answer) for prompt, answer in self.turns]
@@ -138,6 +175,9 @@ class _Row(BaseModel):
     passages: list[str] | None = None
     choices: list[str] = []
     title: str = ""
+    id: str = ""
+    data: str = ""
+    document_sha256: str = ""
 
     @model_validator(mode="after")
     def _fits_together(self) -> _Row:
@@ -160,7 +200,7 @@ class _Row(BaseModel):
             tuple(self.choices),
             title=self.title,
         )
-        return Shot(read, self.answer)
+        return Shot(read, self.answer, self.id, self.data, self.document_sha256)
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from leporello.records import Chunk, Output, Read, Span
 from leporello.stages import Count, ModelSource, Positive
+from readers.budget import BatchTokens, Budget
 from readers.prompt import passage_text
 from readers.question_answering import PassageWindow, QuestionAnswering, SpanReply
 from readers.reading import refuse_pairs
@@ -61,7 +62,8 @@ class Extractive:
             those of the best span by more than this; null for models that were not trained on
             questions without an answer: there always is one, and the score is its sum alone.
         unanswerable: The text where there is no answer, or nothing to copy it from.
-        batch_tokens: Of a micro-batch, padding included.
+        batch_tokens: Of a micro-batch, padding included; `auto` is as many as the GPU's memory
+            holds, and 4096 on a CPU.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
     """
 
@@ -71,7 +73,7 @@ class Extractive:
     max_answer_tokens: Positive = 30
     null_threshold: float | None = 0.0
     unanswerable: str = ""
-    batch_tokens: Positive = 8192
+    batch_tokens: BatchTokens = 8192
     device: str = "auto"
 
     def __post_init__(self) -> None:
@@ -83,12 +85,18 @@ class Extractive:
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
-        self._network.load()
+        self.network.load()
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order; the score is -1e9 where nothing was there."""
         return [
-            Output(found.text, found.score, read=_seen(read), input_tokens=found.tokens)
+            Output(
+                found.text,
+                found.score,
+                read=_seen(read),
+                input_tokens=found.tokens,
+                span=found.span,
+            )
             for read, found in zip(inputs, self.extract(inputs), strict=True)
         ]
 
@@ -98,9 +106,9 @@ class Extractive:
         Raises:
             ValueError: An input has choices, a pair, no question, or one that fills the window.
         """
-        windows = [self._windows(read) for read in inputs]
+        windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for own in windows for _, window in own)
-        replies = self._network.spans(prompts)
+        replies = self.network.spans(prompts)
         return [
             self._extraction(read, [(n, w, replies[w.prompt]) for n, w in own])
             for read, own in zip(inputs, windows, strict=True)
@@ -108,22 +116,33 @@ class Extractive:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
-        return self._network.tokens.count(texts)
+        return self.network.tokens.count(texts)
 
     def render(self, read: Read) -> str:
         """Returns what the model is given: of each window the question and its part of a passage.
 
         Parts begin and end where an answer could; white space around them is not shown.
         """
-        parts = (f"{read.question}\n{window.part()}" for _, window in self._windows(read))
+        parts = (f"{read.question}\n{window.part()}" for _, window in self.windows(read))
         return "\n\n".join(parts)
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit: all, for each is read in as many windows."""
         return len(read.passages)
 
+    @property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return self.network.batching
+
+    @property
+    def tuner(self) -> str:
+        """What fine-tunes the model; see `FineTunes`."""
+        return "readers.fine_tuning.extraction:extractive"
+
     @cached_property
-    def _network(self) -> QuestionAnswering:
+    def network(self) -> QuestionAnswering:
+        """The model, not loaded yet."""
         return QuestionAnswering(
             self.model,
             self.max_input_tokens,
@@ -134,14 +153,14 @@ class Extractive:
             self.device,
         )
 
-    def _windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
+    def windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
         """Returns all windows of an input, each with its passage's place; blank ones have none."""
         _check(read)
         return [
             (place, window)
             for place, passage in enumerate(read.passages)
             if (text := passage_text(passage)).strip()
-            for window in self._network.windows(read.question, text)
+            for window in self.network.windows(read.question, text)
         ]
 
     def _extraction(

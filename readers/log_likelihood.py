@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from leporello.errors import UserError
 from leporello.records import Output, Read
 from leporello.stages import ModelSource, Positive
-from readers.batching import Prompt, Reply, batches, run_halving
+from readers.batching import Prompt, Reply
+from readers.budget import BatchTokens, Budget, Trial, one_by_one
 from readers.padding import padded
 from readers.pretrained import DType, Tokens, check_positions, load_model
 from readers.token_ids import Passages, output_of
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = ["LogLikelihood"]
+
+_MOST = 64  # inputs that a window has, and more
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class LogLikelihood:
         start_token: Whether the model's start token is put before the passage.
         max_input_tokens: The most tokens of a passage; a longer one fails.
         batch_tokens: Of a micro-batch, padding included; each takes as many numbers as the
-            vocabulary has words.
+            vocabulary has words. `auto` is as many as the GPU's memory holds, and 4096 on a CPU.
         dtype: Of the weights; `auto` is the checkpoint's own.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
     """
@@ -47,7 +50,7 @@ class LogLikelihood:
     per_token: bool = False
     start_token: bool = False
     max_input_tokens: Positive = 1024
-    batch_tokens: Positive = 2048
+    batch_tokens: BatchTokens = 2048
     dtype: DType = "float32"
     device: str = "auto"
 
@@ -96,10 +99,8 @@ class LogLikelihood:
         """Returns the log-probabilities of all tokens of each row but the first."""
         covers = _covers(rows)
         prompts = [Prompt(row) for row in dict.fromkeys(covers.values()) if len(row) > 1]
-        found: dict[tuple[int, ...], tuple[float, ...]] = {}
-        for batch in batches(prompts, self.batch_tokens, 1, 0):
-            replies = run_halving(batch, self._answer)
-            found |= {p.tokens: r.scores for p, r in zip(batch, replies, strict=True)}
+        replies = self.batching.read(prompts, 1, 0, partial(one_by_one, self._answer))
+        found = {prompt.tokens: reply.scores for prompt, reply in replies.items()}
         return {row: found.get(cover, ())[: len(row) - 1] for row, cover in covers.items()}
 
     def _answer(self, batch: Sequence[Prompt]) -> list[Reply]:
@@ -115,6 +116,15 @@ class LogLikelihood:
                 Reply(scores=tuple(_likely(own[: len(row) - 1], known[1 : len(row)]).tolist()))
                 for row, own, known in zip(rows, logits, ids, strict=True)
             ]
+
+    @cached_property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return Budget(self.batch_tokens, self._budget)
+
+    def _budget(self) -> int:
+        prompt = Prompt((self._passages.tokens.padding,) * self.max_input_tokens)
+        return Trial(prompt, self._answer, self.device, _MOST).budget()
 
     @cached_property
     def _passages(self) -> Passages:

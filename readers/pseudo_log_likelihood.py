@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from leporello.errors import UserError
 from leporello.records import Output, Read
 from leporello.stages import Count, ModelSource, Positive
-from readers.batching import Prompt, Reply, batches, run_halving
+from readers.batching import Prompt, Reply
+from readers.budget import BatchTokens, Budget, Trial, one_by_one
 from readers.masked_tokens import Masked, answer, rows_of
 from readers.pretrained import DType, Tokens, check_positions, load_model
 from readers.token_ids import Passages, output_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PseudoLogLikelihood"]
 
+_MOST = 1024  # rows: a window of 32 passages has thousands
 _RESERVED = 2  # positions that RoBERTa and Longformer count from
 _SHIFTED = ("roberta", "xlm-roberta", "longformer", "camembert")
 
@@ -40,7 +42,8 @@ class PseudoLogLikelihood:
             times fewer rows; the score is then another, since the tokens do not see each other.
         seed: Of this chance.
         max_input_tokens: The most tokens of a passage, special ones included; a longer one fails.
-        batch_tokens: Of a micro-batch, padding included.
+        batch_tokens: Of a micro-batch, padding included; `auto` is as many as the GPU's memory
+            holds, and 4096 on a CPU.
         dtype: Of the weights; `auto` is the checkpoint's own.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
     """
@@ -51,7 +54,7 @@ class PseudoLogLikelihood:
     masks: Positive = 1
     seed: Count = 0
     max_input_tokens: Positive = 512
-    batch_tokens: Positive = 8192
+    batch_tokens: BatchTokens = 8192
     dtype: DType = "float32"
     device: str = "auto"
 
@@ -99,14 +102,22 @@ class PseudoLogLikelihood:
             places = range(len(before), len(before) + len(ids))
             rows |= dict.fromkeys(rows_of(whole, places, self.masks, self.seed), ids)
         sums = dict.fromkeys(rows.values(), 0.0)
-        for batch in batches(rows, self.batch_tokens, 1, 0):
-            for row, reply in zip(batch, run_halving(batch, self._answer), strict=True):
-                assert isinstance(row, Masked)
-                sums[rows[row]] += sum(reply.scores)
+        replies = self.batching.read(rows, 1, 0, partial(one_by_one, self._answer))
+        for row, ids in rows.items():
+            sums[ids] += sum(replies[row].scores)
         return sums
 
     def _answer(self, batch: Sequence[Prompt]) -> list[Reply]:
         return answer(self._model, self._mask, self._passages.tokens.padding, batch)
+
+    @cached_property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return Budget(self.batch_tokens, self._budget)
+
+    def _budget(self) -> int:
+        row = Masked((self._tokens.padding,) * self.max_input_tokens, hidden=(0,))
+        return Trial(row, self._answer, self.device, _MOST).budget()
 
     @cached_property
     def _tokens(self) -> Tokens:

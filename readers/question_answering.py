@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from leporello.errors import UserError
-from readers.batching import Prompt, Reply, batches, run_halving
+from readers.batching import Prompt, Reply
 from readers.best_span import best_spans
+from readers.budget import BatchTokens, Budget, Trial, one_by_one
 from readers.padding import padded
 from readers.pretrained import Tokens, check_positions, load_model, quiet
 from readers.prompt import encodable
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["PassageWindow", "QuestionAnswering", "SpanReply"]
+__all__ = ["PassageWindow", "QuestionAnswering", "SpanReply", "tensors"]
+
+
+_MOST = 1024  # windows: those of a long document
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class QuestionAnswering:
     stride: int
     max_answer_tokens: int
     knows_null: bool
-    batch_tokens: int
+    batch_tokens: BatchTokens
     device: str
 
     def load(self) -> None:
@@ -168,13 +172,24 @@ class QuestionAnswering:
     def spans(self, prompts: Iterable[QuestionPrompt]) -> dict[QuestionPrompt, SpanReply]:
         """Returns the best span of each window; equal windows are read once."""
         found: dict[QuestionPrompt, SpanReply] = {}
-        for batch in batches(dict.fromkeys(prompts), self.batch_tokens, 1, 0):
-            replies = run_halving(batch, self._mark)
-            for prompt, reply in zip(batch, replies, strict=True):
-                assert isinstance(prompt, QuestionPrompt)
-                assert isinstance(reply, SpanReply)
-                found[prompt] = reply
+        answers = partial(one_by_one, self._mark)
+        for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, answers).items():
+            assert isinstance(prompt, QuestionPrompt)
+            assert isinstance(reply, SpanReply)
+            found[prompt] = reply
         return found
+
+    @cached_property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return Budget(self.batch_tokens, self._budget)
+
+    def _budget(self) -> int:
+        ids = (self.tokens.padding,) * self.max_input_tokens
+        typed = "token_type_ids" in self.tokens.tokenizer.model_input_names
+        types = (0,) * len(ids) if typed else ()
+        prompt = QuestionPrompt(ids, types=types, marks=(True,) * len(ids))
+        return Trial(prompt, self._mark, self.device, _MOST).budget()
 
     def _window(self, encoding: Any, text: str) -> PassageWindow:  # noqa: ANN401 -- tokenizers' own
         tokenizer, ids = self.tokens.tokenizer, tuple(encoding.ids)
@@ -199,7 +214,7 @@ class QuestionAnswering:
         prompts = [prompt for prompt in batch if isinstance(prompt, QuestionPrompt)]
         network = self._network
         with torch.inference_mode(), quiet():  # Longformer tells that it pads
-            told = network(**_tensors(network, prompts, self.tokens.padding))
+            told = network(**tensors(network, prompts, self.tokens.padding, network.device))
             starts, ends = told.start_logits.float(), told.end_logits.float()
             marks = padded([prompt.marks for prompt in prompts], 0, starts.device)[0].bool()
             best = best_spans(starts, ends, marks, self.max_answer_tokens)
@@ -236,13 +251,16 @@ def _tells_segments_apart(network: PreTrainedModel) -> bool:
     return "token_type_ids" in taken and getattr(network.config, "type_vocab_size", 2) > 1
 
 
-def _tensors(
-    network: PreTrainedModel, prompts: Sequence[QuestionPrompt], padding: int
+def tensors(
+    network: PreTrainedModel,
+    prompts: Sequence[QuestionPrompt],
+    padding: int,
+    device: torch.device,
 ) -> dict[str, torch.Tensor]:
     """Returns what the model is given, each of shape (prompts, longest)."""
     import torch
 
-    ids, mask = padded([prompt.tokens for prompt in prompts], padding, network.device)
+    ids, mask = padded([prompt.tokens for prompt in prompts], padding, device)
     given = {"input_ids": ids, "attention_mask": mask}
     if all(prompt.types for prompt in prompts) and _tells_segments_apart(network):
         given["token_type_ids"] = padded([prompt.types for prompt in prompts], 0, ids.device)[0]

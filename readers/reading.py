@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 
 from leporello.records import Chunk, Output, Read
-from readers.batching import Prompt, Reply, batches, run_halving
+from readers.batching import Prompt, Reply
+from readers.budget import Budget, one_by_one
 from readers.decoding import Decoding
 from readers.prompt import passage_text
 from readers.replicas import Replicas
@@ -27,7 +29,7 @@ class LanguageModel:
         write: Answers a batch of prompts in the model's own words.
         score: Answers a batch of prompts with a score for each of their choices.
         decoding: How it writes.
-        batch_tokens: The budget of a micro-batch.
+        batching: The budget of a micro-batch.
         model: Loads the model.
         replicas: Processes that read in this one's place, if any.
     """
@@ -38,7 +40,7 @@ class LanguageModel:
     write: Callable[[Sequence[Prompt]], list[Reply]]
     score: Callable[[Sequence[Prompt]], list[Reply]]
     decoding: Decoding
-    batch_tokens: int
+    batching: Budget
     model: Callable[[], object]
     replicas: Replicas | None = None
 
@@ -67,13 +69,9 @@ class LanguageModel:
 
     def _replies(self, prompts: dict[Prompt, None]) -> dict[Prompt, Reply]:
         rows, new_tokens = self.decoding.num_beams, self.decoding.max_new_tokens
-        made = list(batches(prompts, self.batch_tokens, rows, new_tokens))
-        if self.replicas:
-            answers = self.replicas.answers(made)
-        else:
-            answers = [run_halving(batch, self.answer) for batch in made]
-        pairs = zip(made, answers, strict=True)
-        return {p: reply for batch, own in pairs for p, reply in zip(batch, own, strict=True)}
+        here = partial(one_by_one, self.answer)
+        answers = self.replicas.answers if self.replicas else here
+        return self.batching.read(prompts, rows, new_tokens, answers)
 
     def answer(self, batch: Sequence[Prompt]) -> list[Reply]:
         """Returns what the model says to a micro-batch, whose prompts all have choices or none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,18 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import wait
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 from weakref import finalize
 
 from leporello.errors import UserError
 from leporello.executors.beside import CANNOT_BE_SENT, Beside, connected, dump
-from readers.batching import Prompt, Reply, run_halving
+from readers.batching import Prompt, Reply
+from readers.budget import fitting
 
 __all__ = ["Answers", "Replicas", "main"]
 
 Batch: TypeAlias = Sequence[Prompt]
-
-T = TypeVar("T")
 
 _TRIES = 3  # of a batch whose process dies over it
 
@@ -34,6 +34,10 @@ class Answers(Protocol):
 
     def answer(self, batch: Batch) -> list[Reply]:
         """Returns what the model says to each prompt."""
+        ...
+
+    def budget(self) -> int:
+        """Returns the tokens of a micro-batch that the memory holds."""
         ...
 
 
@@ -73,13 +77,31 @@ class Replicas:
         try:
             started = [self._start() for _ in range(self._count - len(self._replicas))]
             for replica in started:
-                self._await(replica)
+                self._told(replica)
         except BaseException:
             self.close()
             raise
 
-    def answers(self, batches: Sequence[Batch]) -> list[list[Reply]]:
+    def budget(self) -> int:
+        """Returns the tokens of a micro-batch that the memory holds of each process.
+
+        Raises:
+            UserError: A mistake of the user's, such as a model that cannot be loaded.
+            RuntimeError: The process that was to find out ended.
+        """
+        self.load()
+        asked, *_ = self._replicas
+        with suppress(ConnectionError):
+            asked.beside.connection.send(None)
+        found: int = self._told(asked)
+        sharing = math.ceil(self._count / (len(_gpus()) or self._count))  # of one GPU
+        return found // sharing
+
+    def answers(self, batches: Sequence[Batch]) -> list[list[Reply] | None]:
         """Returns the answers to each batch, in order; the first batches are begun first.
+
+        None for those that exhausted the memory; once one has, no more are begun, and the answer
+        to those is None too.
 
         Raises:
             UserError: A mistake of the user's, such as a model that cannot be loaded.
@@ -121,8 +143,8 @@ class Replicas:
         self._replicas.append(replica)
         return replica
 
-    def _await(self, replica: _Replica) -> None:
-        """Waits until a process has loaded its model."""
+    def _told(self, replica: _Replica) -> Any:  # noqa: ANN401 -- nothing, or a number
+        """Waits until a process has loaded its model, or found its budget."""
         try:
             told = replica.beside.connection.recv()
         except (EOFError, ConnectionError):
@@ -130,6 +152,7 @@ class Replicas:
             raise RuntimeError(f"a process that was to read {cause} while it loaded") from None
         if isinstance(told, BaseException):
             raise told
+        return told
 
     def _take(self, replica: _Replica, work: _Work) -> None:
         """Takes an answer, or notices that none will come."""
@@ -142,7 +165,7 @@ class Replicas:
             return
         if isinstance(answer, BaseException):
             raise answer
-        work.found[place] = answer
+        work.take(place, answer)
 
 
 class _Work:
@@ -151,12 +174,19 @@ class _Work:
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
         self.todo = deque(range(len(batches)))
-        self.found: dict[int, list[Reply]] = {}
+        self.found: dict[int, list[Reply] | None] = {}
         self._deaths = [0] * len(batches)
 
     @property
     def left(self) -> bool:
         return len(self.found) < len(self.batches)
+
+    def take(self, place: int, replies: list[Reply] | None) -> None:
+        """Keeps an answer; where there is none for want of memory, no more batches are begun."""
+        self.found[place] = replies
+        if replies is None:
+            self.found |= dict.fromkeys(self.todo)
+            self.todo.clear()
 
     def lost(self, place: int, beside: Beside) -> None:
         """Puts back what a process died over, or gives it up."""
@@ -201,10 +231,11 @@ def main() -> None:
         connection.send(_told(reader.load))
         while True:
             batch = connection.recv()
-            connection.send(_told(partial(run_halving, batch, reader.answer)))
+            work = reader.budget if batch is None else partial(fitting, reader.answer, batch)
+            connection.send(_told(work))
 
 
-def _told(work: Callable[[], T]) -> T | BaseException:
+def _told(work: Callable[[], object]) -> object:
     try:
         return work()
     except UserError as error:

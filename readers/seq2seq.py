@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from leporello.records import Output, Read
 from leporello.stages import Count, ModelSource, Positive
-from readers import ctranslate2_seq2seq, encoder_decoder
 from readers.backends import Backend, Engine, Precision
 from readers.batching import Prompt, Reply
+from readers.budget import BatchTokens, Budget, Trial
 from readers.decoding import Decoding
+from readers.engines import SEQ2SEQ
 from readers.examples import FewShot, draw
 from readers.pretrained import Tokens, check_positions
 from readers.prompt import Template
@@ -26,11 +27,6 @@ __all__ = ["Seq2Seq"]
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
 # space. Summaries have neither question nor choices, and their lines fall away.
 PROMPT = "{instruction}\nquestion: {question}\n{choices}\ncontext: {context}"
-
-_ENGINES: Mapping[Backend, Engine] = {
-    "transformers": encoder_decoder,
-    "ctranslate2": ctranslate2_seq2seq,
-}
 
 
 @dataclass(frozen=True)
@@ -58,17 +54,21 @@ class Seq2Seq:
             come.
         no_repeat_ngram_size: No n-gram of this size comes twice; 0 is no rule.
         repetition_penalty: Divides the scores of tokens that came before; 1 is none.
-        batch_tokens: Of a micro-batch, padding and tokens to come included.
-        backend: What computes: `transformers`, or `ctranslate2`, which is faster on a CPU and
-            gives the same answers; what it cannot do so is refused. It needs the extra ctranslate2
-            and converts the model once.
-        dtype: Of the weights; `auto` is the checkpoint's own. The int8 kinds are ctranslate2's.
+        batch_tokens: Of a micro-batch, padding and tokens to come included; `auto` is as many as
+            the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
+        backend: What computes: `transformers`, or `ctranslate2` or `onnxruntime`, which are made
+            for CPUs and convert the model once. All give the same answers; what one cannot do so
+            is refused. Each needs the extra of its name.
+        dtype: Of the weights; `auto` is the checkpoint's own. The int8 kinds are ctranslate2's,
+            and onnxruntime has `float32` only.
         device: As torch names it; `auto` is CUDA where there is any, else the CPU.
         examples: A JSON Lines file of worked examples that stand before what is asked, by the same
             template; they are never cut.
         shots: How many of them are drawn; all if there are fewer.
         seed: Of the draw.
     """
+
+    at_once: ClassVar[int] = 64  # so that batches are even, and replicas busy
 
     model: ModelSource
     prompt: str = PROMPT
@@ -82,7 +82,7 @@ class Seq2Seq:
     early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
-    batch_tokens: Positive = 4096
+    batch_tokens: BatchTokens = 4096
     backend: Backend = "transformers"
     dtype: Precision = "float32"
     device: str = "auto"
@@ -91,8 +91,12 @@ class Seq2Seq:
     seed: Count = 0
 
     def __post_init__(self) -> None:
-        _ = self._prompts, self._decoding  # which check themselves
+        _ = self._template, self._decoding  # which check themselves
         self._engine.check(self.model, self.dtype, self._decoding)
+
+    def check_files(self, data: str) -> None:
+        """Reads the examples; see `ChecksFiles`."""
+        self._prompts.check_data(data)
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
@@ -108,7 +112,12 @@ class Seq2Seq:
         return self._reader.answer(batch)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
+        """Returns one output an input, in order.
+
+        Raises:
+            UserError: A worked example was drawn from a document of the inputs.
+        """
+        self._prompts.check_documents(inputs)
         return self._reader.read(inputs)
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -123,10 +132,28 @@ class Seq2Seq:
         """Returns how many leading passages fit the window when rendered."""
         return self._reader.window.leading(read)
 
+    @property
+    def tuner(self) -> str:
+        """What fine-tunes the model; see `FineTunes`."""
+        return "readers.fine_tuning.generation:seq2seq"
+
+    @property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        return self._tokens
+
+    def lessons(self, read: Read, target: str) -> list[tuple[Prompt, tuple[int, ...]]]:
+        """Returns the model's prompt for each part of an input, and what it should write."""
+        tokens = self._tokens.encode_target(target)
+        return [(self._prompt(part), tokens) for part in self._reader.window.parts(read)]
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template(self.prompt, self.separator)
+
     @cached_property
     def _prompts(self) -> FewShot:
-        template = Template(self.prompt, self.separator)
-        return FewShot(template, draw(self.examples, self.shots, self.seed))
+        return FewShot(self._template, draw(self.examples, self.shots, self.seed))
 
     @cached_property
     def _decoding(self) -> Decoding:
@@ -142,7 +169,7 @@ class Seq2Seq:
 
     @cached_property
     def _tokens(self) -> Tokens:
-        return Tokens(self.model)
+        return Tokens(self.model, self.prompt)
 
     @cached_property
     def _reader(self) -> LanguageModel:
@@ -155,15 +182,28 @@ class Seq2Seq:
         window = Window(self._prompts.render, self._size, self.max_input_tokens, self.on_overflow)
         return LanguageModel(
             window,
-            str,
+            self._tokens.plain,
             self._prompt,
             self._write,
             self._score,
             self._decoding,
-            self.batch_tokens,
+            self.batching,
             lambda: self._model,
             self._replicas,
         )
+
+    @cached_property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return Budget(self.batch_tokens, self.budget)
+
+    def budget(self) -> int:
+        """Returns the tokens of a micro-batch that the memory holds."""
+        if self._replicas:
+            return self._replicas.budget()
+        prompt = Prompt((self._tokens.padding,) * self.max_input_tokens)
+        beams, new = self.num_beams, self.max_new_tokens
+        return Trial(prompt, self._write, self.device, self.at_once, beams, new).budget()
 
     @cached_property
     def _replicas(self) -> Replicas | None:
@@ -171,7 +211,7 @@ class Seq2Seq:
 
     @property
     def _engine(self) -> Engine:
-        return _ENGINES[self.backend]
+        return SEQ2SEQ[self.backend]
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 -- its engine's own

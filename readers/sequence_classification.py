@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from leporello.errors import UserError
-from readers.batching import Prompt, Reply, batches, run_halving
+from readers.batching import Prompt, Reply
+from readers.budget import BatchTokens, Budget, Trial, one_by_one
 from readers.padding import padded
-from readers.pretrained import DType, Tokens, check_positions, load_model
+from readers.pretrained import DType, Tokens, check_positions, load_model, read_config
 from readers.prompt import encodable
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedConfig, PreTrainedModel
 
-__all__ = ["Segments", "SequenceClassification"]
+__all__ = ["Segments", "SequenceClassification", "tensors"]
 
+_MOST = 1024  # prompts: a document may have tens of thousands of pairs
 _RESERVED = 2  # positions that RoBERTa and Longformer count from
 
 
@@ -47,7 +49,7 @@ class SequenceClassification:
 
     model: str
     max_input_tokens: int
-    batch_tokens: int
+    batch_tokens: BatchTokens
     dtype: DType
     device: str
 
@@ -69,15 +71,21 @@ class SequenceClassification:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The classes in the order of their probabilities."""
-        names = self._network.config.id2label or {}
+        _ = self._network
+        return self.declared_labels
+
+    @property
+    def declared_labels(self) -> tuple[str, ...]:
+        """The same as the configuration has them; a head for them there may be none yet."""
+        names = self._config.id2label or {}
         return tuple(str(name) for _, name in sorted(names.items(), key=lambda pair: int(pair[0])))
 
     def segments(self, text: str, other: str | None = None) -> Segments:
         """Returns the tokens of a text, or of two with what stands between them."""
         second = () if other is None else (encodable(other),)
         # Asked of the model: not every tokenizer that goes with BERT gives them of itself.
-        typed = (getattr(self._network.config, "type_vocab_size", None) or 0) > 1
-        given = {"return_token_type_ids": typed, "verbose": False}
+        typed = (getattr(self._config, "type_vocab_size", None) or 0) > 1
+        given = {"return_token_type_ids": typed, "split_special_tokens": True, "verbose": False}
         found = self.tokens.tokenizer(encodable(text), *second, **given)
         return Segments(tuple(found["input_ids"]), (), tuple(found.get("token_type_ids", ())))
 
@@ -88,58 +96,76 @@ class SequenceClassification:
     def ends(self, text: str) -> list[int]:
         """Returns where each token of a text ends, in characters; special tokens left out."""
         given = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        given["split_special_tokens"] = True
         found = self.tokens.tokenizer(encodable(text), **given)
         return [int(end) for _, end in found["offset_mapping"]]
 
     def probabilities(self, prompts: Iterable[Segments]) -> dict[Segments, tuple[float, ...]]:
         """Returns the probability of each class; equal prompts are read once."""
         found: dict[Segments, tuple[float, ...]] = {}
-        for batch in batches(dict.fromkeys(prompts), self.batch_tokens, 1, 0):
-            replies = run_halving(batch, self._classify)
-            for prompt, reply in zip(batch, replies, strict=True):
-                assert isinstance(prompt, Segments)
-                found[prompt] = reply.scores
+        answers = partial(one_by_one, self._classify)
+        for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, answers).items():
+            assert isinstance(prompt, Segments)
+            found[prompt] = reply.scores
         return found
+
+    @cached_property
+    def batching(self) -> Budget:
+        """What its micro-batches may take, and what came of them."""
+        return Budget(self.batch_tokens, self._budget)
+
+    def _budget(self) -> int:
+        ids = (self.tokens.padding,) * self.max_input_tokens
+        typed = bool(self.segments("a").types)
+        prompt = Segments(ids, (), (0,) * len(ids) if typed else ())
+        return Trial(prompt, self._classify, self.device, _MOST).budget()
+
+    @cached_property
+    def _config(self) -> PreTrainedConfig:
+        """The model's configuration, which tells what it can be given before it is loaded."""
+        _ = self.tokens  # tells first of a window that is too small
+        config = read_config(self.model)
+        positions = getattr(config, "max_position_embeddings", None)
+        shifted = config.model_type in ("roberta", "xlm-roberta", "longformer", "camembert")
+        if positions and shifted and self.max_input_tokens > positions - _RESERVED:
+            raise UserError(
+                f"model {self.model!r} has {positions - _RESERVED} positions for tokens and"
+                f" max_input_tokens is {self.max_input_tokens}: lower it"
+            )
+        return config
 
     def _classify(self, batch: Sequence[Prompt]) -> list[Reply]:
         import torch
 
         network = self._network
-        given = _tensors(network, batch, self.tokens.padding)
+        given = tensors(network.config.model_type, batch, self.tokens.padding, network.device)
         with torch.inference_mode():
             logits = network(**given).logits.float()
         return [Reply(scores=tuple(row)) for row in logits.softmax(-1).tolist()]
 
     @cached_property
     def _network(self) -> PreTrainedModel:
-        _ = self.tokens  # tells first of a window that is too small
+        _ = self._config  # tells first of a window that is too small
         loaded = load_model(
             self.model, "AutoModelForSequenceClassification", self.dtype, self.device
         )
-        positions = getattr(loaded.config, "max_position_embeddings", None)
-        shifted = loaded.config.model_type in ("roberta", "xlm-roberta", "longformer", "camembert")
-        if positions and shifted and self.max_input_tokens > positions - _RESERVED:
-            raise UserError(
-                f"model {self.model!r} has {positions - _RESERVED} positions for tokens and"
-                f" max_input_tokens is {self.max_input_tokens}: lower it"
-            )
         if getattr(loaded.config, "problem_type", None) == "regression":
             raise UserError(f"model {self.model!r} gives numbers, not classes; choose another")
         return loaded
 
 
-def _tensors(
-    network: PreTrainedModel, batch: Sequence[Prompt], padding: int
+def tensors(
+    model_type: str, batch: Sequence[Prompt], padding: int, device: torch.device
 ) -> dict[str, torch.Tensor]:
-    """Returns what the model is given, each of shape (prompts, longest)."""
+    """Returns what a model of this type is given, each of shape (prompts, longest)."""
     import torch
 
-    ids, mask = padded([prompt.tokens for prompt in batch], padding, network.device)
+    ids, mask = padded([prompt.tokens for prompt in batch], padding, device)
     given: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
     types = [prompt.types for prompt in batch if isinstance(prompt, Segments)]
     if all(types):
-        given["token_type_ids"] = padded(types, 0, network.device)[0]
-    if network.config.model_type == "longformer":
+        given["token_type_ids"] = padded(types, 0, device)[0]
+    if model_type == "longformer":
         given["global_attention_mask"] = torch.zeros_like(mask)
         given["global_attention_mask"][:, 0] = 1  # the class is read off the first token
     return given

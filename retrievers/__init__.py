@@ -10,7 +10,9 @@ from retrievers.bm25 import BM25
 from retrievers.dense import Dense
 from retrievers.fusion import Fusion
 from retrievers.mentions import Mentions
+from retrievers.mixed import Mixed
 from retrievers.neighbours import Neighbours
+from retrievers.oracle import Oracle, OracleAnswer
 from retrievers.rerank import Rerank
 from retrievers.selected import Selected
 from retrievers.tfidf import TfIdf
@@ -22,7 +24,10 @@ __all__ = [
     "First",
     "Fusion",
     "Mentions",
+    "Mixed",
     "Neighbours",
+    "Oracle",
+    "OracleAnswer",
     "Random",
     "Rerank",
     "Selected",

@@ -8,7 +8,8 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
-from leporello.calls import load_models, retrieve, sees_gold
+from leporello.calls import retrieve, sees_gold
+from leporello.nested import load_models
 from leporello.records import Chunk, Example, Hit
 from leporello.stages import ModelSource, Positive, Retriever
 from retrievers.ranking import in_order

@@ -1,14 +1,21 @@
-"""Micro-batches cost least of all that the budget allows."""
+"""Micro-batches cost least of all that the budget allows; the budget is what memory allows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations, pairwise
+from pathlib import Path
 
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readers.batching import Prompt, batches
+from leporello.api import run
+from readers.batching import Prompt, Reply, batches
+from readers.budget import Budget, Trial, one_by_one
 
 NEW = 10
 
@@ -41,3 +48,152 @@ def test_equal_lengths_keep_their_order() -> None:
     """What is read first of equals is what was asked first."""
     prompts = [Prompt((i, i)) for i in range(20)]
     assert [p for batch in batches(prompts, 60, 1, NEW) for p in batch] == prompts
+
+
+def budget(asked: int = 1000) -> Budget:
+    """Returns a budget that has nothing to find."""
+    return Budget(asked, lambda: asked)
+
+
+def narrow(most: int, tried: list[int]) -> Callable[[Sequence[Prompt]], list[Reply]]:
+    """Returns what answers batches of so many prompts at most, as a small GPU would."""
+
+    def answer(batch: Sequence[Prompt]) -> list[Reply]:
+        tried.append(len(batch))
+        if len(batch) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+        return [Reply(str(prompt.tokens[0])) for prompt in batch]
+
+    return answer
+
+
+def test_out_of_memory_halves_the_batches_for_good(caplog: pytest.LogCaptureFixture) -> None:
+    """They shrink until they pass, later ones begin so, and each time it is told and counted."""
+    tried: list[int] = []
+    answers = partial(one_by_one, narrow(2, tried))
+    prompts = [Prompt((i,) * 10) for i in range(7)]
+    made = budget()
+    for _ in range(2):
+        replies = made.read(prompts, 1, NEW, answers)
+        assert [replies[prompt].text for prompt in prompts] == list("0123456")
+    assert (tried[0], tried.count(3), tried[-7:]) == (7, 1, [1] * 7)
+    assert made.sizes() == {"batch_tokens": 30}
+    assert made.counts()["halvings"] == 2
+    assert len(caplog.records) == 2
+    assert "at most 30 tokens" in caplog.text
+
+
+def test_one_prompt_that_exhausts_the_memory_fails() -> None:
+    """And so does any other error, at once."""
+    with pytest.raises(torch.OutOfMemoryError):
+        budget().read([Prompt((1,)), Prompt((2,))], 1, NEW, partial(one_by_one, narrow(0, [])))
+    with pytest.raises(ZeroDivisionError):
+        budget().read([Prompt((1,))], 1, NEW, partial(one_by_one, lambda _: [1 // 0]))  # type: ignore[list-item]  # never a reply
+
+
+def test_padding_is_counted() -> None:
+    """As if each prompt were as long as the longest of its batch."""
+    made = budget()
+    prompts = [Prompt((1,) * 10), Prompt((1,) * 9), Prompt((1,) * 300)]
+    made.read(prompts, 1, NEW, partial(one_by_one, narrow(9, [])))
+    wanted = {"batches": 2, "prompt_tokens": 319, "padded_tokens": 320, "halvings": 0}
+    assert made.counts() == wanted
+
+
+def test_sizes_of_an_earlier_process_are_used_again() -> None:
+    """A size that was found stands in the way of finding another; one that was asked is no size."""
+    found = Budget("auto", lambda: 500)
+    assert found.sizes() == {"batch_tokens": 500}
+    again = Budget("auto", lambda: pytest.fail("it was known"))
+    again.settle(found.sizes())
+    assert again.tokens == 500
+    assert budget().sizes() == {}
+
+
+class Card:
+    """A GPU of 100 bytes, of which a prompt takes so many until the cache is emptied."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, each: int) -> None:
+        self.each, self.taken = each, 0
+        monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+        monkeypatch.setattr("torch.cuda.mem_get_info", lambda _: (100 - self.taken, 100))
+        monkeypatch.setattr("torch.cuda.empty_cache", lambda: setattr(self, "taken", 0))
+
+    def answer(self, batch: Sequence[Prompt]) -> list[Reply]:
+        """Takes memory, and keeps it as libraries do."""
+        if (taken := self.each * len(batch)) > 100:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+        self.taken = max(self.taken, taken)
+        return [Reply()] * len(batch)
+
+
+@pytest.mark.parametrize(
+    ("each", "most", "prompts"), [(10, 64, 4), (40, 64, 1), (10, 2, 2), (1, 64, 64), (70, 64, 1)]
+)
+def test_a_budget_is_found_by_growing_batches(
+    monkeypatch: pytest.MonkeyPatch, each: int, most: int, prompts: int
+) -> None:
+    """Until they take seven tenths of the GPU's memory, or fail; never more than are ever read."""
+    card = Card(monkeypatch, each)
+    trial = Trial(Prompt((1,) * 20), card.answer, "cuda", most, rows=2, new_tokens=5)
+    assert trial.budget() == prompts * 2 * (20 + 5)
+    assert card.taken == 0
+
+
+def test_on_a_cpu_nothing_is_tried() -> None:
+    """The budget is the same on every machine."""
+    trial = Trial(Prompt((1,)), lambda _: pytest.fail("tried"), "cpu", 64)
+    assert trial.budget() == 4096
+
+
+SIZED = """
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from leporello import Output
+from readers.batching import Prompt, Reply
+from readers.budget import Budget
+
+@dataclass(frozen=True)
+class Sized:
+    @cached_property
+    def batching(self):
+        return Budget("auto", self.find)
+
+    def find(self):
+        found = Path(__file__).with_name("found")
+        found.write_text(found.read_text() + "x" if found.exists() else "x")
+        return 1000 // len(found.read_text())
+
+    def read(self, inputs):
+        prompts = {Prompt((n,) * (10 + n)): None for n, _ in enumerate(inputs)}
+        answer = lambda made: [[Reply()] * len(batch) for batch in made]
+        self.batching.read(prompts, 1, 0, answer)
+        return [Output(str(self.batching.tokens), input_tokens=10) for _ in inputs]
+
+    def count(self, texts):
+        return [1 for _ in texts]
+"""
+
+
+def test_a_size_that_was_found_stands_in_the_manifest(tmp_path: Path) -> None:
+    """A resumed run uses it again, on whatever machine; timings tell of the batches."""
+    (tmp_path / "plug.py").write_text(SIZED)
+    config = tmp_path / "mine.yaml"
+    config.write_text(
+        'pipelines: {mine: {reader: {class: "./plug.py:Sized"}}}\n'
+        "tasks: {rows: {class: JsonLines, path: rows.jsonl}}\n"
+    )
+    rows = [{"id": str(n), "document": "A text.", "question": "Why?"} for n in range(5)]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for limit in (2, None):
+        done = run(["mine"], ["rows"], config=[config], out=tmp_path / "out", limit=limit)
+    assert [found.prediction for found in done.predictions("mine", "rows")] == ["1000"] * 5
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert [*manifest["sizes"].values()] == [{"batch_tokens": 1000}]
+    told = json.loads((tmp_path / "out/mine/rows/timings.json").read_text())["reading"]
+    assert (told["reads"], told["batches"], told["halvings"]) == (3, 1, 0)
+    assert told["padding"] == pytest.approx(1 - 33 / 36, abs=1e-4)
+    assert told["input_tokens_per_second"] > 0
+    other = run(["mine"], ["rows"], config=[config], out=tmp_path / "other", limit=1)
+    assert next(other.predictions("mine", "rows")).prediction == "500"  # the shelf has it by size

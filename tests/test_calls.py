@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from leporello import Chunk, Document, Example, Hit, Span
-from leporello.calls import StageError, retrieve
+from leporello.calls import StageError, read, retrieve
+from leporello.records import Output, Read
+from leporello.rows import output_from_row, output_row
 from retrievers import Fusion, Neighbours
 
 STORY = "The miller had three sons. The eldest got the mill. The second got the donkey."
@@ -131,3 +133,58 @@ def test_a_retriever_with_other_parameters_is_told_so() -> None:
         retrieve(AsksForMore(), [example], [CHUNK])
     with pytest.raises(StageError, match="str is no retriever: it has no method `retrieve`"):
         retrieve("TfIdf", [example], [CHUNK])
+
+
+@dataclass(frozen=True)
+class Says:
+    """Answers every input with the same output."""
+
+    output: Output
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Whatever is asked."""
+        return [self.output for _ in inputs]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """No tokens."""
+        return [0 for _ in texts]
+
+
+PASSAGES = (CHUNK.document.chunk(10, 20), "literal text", CHUNK.document.chunk(20, 30))
+
+
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [
+        (Span(9, 12), r"answer stands at \(9, 12\), which lies in none of the chunks"),
+        (Span(15, 25), "lies in none of the chunks"),
+        (Span(28, 99), "lies in none of the chunks"),
+        ((12, 15), "gave the span a tuple; it must be a Span or None"),
+    ],
+)
+def test_an_answer_stands_in_one_of_the_chunks(span: Any, message: str) -> None:
+    """A reader that says otherwise is told so: not outside of them, and not across two."""
+    with pytest.raises(StageError, match=message):
+        read(Says(Output("x", span=span)), [Read(PASSAGES)])
+
+
+def test_where_an_answer_stands_is_handed_on_and_kept() -> None:
+    """With plain numbers, through the journal and back; rows of old have no such field."""
+    found = Span(np.int64(12), np.int64(20))  # type: ignore[arg-type]  # as tensors give them
+    [output] = read(Says(Output("x", span=found, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # likewise
+    assert (output.span, type(output.span and output.span.start)) == (Span(12, 20), int)
+    row = output_row(output)
+    assert (row["span"], row["dollars"]) == ([12, 20], 0.5)
+    assert output_from_row(row) == output
+    empty = replace(output, span=Span(10, 10))
+    assert output_from_row(output_row(empty)) == empty
+    old: dict[str, Any] = {"text": "x", "score": None, "scores": [], "read": None, "cut": 0}
+    old |= {"input_tokens": 0, "output_tokens": 0}
+    assert output_row(Output("x")) == old
+    assert output_from_row(old) == Output("x")
+
+
+def test_what_an_answer_cost_is_a_number() -> None:
+    """Else it could not be added up."""
+    with pytest.raises(StageError, match="gave the dollars nan; it must be a number"):
+        read(Says(Output("x", dollars=math.nan)), [Read(PASSAGES)])

@@ -299,12 +299,6 @@ def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str
         Classifier(bert, max_input_tokens=200).load()
 
 
-def test_fine_tuning_is_told_to_be_missing(bert: str, tmp_path: Path) -> None:
-    """Training a transformers model comes later."""
-    with pytest.raises(UserError, match="fine-tuning is not built yet"):
-        Classifier(bert).learn(*_inputs(), tmp_path)
-
-
 def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path) -> None:
     """Through the engine, with the ledger; a classifier without a model stops the run."""
     rows = [

@@ -16,6 +16,7 @@ from command_line import ROOT
 from endpoint_server import (
     SECRET,
     Asked,
+    Server,
     answer,
     be_impatient,
     made,
@@ -32,7 +33,9 @@ from leporello.errors import UserError
 from leporello.records import Document, Output, Read
 from leporello.sources import source_hashes
 from readers import Endpoint
+from readers.chat import Chat
 from readers.endpoint.choices import chosen
+from readers.examples import draw
 from readers.pretrained import Tokens
 
 STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
@@ -69,7 +72,12 @@ def test_a_chat_is_sent_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     with running(say) as server:
         reader = made(
-            server, api_key="$MY_KEY", system="Be brief.", seed=7, stop=("\n",), max_new_tokens=5
+            server,
+            api_key="$MY_KEY",
+            system="Be brief.",
+            sampling_seed=7,
+            stop=("\n",),
+            max_new_tokens=5,
         )
         [output] = reader.read(reads("hello"))
         [asked] = server.asked
@@ -150,6 +158,107 @@ def test_any_text_goes_there_and_back(mode: str) -> None:
     assert output.text.encode()
 
 
+# Worked examples
+
+
+def shots(folder: Path) -> Path:
+    """Returns a file with two examples."""
+    rows = [
+        {"question": "Who barked?", "context": "The dog barked. " * 5, "answer": "the dog"},
+        {"question": "Who rowed?", "context": "Bo rowed. " * 8, "answer": "Bo"},
+    ]
+    path = folder / "examples.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def few(server: Server, folder: Path, **parameters: Any) -> Endpoint:
+    """Returns a reader that shows the two examples."""
+    given = {"prompt": "{context}\nQ: {question}\nA:", "examples": shots(folder), **parameters}
+    return made(server, **given)
+
+
+def test_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
+    """Behind the system's, in the order of the draw; `seed` is theirs, and is not sent."""
+    with running(say) as server:
+        reader = few(server, tmp_path, system="Be brief.", seed=3)
+        drawn = draw(tmp_path / "examples.jsonl", 4, 3)
+        reader.read([Read(("He left.",), "Who left?")])
+        [asked] = server.asked
+    assert len(drawn) == 2
+    turns = [("system", "Be brief.")]
+    for shot in drawn:
+        [context] = shot.read.passages
+        turns += [("user", f"{context}\nQ: {shot.read.question}\nA:"), ("assistant", shot.answer)]
+    turns += [("user", "He left.\nQ: Who left?\nA:")]
+    sent = [(message["role"], message["content"]) for message in asked.body["messages"]]
+    assert sent == turns
+    assert "seed" not in asked.body
+    shown = reader.render(Read(("He left.",), "Who left?"))
+    assert shown == "\n\n".join(f"{role}: {content}" for role, content in turns)
+
+
+def test_examples_stand_before_a_plain_prompt(tmp_path: Path) -> None:
+    """In completions they are text; an input that says nothing fails all the same."""
+    with running(say) as server:
+        reader = few(server, tmp_path, mode="completions", shots=1, seed=3)
+        [shot] = draw(tmp_path / "examples.jsonl", 1, 3)
+        read = Read(("He left.",), "Who left?")
+        reader.read([read])
+        [context] = shot.read.passages
+        worked = f"{context}\nQ: {shot.read.question}\nA: {shot.answer}"
+        assert server.asked[0].prompt == f"{worked}\n\nHe left.\nQ: Who left?\nA:"
+        assert reader.render(read) == server.asked[0].prompt
+        with pytest.raises(ValueError, match="the prompt is empty"):
+            few(server, tmp_path, mode="completions", prompt="{context}").read(reads(""))
+
+
+@pytest.mark.parametrize("mode", ["chat", "completions"])
+@pytest.mark.parametrize("tokenizer", ["words", "model"])
+def test_examples_count_in_the_window(mode: str, tokenizer: str, tmp_path: Path) -> None:
+    """Passages give way to them; those that leave no room stop the run before it begins."""
+    if tokenizer == "model":
+        from tiny_models import save  # brings torch, which takes its time
+
+        save("chat", tmp_path / "model")
+        tokenizer = str(tmp_path / "model")
+    document = Document("d", STORY)
+    chunks = tuple(document.chunk(start, start + 55) for start in range(0, 1100, 55))
+    given = {"mode": mode, "tokenizer": tokenizer, "max_input_tokens": 300}
+    with running(say) as server:
+        kept = [few(server, tmp_path, shots=n, **given).fit(Read(chunks, "Who?")) for n in range(3)]
+        assert kept[0] > kept[1] > kept[2] > 0
+        with pytest.raises(UserError, match=r"2 examples take \d+ tokens .* lower shots"):
+            few(server, tmp_path, **{**given, "max_input_tokens": 40}).load()
+        few(server, tmp_path, **given).read([Read(chunks, "Who?")])
+        if tokenizer != "words":
+            body, tokens = server.asked[0].body, Tokens(tokenizer)
+            if mode == "chat":
+                ids = tokens.tokenizer.apply_chat_template(
+                    body["messages"], add_generation_prompt=True, return_dict=False
+                )
+            else:
+                ids = tokens.encode(body["prompt"])
+            assert 300 - 40 < len(ids) <= 300
+
+
+def test_examples_of_what_is_asked_are_refused(tmp_path: Path) -> None:
+    """Before the server is asked: a document that an example was drawn from tells its answer."""
+    document = Document("d", STORY)
+    row = {"question": "Who?", "answer": "x", "id": "d-1", "document_sha256": document.sha256}
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    with running(say) as server:
+        reader = made(server, examples=path)
+        with pytest.raises(UserError, match="example 'd-1' was drawn from document 'd'"):
+            reader.read([Read((document.chunk(0, 9),))])
+        assert server.asked == []
+        other = Document("e", STORY + "!")
+        assert texts(reader.read([Read((other.chunk(0, 9), "literal"))])) == [
+            f"{STORY[:9]}\n\nliteral".upper()
+        ]
+
+
 # Windows and choices
 
 
@@ -180,7 +289,8 @@ def test_a_prompt_is_measured_as_its_model_sees_it(tmp_path: Path) -> None:
             reader = made(server, mode=mode, system=system, tokenizer=place, max_input_tokens=60)
             reader.read(reads(STORY))
             sent = server.asked[-1].prompt
-            size = len(tokens.encode_chat(system, sent) if mode == "chat" else tokens.encode(sent))
+            chat = Chat(tokens, system, ()) if mode == "chat" else tokens
+            size = len(chat.encode(sent))
             assert 57 <= size <= 60
             assert reader.count([sent]) == tokens.count([sent])
 

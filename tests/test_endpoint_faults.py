@@ -53,6 +53,16 @@ def broken_off(asked: Asked) -> None:
     asked.drop()
 
 
+def broken_off_in_chunks(asked: Asked) -> None:
+    """Closes behind a whole answer, but without the end that HTTP wants: there may be more."""
+    content = b'{"choices": [{"message": {"content": "half"}}]}'
+    asked.handler.send_response(200)
+    asked.handler.send_header("Transfer-Encoding", "chunked")
+    asked.handler.end_headers()
+    asked.handler.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
+    asked.drop()
+
+
 def trickle(asked: Asked) -> None:
     """Sends a byte now and then, each soon enough after the one before."""
     asked.handler.send_response(200)
@@ -82,10 +92,11 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Asked], None], str]] = {
     "trickles": (trickle, "no answer within 0.3 s"),
     "closes": (Asked.drop, "the connection broke"),
     "closes in the middle": (broken_off, "the connection broke"),
+    "closes among chunks": (broken_off_in_chunks, "the connection broke"),
     "not JSON": (lambda asked: asked.send(b'{"choices": [{'), 'not JSON: {"choices": [{'),
     "half a character": (lambda asked: asked.send(b'"\xff"'), "not JSON"),
     "empty": (lambda asked: asked.send(b""), "not JSON: nothing"),
-    "a page": (html, "not JSON: <html>Bad gateway</html>"),
+    "a page": (html, "not JSON: <html>Bad gateway</html>; a page and no answer: check base_url"),
     "not an object": (lambda asked: asked.send(b"[1, 2]"), "has no choices: [1, 2]"),
     "no choices": (lambda asked: say(asked, choices=...), "has no choices"),
     "empty choices": (lambda asked: say(asked, choices=[]), "has no choices"),
@@ -203,8 +214,54 @@ def test_what_the_server_refuses_fails_alone() -> None:
     with running(short) as server:
         outputs = Pool(made(server)).read(reads("a", "long", "b", "c", "a"))
         assert server.prompts() == {"a": 1, "b": 1, "c": 1, "long": 1}
-    assert str(outputs[1]) == f"EndpointError: the server answered 400: {told}"
+    assert str(outputs[1]).startswith(f"EndpointError: the server answered 400: {told}; prompt and")
+    assert "lower max_input_tokens or max_new_tokens" in str(outputs[1])
     assert [type(output) for output in outputs].count(Output) == 4
+
+
+TOO_LONG = [
+    (400, "This model's maximum context length is 8192 tokens. However, your messages resulted in"),
+    (400, "The decoder prompt (length 9000) is longer than the maximum model length of 8192."),
+    (400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),
+    (400, "the request exceeds the available context size, try increasing it"),
+    (422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4090 `inputs` tokens"),
+    (400, "Prompt contains 9000 tokens and 0 draft tokens, too large for model with 8192 maximum"),
+    (400, "prompt is too long: 200001 tokens > 200000 maximum"),
+    (400, "The input token count (1200000) exceeds the maximum number of tokens allowed"),
+    (413, "Payload Too Large"),
+]
+
+
+@pytest.mark.parametrize(("code", "said"), TOO_LONG)
+def test_what_is_too_long_for_the_model_is_told_with_what_to_lower(code: int, said: str) -> None:
+    """In whatever words the server says so: it fails alone, at once, and names the parameter."""
+    with running(lambda asked: asked.fail(code, {"message": said})) as server:
+        with pytest.raises(EndpointError, match="lower max_input_tokens or max_new_tokens"):
+            made(server).read(reads("a"))
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("said", ["Invalid 'temperature'", "image inputs are not supported"])
+def test_what_is_not_too_long_is_not_told_so(said: str) -> None:
+    """Other complaints stand as they are."""
+    with (
+        running(lambda asked: asked.fail(400, {"message": said})) as server,
+        pytest.raises(EndpointError) as caught,
+    ):
+        made(server).read(reads("a"))
+    assert str(caught.value) == f"the server answered 400: {said}"
+
+
+@pytest.mark.parametrize("code", [400, 413, 502])
+def test_a_page_of_a_proxy_is_told_as_it_begins(code: int) -> None:
+    """Whichever status it has; what passes is asked again."""
+    page = b"<html><head><title>Oh</title></head>" + b"<p>x</p>" * 200
+    with (
+        running(lambda asked: asked.send(page, code, "text/html")) as server,
+        pytest.raises(EndpointError, match=rf"answered {code}: <html><head><title>Oh.*…"),
+    ):
+        made(server).read(reads("a"))
+    assert len(server.asked) == (3 if code == 502 else 1)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +291,8 @@ def test_a_servers_words_are_found_wherever_it_puts_them(body: bytes, told: str)
         ({"finish_reason": "content_filter", "message": {"content": None}}, "content filter"),
         ({"message": {"content": None, "refusal": "I will not."}}, "refused: I will not."),
         ({"finish_reason": "length", "message": {"content": None}}, "raise max_new_tokens"),
+        ({"finish_reason": "length", "message": {"content": ""}}, "raise max_new_tokens"),
+        ({"finish_reason": "length", "message": {"content": " \n"}}, "raise max_new_tokens"),
         ({"finish_reason": "tool_calls", "message": {"content": None}}, "has no text"),
         ({"message": {}}, "has no text"),
         ({"message": {"content": 3}}, "has no text"),
@@ -249,6 +308,16 @@ def test_an_answer_that_is_withheld_fails_alone(choice: dict[str, Any], told: st
         assert len(server.asked) == 1
         with pytest.raises(UserError, match="is spent"):
             reader.read(reads("b"))
+
+
+def test_an_answer_that_is_cut_off_is_an_answer() -> None:
+    """The reader has asked for no more than max_new_tokens; local models end there too."""
+
+    def short(asked: Asked) -> None:
+        say(asked, choices=[{"finish_reason": "length", "message": {"content": "half of it"}}])
+
+    with running(short) as server:
+        assert texts(made(server).read(reads("a"))) == ["half of it"]
 
 
 def test_an_empty_answer_is_an_answer() -> None:

@@ -101,6 +101,29 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_cache")
+def test_a_few_shot_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
+    """With the same examples before every question; with others it is another run."""
+    rows = [{"question": f"Who is {name}?", "answer": name} for name in ("Ann", "Bo", "Cy")]
+    file = tmp_path / "shots.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with running(say) as server:
+        shown = "budget_tokens: 300\n      examples: ./shots.jsonl\n      shots: 2"
+        config = project(tmp_path, server, shown, examples=40)
+        given: dict[str, Any] = {"config": [config], "out": tmp_path / "out", "workers": 0}
+        with pytest.raises(UserError, match="32 answers took 320 tokens to read"):
+            run(["mine"], **given)
+        assert run(["mine"], **given).failures == 0
+        assert len(server.asked) == len(server.prompts()) == 40
+        assert len({json.dumps(asked.body["messages"][:-1]) for asked in server.asked}) == 1
+        assert len(server.asked[0].body["messages"]) == 5
+        rows[0]["answer"] = "Anna"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        with pytest.raises(UserError, match=r"shots\.jsonl"):
+            run(["mine"], **given)
+        assert len(server.asked) == 40
+
+
+@pytest.mark.usefixtures("own_cache")
 def test_a_run_from_python_begins_with_a_new_budget(tmp_path: Path) -> None:
     """The same call again goes on, in the same process too, with as much again."""
     with running(say) as server:
@@ -136,7 +159,7 @@ def test_dollars_need_prices() -> None:
 def test_the_points_of_a_sweep_share_a_budget() -> None:
     """As long as one of them lives; a run that is started again in one process begins anew."""
     with running(say) as server:
-        one, other = made(server, budget_tokens=12), made(server, budget_tokens=12, seed=1)
+        one, other = made(server, budget_tokens=12), made(server, budget_tokens=12, sampling_seed=1)
         one.read(reads("a"))
         with pytest.raises(UserError, match="is spent"):
             other.read(reads("b"))
@@ -145,21 +168,22 @@ def test_the_points_of_a_sweep_share_a_budget() -> None:
         gc.disable()
         try:
             del one, other
-            made(server, budget_tokens=12, seed=1).read(reads("b"))
+            made(server, budget_tokens=12, sampling_seed=1).read(reads("b"))
         finally:
             gc.enable()
 
 
 @pytest.mark.usefixtures("own_cache")
 def test_usage_is_recorded_with_each_example(tmp_path: Path) -> None:
-    """In calls.jsonl, as the server counts; a second run with the cache asks nothing."""
+    """In calls.jsonl, as the server counts, with its price; a run from the cache asks nothing."""
     with running(say) as server:
-        config = project(tmp_path, server)
+        config = project(tmp_path, server, "input_price: 0.4\n      output_price: 1.6")
         for out in ("one", "two"):
             run(["mine"], config=[config], out=tmp_path / out, workers=0)
             rows = read_lines(tmp_path / out / "mine" / "rows" / "calls.jsonl")
             assert '"input_tokens": 10' in json.dumps(rows[0])
             assert '"output_tokens": 2' in json.dumps(rows[0])
+            assert {row["calls"][0]["output"]["dollars"] for row in rows} == {7.2e-06}
         assert len(server.asked) == 10
 
 

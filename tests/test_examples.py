@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from command_line import leporello, read_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_models import STORY, save
@@ -20,7 +21,8 @@ from leporello.errors import ConfigError, UserError
 from leporello.identity import identity
 from leporello.jobs import prepare
 from leporello.records import Document, Read
-from readers import CausalLM, Seq2Seq
+from leporello.training import worked_examples
+from readers import CausalLM, Endpoint, Seq2Seq
 from readers.examples import FewShot, Shot, draw
 from readers.prompt import Template
 
@@ -60,6 +62,11 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AnyReader]
         return kind(str(base / name), **{**defaults, **parameters})
 
     return made
+
+
+def endpoint(examples: Path) -> Endpoint:
+    """Returns a reader that shows them to a server."""
+    return Endpoint("http://127.0.0.1:1/v1", "m", examples=examples)
 
 
 def test_a_prompt_that_ends_in_words_of_its_own(file: Path) -> None:
@@ -197,12 +204,12 @@ def test_seeds_differ(tmp_path: Path) -> None:
     ],
 )
 def test_faults_have_file_and_line(line: str, message: str, tmp_path: Path) -> None:
-    """All faults of a file are told when the reader is made, each with its place."""
+    """All faults of a file are told when it is looked at, each with its place."""
     good = json.dumps(ROWS[0])
     path = write(tmp_path / "mine.jsonl", f"\ufeff{good}", "", line, good, line)
-    for kind in (Seq2Seq, CausalLM):
+    for made in (Seq2Seq("m", examples=path), CausalLM("m", examples=path), endpoint(path)):
         with pytest.raises(ConfigError) as caught:
-            kind(model="none", examples=path)
+            made.check_files("")
         faults = caught.value.faults
         assert {(fault.file, fault.line) for fault in faults} == {(path, 3), (path, 5)}
         assert message in "\n".join(fault.text for fault in faults if fault.line == 3)
@@ -221,7 +228,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         (many, r"and 30 more from here on"),
     ]:
         with pytest.raises(UserError, match=message) as caught:
-            CausalLM(examples=path)
+            CausalLM(examples=path).check_files("")
         assert str(path) in str(caught.value)
 
 
@@ -246,12 +253,25 @@ def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
 
 
 def test_a_path_counts_from_the_file_that_names_it(config: Path, file: Path) -> None:
-    """Faults in the examples are faults of the config, told before any work."""
+    """As every path in a config."""
     assert load_config([config]).pipelines["few"][0].build().reader.examples == file
-    write(file, '{"question": "Why?"}')
-    with pytest.raises(ConfigError, match=r"examples.jsonl:1: field 'answer' is missing") as caught:
-        load_config([config])
-    assert caught.value.faults[0].line == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [('{"question": "Why?"}', "examples.jsonl:1: field 'answer' is missing"), (None, "no such")],
+)
+def test_examples_are_looked_at_before_any_work(
+    text: str | None, told: str, config: Path, file: Path, tmp_path: Path
+) -> None:
+    """By `check` and by a run, though loading a config opens no file; the pipeline is named."""
+    write(file, text) if text else file.unlink()
+    assert load_config([config])
+    done = leporello("check", "--config", config, status=2)
+    assert re.search(f"few.reader: .*{told}", done.stderr)
+    with pytest.raises(UserError, match=told):
+        run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False)
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_results_depend_on(config: Path, file: Path) -> None:
@@ -282,6 +302,107 @@ def test_explain_shows_the_examples(config: Path, file: Path, tmp_path: Path) ->
     for shot in draw(file, 4, 0):
         assert f"<|assistant|>{shot.answer}</s>" in read.prompt
     assert not read.error
+
+
+def test_a_run_can_be_explained_without_its_examples(
+    config: Path, file: Path, tmp_path: Path
+) -> None:
+    """Where the file is gone or changed, the parts are shown and the reason is told."""
+    run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False)
+    for text in ('{"question": "Why?", "answer": "so"}', None):
+        write(file, text) if text else file.unlink()
+        [story] = explain(tmp_path / "out", "1")
+        assert "<|assistant|>" not in story.inputs[0].prompt
+        assert STORY[:20] in story.inputs[0].prompt or "Who had a cat?" in story.inputs[0].prompt
+        [note] = story.notes
+        assert note.startswith(f"{file} is not what it was when the run was made")
+
+
+SPLITS = """\
+pipelines:
+  plain:
+    chunker: {class: Sentences, size: 12}
+    retriever: {class: BM25, k: 1}
+    reader: {class: BestSentence}
+  each: {extends: plain, combiner: {class: Refine}}
+  few:
+    extends: plain
+    reader: {class: Endpoint, base_url: "http://127.0.0.1:1/v1", model: m, examples: drawn.jsonl}
+tasks:
+  rows: {class: JsonLines, path: "{split}.jsonl", split: test}
+"""
+
+
+@pytest.fixture
+def splits(tmp_path: Path) -> Path:
+    """Returns a config with a task that has a train split and a test split."""
+    for split, numbers in (("train", range(10)), ("test", range(10, 14))):
+        rows = [
+            {
+                "id": f"{split}-{number}",
+                "document": f"Nobody slept. Person {number} rowed the boat. All was well.",
+                "question": "Who rowed the boat?",
+                "references": [f"Person {number}"] if number != 7 else [],
+            }
+            for number in numbers
+        ]
+        write(tmp_path / f"{split}.jsonl", *map(json.dumps, rows))
+    return write(tmp_path / "splits.yaml", SPLITS)
+
+
+def test_examples_are_drawn_from_the_train_split(splits: Path, tmp_path: Path) -> None:
+    """As the pipeline reads them, by the seed, those with an answer; more begin with the fewer."""
+    verb = ("examples", "plain", "--config", splits, "--task", "rows", "--no-cache")
+    done = leporello(*verb, "-n", "4", "--out", tmp_path / "drawn.jsonl")
+    assert done.stdout.splitlines() == [
+        "4 worked examples; to show them to a reader:",
+        f"--set reader.examples={tmp_path / 'drawn.jsonl'}",
+    ]
+    rows = read_lines(tmp_path / "drawn.jsonl")
+    given: dict[str, Any] = {"config": [splits], "cached": False}
+    for row in rows:
+        number = row["id"].removeprefix("train-")
+        assert row["answer"] == f"Person {number}"
+        assert row["passages"] == [f"Nobody slept. Person {number} rowed the boat. All was well."]
+    assert "train-7" not in [row["id"] for row in rows]
+    for count, seed in ((2, 0), (2, 1), (99, 0)):
+        out = tmp_path / f"{count}-{seed}.jsonl"
+        made = worked_examples("plain", "rows", count=count, seed=seed, out=out, **given)
+        again = read_lines(made.file)
+        assert (made.examples, made.skipped, made.split) == (len(again), 0, "train")
+        assert (again[:2] == rows[:2]) is (seed == 0)
+    assert len(again) == 9
+    assert len(draw(tmp_path / "drawn.jsonl", 9, 0)) == 4
+    with pytest.raises(UserError, match="is there already"):
+        worked_examples("plain", "rows", out=tmp_path / "drawn.jsonl", **given)
+    with pytest.raises(UserError, match="Refine has no method `supervise`; Stuff has"):
+        worked_examples("each", "rows", out=tmp_path / "each.jsonl", **given)
+
+
+def test_examples_of_the_split_that_is_asked_about_are_refused(
+    splits: Path, tmp_path: Path
+) -> None:
+    """Before any work; another split is not."""
+    file = tmp_path / "drawn.jsonl"
+    worked_examples("plain", "rows", count=2, config=[splits], out=file, cached=False)
+    assert prepare(["few"], ["rows"], config=[splits])
+    with pytest.raises(
+        UserError, match=r"few.reader: the worked example 'train-\d' was drawn from"
+    ):
+        prepare(["few"], ["rows"], config=[splits], split="train")
+
+
+def test_examples_of_a_document_that_is_asked_about_are_refused(
+    tmp_path: Path, reader: Callable[..., AnyReader]
+) -> None:
+    """Splits may share documents: the reader knows whose chunks it is given."""
+    row = {"question": "Q", "answer": "a", "id": "x", "document_sha256": DOCUMENT.sha256}
+    path = write(tmp_path / "own.jsonl", json.dumps(row))
+    for name in ("t5", "llama"):
+        made = reader(name, examples=path)
+        with pytest.raises(UserError, match="example 'x' was drawn from document 'story'"):
+            made.read([Read((DOCUMENT.chunk(0, 30),), "Who?")])
+        made.read([Read((Document("other", "He left.").chunk(0, 8), DOCUMENT.text[:9]), "Who?")])
 
 
 def test_the_examples_of_the_guide_are_without_fault(tmp_path: Path) -> None:

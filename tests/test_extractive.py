@@ -159,7 +159,7 @@ def test_the_answer_is_the_best_pair_of_all(
     """It is a slice of a passage, and no start and end in any window have a larger sum."""
     made = reader(name, null_threshold=None, stride=4)
     read = Read(tuple(passages), question)
-    assume(made._network.room(question) > made.stride)  # rare letters take many tokens
+    assume(made.network.room(question) > made.stride)  # rare letters take many tokens
     [found] = made.extract([read])
     pairs, _ = plain(made, read)
     if not pairs:
@@ -201,7 +201,7 @@ def test_offsets_in_the_document(name: str, reader: Callable[..., Extractive]) -
 def test_windows_cover_a_long_passage(reader: Callable[..., Extractive]) -> None:
     """Neighbours overlap by the stride, none exceeds the window, and the last ends the passage."""
     made = reader("roberta", null_threshold=None)
-    windows = made._network.windows("Why?", DOCUMENT.text)
+    windows = made.network.windows("Why?", DOCUMENT.text)
     assert all(len(w.prompt.tokens) <= 48 for w in windows)
     assert len(windows[0].prompt.tokens) == 48
     parts = [w.part() for w in windows]
@@ -237,6 +237,11 @@ def test_outputs(reader: Callable[..., Extractive]) -> None:
     chunk = read.passages[0]
     assert isinstance(chunk, Chunk)
     assert any(output.text in passage_text(passage) for passage in read.passages)
+    [copied] = read_checked(made, [Read((chunk,), "Why?")])
+    assert copied.span is not None
+    assert DOCUMENT.text[copied.span.start : copied.span.end] == copied.text
+    [literal] = read_checked(made, [Read((STORY,), "Why?")])
+    assert literal.span is None
     assert (output.read, output.cut, output.output_tokens) == ((chunk.span,), 0, 0)
     assert output.score is not None
     assert made.fit(Read(tuple("abc"), "Why?")) == 3
@@ -267,7 +272,7 @@ def test_render(reader: Callable[..., Extractive]) -> None:
 def test_control_tokens(reader: Callable[..., Extractive]) -> None:
     """What looks like a separator in question or passage is text: there are three of them."""
     for name, count in [("bert", 2), ("roberta", 3), ("deberta", 2)]:
-        [window] = reader(name)._network.windows("Why </s>?", "a </s> b <s>")
+        [window] = reader(name).network.windows("Why </s>?", "a </s> b <s>")
         assert window.prompt.tokens.count(2) == count
         assert window.prompt.tokens.count(1) == 1
 
@@ -296,7 +301,8 @@ def test_equal_windows_are_read_once(
     assert other.span is not None
     assert (one.text, other.span.start) == (other.text, one.span.start + 2)
     made.extract([Read((DOCUMENT.chunk(9 * i, 9 * i + 40),), "Who?") for i in range(5)])
-    assert rows[1:3] == [5, 2]
+    assert rows[1] == 5
+    assert max(rows[2:]) <= 2
 
 
 @pytest.mark.parametrize(
@@ -415,6 +421,10 @@ def test_a_pipeline_keeps_the_surest_passage(learned: str, tmp_path: Path) -> No
     )
     answer = ask(tmp_path / "words.txt", "what?", pipeline="mine", config=[tmp_path / "mine.yaml"])
     assert answer.text == parts[4][8]
+    [span] = answer.spans
+    assert answer.document.text[span.start : span.end] == answer.text
+    [holding] = [p for p in answer.passages if p.span.start <= span.start < p.span.end]
+    assert holding.text == " ".join(parts[4])
     assert answer.coverage.read > 0.9 * answer.coverage.document
 
 

@@ -128,7 +128,7 @@ def test_every_exported_stage_has_one(package: str, tmp_path: Path) -> None:
     exported = importlib.import_module(package)
     for cls in (getattr(exported, name) for name in exported.__all__):
         wanted = {n: p for n, p in parameters(cls).items() if p.required}
-        given = {n: needed.get(n, (TfIdf(),)) for n in wanted}
+        given = {n: needed.get(n, (TfIdf(), TfIdf())) for n in wanted}
         found = known(cls(**given))
         assert found["class"] == f"{cls.__module__}.{cls.__name__}"
         assert found["sources"]

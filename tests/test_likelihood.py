@@ -484,5 +484,5 @@ def test_a_mean_teaches_the_label() -> None:
     document = Document("d", "abc")
     reads = [Read(("a",)), Read(("b",))]
     example = Example("e", document, references=("shuffled",))
-    assert Mean().supervise(example, reads) == ["shuffled", "shuffled"]
+    assert Mean().supervise(example, reads) == [("shuffled",), ("shuffled",)]
     assert Mean().supervise(Example("e", document), reads) == [None, None]

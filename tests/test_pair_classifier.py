@@ -253,5 +253,3 @@ def test_a_label_that_says_same_is_found_or_missed(tmp_path: Path) -> None:
     other = _network(tmp_path / "other", labels=("entailment", "neutral"))
     with pytest.raises(UserError, match="none is `same`"):
         PairClassifier(other, **given).load()
-    with pytest.raises(UserError, match="fine-tuning is not built yet"):
-        PairClassifier(named).learn(*pairs(20), tmp_path)

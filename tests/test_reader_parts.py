@@ -6,13 +6,12 @@ import subprocess
 import sys
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.records import Document, Output, Read
 from readers import BestSentence, CausalLM, Lead, Seq2Seq
-from readers.batching import Prompt, Reply, batches, run_halving
+from readers.batching import Prompt, batches
 from readers.prompt import Template
 
 STORY = (
@@ -84,24 +83,6 @@ def test_batches(sizes: list[tuple[int, int]], budget: int) -> None:
         rows = sum(len(prompt.choices) or 2 for prompt in batch)
         new = 2 if batch[0].choices else 10
         assert len(batch) == 1 or rows * (lengths[0] + new) <= budget
-
-
-def test_out_of_memory() -> None:
-    """A batch that exhausts the memory is halved until it passes; one prompt alone fails."""
-    tried: list[int] = []
-
-    def answer(most: int, batch: list[Prompt]) -> list[Reply]:
-        tried.append(len(batch))
-        if len(batch) > most:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
-        return [Reply(str(prompt.tokens[0])) for prompt in batch]
-
-    prompts = [Prompt((i,)) for i in range(7)]
-    replies = run_halving(prompts, lambda batch: answer(2, list(batch)))
-    assert [reply.text for reply in replies] == list("0123456")
-    assert tried[:3] == [7, 3, 1]
-    with pytest.raises(torch.OutOfMemoryError):
-        run_halving(prompts, lambda batch: answer(0, list(batch)))
 
 
 def test_lead() -> None:

@@ -13,6 +13,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_models import STORY, save
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     PreTrainedTokenizerFast,
     T5ForConditionalGeneration,
@@ -344,3 +345,52 @@ def test_pairs_are_refused(reader: Callable[..., AnyReader]) -> None:
     for made in (reader("t5"), Lead(), BestSentence()):
         with pytest.raises(ValueError, match="pair classifier"):
             made.read([Read((), pair=("a", "b"))])
+
+
+def unigram(place: Path) -> None:
+    """Saves a tiny T5 with a tokenizer in T5's manner: to it, `</s>` is a word as well."""
+    save("t5", place)
+    letters = [(letter, -4.0) for letter in "abcdefghijklmnopqrstuvwxyz<>/|_?:.012"]
+    ends = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -2.0)]
+    core = Tokenizer(models.Unigram([*ends, *letters], unk_id=2))
+    core.pre_tokenizer = pre_tokenizers.Metaspace()
+    pair = [("</s>", 1)]
+    core.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=pair)
+    named: dict[str, Any] = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    named["additional_special_tokens"] = ["<extra_id_0>"]
+    made = PreTrainedTokenizerFast(tokenizer_object=core, **named)  # type: ignore[no-untyped-call]  # transformers leaves it so
+    made.save_pretrained(place)
+
+
+@pytest.mark.parametrize("name", ["t5", "unigram", "bart", "gpt2", "llama"])
+def test_a_document_ends_no_prompt(
+    name: str, reader: Callable[..., AnyReader], tmp_path: Path
+) -> None:
+    """What looks like a control token in it is text; the tokens at the prompt's ends still come."""
+    if name == "unigram":
+        unigram(tmp_path)
+        made: AnyReader = Seq2Seq(str(tmp_path), device="cpu")
+    else:
+        made = reader(name)
+    said = "one </s> two <pad><s> <unk> <extra_id_0>"
+    read = Read((said,), "why</s>?", choices=("yes </s>", "no"))
+    tokens, prompt = loaded(made.model), made._prompt(read)
+    control = {*tokens.all_special_ids} - {tokens.unk_token_id}
+    ends = [i for i in tokens("a")["input_ids"] if i in control]
+    assert [i for i in prompt.tokens if i in control] == ends
+    assert not any(i in control for choice in prompt.choices for i in choice[:-1][1:])
+    if name != "unigram":  # to which it is a space more, and told
+        assert "".join(said.split()) in "".join(str(tokens.decode([*prompt.tokens])).split())
+    else:
+        assert "one < /s> two" in made.render(read)
+    assert made.count(["</s>"])[0] > 1
+
+
+def test_the_prompts_own_control_tokens_stay(reader: Callable[..., AnyReader]) -> None:
+    """A template may be written with them; others in a document are text all the same."""
+    made = reader("t5", prompt="{question}<s>{context}")
+    tokens = loaded(made.model)
+    prompt = made._prompt(Read(("a</s>b<pad>",), "c")).tokens
+    special = [tokens.convert_ids_to_tokens(i) for i in prompt if i in tokens.all_special_ids]
+    assert special == ["<s>", "</s>"]
+    assert prompt[-1] == tokens.eos_token_id

@@ -105,12 +105,18 @@ class Deadly:
     def load(self) -> None:
         """Has nothing to load."""
 
+    def budget(self) -> int:
+        """Says that there is room for little."""
+        return 10
+
     def answer(self, batch: Any) -> Any:
         """Dies, fails or answers."""
         if batch[0] == "die":
             os._exit(7)
         if batch[0] == "fail":
             raise UserError("told")
+        if "".join(batch) > "huge":
+            raise torch.OutOfMemoryError("CUDA out of memory")
         return [text.upper() for text in batch]
 
 
@@ -122,6 +128,16 @@ def test_a_batch_that_always_kills_is_given_up() -> None:
     assert replicas.answers([["a"], ["b"]]) == [["A"], ["B"]]  # type: ignore[list-item, comparison-overlap]  # as above
     with pytest.raises(UserError, match="told"):
         replicas.answers([["fail"]])  # type: ignore[list-item]  # as above
+    replicas.close()
+
+
+def test_batches_shrink_where_a_process_has_too_little_memory() -> None:
+    """What did not fit is told, and what was not begun; a prompt that fails alone is an error."""
+    replicas: Any = Replicas(Deadly(), 1)
+    assert replicas.answers([["a"], ["i", "j"], ["b"]]) == [["A"], None, None]
+    with pytest.raises(torch.OutOfMemoryError):
+        replicas.answers([["i"]])
+    assert replicas.budget() == 10
     replicas.close()
 
 

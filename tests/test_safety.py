@@ -51,6 +51,8 @@ _CALLS = {
     "torch.load",
 }
 _ENDS = ("extractall", "load_module", "Unpickler", "unpack_archive")
+# Configurations hold no code, and the base of additions is loaded before.
+_PLAIN = ("GenerationConfig", "config_class", "PeftModel")
 _SAFE = {"allow_pickle": "False", "trust_remote_code": "False", "shell": "False"}
 # It writes pickles for a process of its own, over a socket that nobody else has; it reads no file.
 _EXEMPT = {"leporello/executors/beside.py": ["pickle"]}
@@ -72,7 +74,8 @@ def dangers_of_call(node: ast.Call) -> Iterator[str]:
     name, given = ast.unparse(node.func), {k.arg: ast.unparse(k.value) for k in node.keywords}
     if name in _CALLS or name.endswith(_ENDS):
         yield name
-    if name.endswith("from_pretrained"):
+    *_, loader, method = ["", *name.split(".")]
+    if method == "from_pretrained" and loader not in _PLAIN:
         given.setdefault("trust_remote_code", "left out, which asks the user")
     yield from (
         f"{name}: {k}={given[k or '']}" for k in given if given[k] != _SAFE.get(str(k), given[k])

@@ -10,7 +10,7 @@ from io import TextIOWrapper
 
 import typer
 
-from leporello.cli import benchmarks, comparing, keeping, looking, running, training
+from leporello.cli import benchmarks, comparing, exporting, keeping, looking, running, training
 from leporello.cli.options import stderr
 from leporello.errors import UserError
 
@@ -33,7 +33,11 @@ app.command()(looking.ask)
 app.command()(looking.explain)
 app.command()(looking.score)
 app.command()(comparing.compare)
+app.command()(comparing.report)
+app.command()(comparing.watch)
+app.command()(exporting.export)
 app.command()(training.train)
+app.command()(training.examples)
 app.command()(benchmarks.fetch)
 app.command()(benchmarks.submit)
 app.command()(benchmarks.analyze)

@@ -59,8 +59,8 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Asks one's own document, and shows the passages of the answer."""
-    from leporello import display
     from leporello.ask import ask as ask_file
+    from leporello.display_answer import show_answer
 
     found = ask_file(
         file,
@@ -74,22 +74,31 @@ def ask(
         passages = [asdict(passage) for passage in found.passages]
         ledger = asdict(found.coverage)
         told = {"answer": found.text, "passages": passages, "coverage": ledger}
-        print_json({**told, "notes": found.notes})
+        spans = [asdict(span) for span in found.spans]
+        print_json({**told, "notes": found.notes, "spans": spans})
     else:
-        display.answer(Console(), found)
+        show_answer(Console(), found)
 
 
 def explain(
+    *,
     run: Annotated[Path, typer.Argument(help="The run's directory")],
-    example: Annotated[str, typer.Argument(help="An example's id")],
+    example: Annotated[
+        str, typer.Argument(help="An example's id. [default: all, counted]", show_default=False)
+    ] = "",
+    stage: Annotated[
+        str, typer.Option("--stage", help="Of the example: chunker, retriever, …, answer.")
+    ] = "",
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    as_json: AsJson = False,
 ) -> None:
-    """Tells the story of one example: hits, exact inputs, outputs, where the answer was lost."""
-    from leporello import display
-    from leporello.explain import explain as explain_example
+    """Tells where answers were lost: over all examples, or the story of one with exact inputs."""
+    from leporello.cli.explaining import tell_all, tell_one
 
-    for story in explain_example(run, example):
-        display.explanation(Console(), story)
+    if example:
+        tell_one(run, example, stage, as_json=as_json)
+    else:
+        tell_all(run, stage, as_json=as_json)
 
 
 def score(

@@ -180,9 +180,11 @@ def check(
 ) -> None:
     """Tells all faults of a config at once, before any work."""
     from leporello.config import load_config
+    from leporello.jobs import check_files
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
     loaded.select(pipelines or ())
+    check_files(point for points in loaded.pipelines.values() for point in points)
     points = sum(map(len, loaded.pipelines.values()))
     typer.echo(f"no faults: {points} pipelines, {len(loaded.tasks)} tasks")
 
@@ -194,9 +196,15 @@ def plan(
     config: ConfigFiles = None,
     overrides: Overrides = None,
     split: Split = "",
-    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    data: Data = None,
     limit: Limit = None,
     out: Out = None,
+    ladder: Annotated[
+        bool,
+        typer.Option(
+            "--ladder", help="Print the command that runs it with oracles as its retriever too."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Tells what a run would do, and what an earlier one has done."""
@@ -204,6 +212,21 @@ def plan(
     from leporello.jobs import prepare
     from leporello.plan import plan as plan_jobs
 
+    if ladder:
+        from leporello.cli.ladder import tell_ladder
+
+        tell_ladder(
+            pipelines or (),
+            task or (),
+            config=config or (),
+            overrides=overrides or (),
+            split=split,
+            data=data,
+            limit=limit,
+            out=out,
+            as_json=as_json,
+        )
+        return
     jobs = prepare(
         pipelines or (), task or (), config=config or (), overrides=overrides or (), split=split
     )

@@ -10,12 +10,23 @@ from pathlib import Path
 
 from leporello.config.layers import Layers, Override, apply, parse_override
 from leporello.config.specs import Built, PipelineSpec, Spec, TaskSpec
+from leporello.config.training import Training, TrainingSpec, check_training
 from leporello.config.tree import Tree, read_tree
 from leporello.config.variants import Labels, Variants
 from leporello.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.stages import KINDS, TASK
 
-__all__ = ["Built", "Config", "PipelineSpec", "Spec", "TaskSpec", "built_in_path", "load_config"]
+__all__ = [
+    "Built",
+    "Config",
+    "PipelineSpec",
+    "Spec",
+    "TaskSpec",
+    "Training",
+    "TrainingSpec",
+    "built_in_path",
+    "load_config",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +198,18 @@ class _Loader:
                 text = f"{name}.tasks: there is no task {task!r}{hint}"
                 self.faults.append(keys["tasks"].fault(text))
         description = " ".join(self._strings(name, "description", keys.get("description")))
+        training = self._training(name, keys.get("train"))
         return [
-            PipelineSpec(f"{name}{_suffix(labels)}", stages, own_tasks, description)
+            PipelineSpec(f"{name}{_suffix(labels)}", stages, own_tasks, description, training)
             for labels, stages in self._points(name, keys)
         ]
+
+    def _training(self, name: str, tree: Tree | None) -> TrainingSpec:
+        if tree is None:
+            return TrainingSpec()
+        spec, faults = check_training(name, tree)
+        self.faults.extend(faults)
+        return spec
 
     def _override(self, name: str, keys: Mapping[str, Tree]) -> dict[str, Tree]:
         try:

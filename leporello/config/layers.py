@@ -15,7 +15,7 @@ __all__ = ["Layers", "Override", "parse_override"]
 _TOP = ("default", "pipelines", "tasks")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-_PIPELINE = (*KINDS, "tasks", "extends", "description")
+_PIPELINE = (*KINDS, "train", "tasks", "extends", "description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ def parse_override(text: str) -> Override:
     parts = tuple(path.strip().split("."))
     secret = sounds_secret(parts[-1])
     text = f"{path}=…" if secret else text
-    if not equals or not all(parts) or parts[0] not in KINDS:
-        keys = ", ".join(KINDS)
+    if not equals or not all(parts) or parts[0] not in (*KINDS, "train"):
+        keys = ", ".join((*KINDS, "train"))
         fault = f"--set {text}: must be PATH=VALUE with a path such as retriever.k, from: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:
@@ -120,7 +120,7 @@ class Layers:
         if parent is None:
             return None
         parent.pop("description", None)
-        return {**parent, **{key: _merge(parent.get(key), child) for key, child in own.items()}}
+        return {**parent, **{k: _merge(parent.get(k), child, k) for k, child in own.items()}}
 
     def _problem_with(self, extends: Tree, name: str, below: tuple[str, ...]) -> str | None:
         chain = (*below, name)
@@ -141,8 +141,13 @@ def _is_name(name: str) -> bool:
     return sound and name.isprintable() and name not in _RESERVED
 
 
-def _merge(parent: Tree | None, child: Tree) -> Tree:
-    """A stage that names a class replaces the parent's; one that does not is merged into it."""
+def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
+    """A stage that names a class replaces the parent's; one that does not is merged into it.
+
+    So do settings of training that name a preset.
+    """
+    if key == "train" and parent is not None and "preset" not in child.items and child.items:
+        return child.with_value({**parent.items, **child.items})
     if parent is None or not child.items or not {"class", "sweep"}.isdisjoint(child.items):
         return child
     swept = parent.items.get("sweep")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.config.parameters import Parameter, marked, parameters, takes_list
+from leporello.config.training import TrainingSpec
 from leporello.errors import UserError
 from leporello.records import JSON
 from leporello.redaction import is_variable, key
@@ -139,12 +140,14 @@ class PipelineSpec:
         stages: By key, all four.
         tasks: Names of tasks that `run` takes when none is named.
         description: For `list`.
+        training: How its reader is trained; no run depends on it.
     """
 
     name: str
     stages: Mapping[str, Spec]
     tasks: tuple[str, ...] = ()
     description: str = field(default="", compare=False)
+    training: TrainingSpec = field(default=TrainingSpec(), compare=False)
 
     def build(self) -> Built:
         """Returns the four stages, built; models load on first use."""

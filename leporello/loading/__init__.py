@@ -11,11 +11,11 @@ from pathlib import Path
 
 from leporello.errors import UserError
 from leporello.loading import hypertext, markdown, pdf, plain, subtitles
-from leporello.loading.extracted import Extracted, place
+from leporello.loading.extracted import Extracted, place, place_of_span
 from leporello.loading.files import read_bytes
 from leporello.records import Document
 
-__all__ = ["FORMATS", "load", "place"]
+__all__ = ["FORMATS", "load", "place", "place_of_span"]
 
 FORMATS: Mapping[str, Callable[[bytes, Path], Extracted]] = {
     ".htm": hypertext.extract,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leporello.records import Document, Section
+from leporello.records import Document, Section, Span
 
-__all__ = ["Extracted", "Heading", "outline", "place", "tile"]
+__all__ = ["Extracted", "Heading", "outline", "place", "place_of_span", "tile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +73,9 @@ def place(document: Document, offset: int) -> str:
     """
     around = (s.title for s in document.sections if s.start <= offset < s.end)
     return " > ".join(around)
+
+
+def place_of_span(document: Document, span: Span) -> str:
+    """Returns where a span stands: `page 3`, or `page 3 to page 4`; empty as for `place`."""
+    ends = [place(document, span.start), place(document, max(span.end - 1, span.start))]
+    return " to ".join(filter(None, dict.fromkeys(ends)))

@@ -5,9 +5,19 @@ from __future__ import annotations
 from leporello.tasks.json_lines import JsonLines
 from leporello.tasks.muld import Muld
 from leporello.tasks.pan21 import Pan21
+from leporello.tasks.report_sum_sort import ReportSumSort
 from leporello.tasks.sample import Sample
 from leporello.tasks.scrolls import Scrolls
 from leporello.tasks.shuffle_test import ShuffleTest
 from leporello.tasks.zero_scrolls import ZeroScrolls
 
-__all__ = ["JsonLines", "Muld", "Pan21", "Sample", "Scrolls", "ShuffleTest", "ZeroScrolls"]
+__all__ = [
+    "JsonLines",
+    "Muld",
+    "Pan21",
+    "ReportSumSort",
+    "Sample",
+    "Scrolls",
+    "ShuffleTest",
+    "ZeroScrolls",
+]

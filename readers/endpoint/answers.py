@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,17 @@ _HINTS = {
     403: "the key may not use this model",
     404: "check model, and base_url: most servers want /v1 at its end",
 }
-_TIMEOUT, _FORBIDDEN, _RATE, _SERVER = 408, 403, 429, 500
+_TIMEOUT, _FORBIDDEN, _TOO_LARGE, _RATE, _SERVER = 408, 403, 413, 429, 500
+_SHORTER = (
+    "prompt and answer are more than the model takes: lower max_input_tokens or max_new_tokens;"
+    " with the model's tokenizer, prompts are counted as the server counts them"
+)
+# OpenAI, vLLM, SGLang, llama.cpp, TGI, Mistral, Anthropic and Gemini, in this order.
+_TOO_LONG = re.compile(
+    r"context[ _](length|size|window)|maximum (model|context) length|tokens. must be <="
+    r"|(prompt|input|request)\b.{0,80}\btoo (long|large)|token count.{0,40}\bexceeds",
+    re.IGNORECASE,
+)
 # A parameter that the model does not take; what is wrong with one input has other codes.
 _PARAMETER_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
 
@@ -84,14 +95,16 @@ def reply_of(content: bytes, *, chat: bool) -> Reply | Fault:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
-        return Fault(f"the server's answer is not JSON: {_excerpt(content)}", again=True)
+        page = "; a page and no answer: check base_url" if content.lstrip()[:1] == b"<" else ""
+        return Fault(f"the server's answer is not JSON: {_excerpt(content)}{page}", again=True)
     usage = _usage(data)
     choices = data.get("choices") if isinstance(data, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         return Fault(f"the server's answer has no choices: {_excerpt(content)}", True, usage=usage)
     told = _withheld(choices[0], chat=chat)
     text = _text(choices[0], chat=chat)
-    if told or text is None:
+    cut_off = choices[0].get("finish_reason") == "length" and not (text or "").strip()
+    if told or text is None or cut_off:
         return Fault(told or _no_text(choices[0], usage), usage=usage)
     return Reply(encodable(text).strip(), usage)
 
@@ -168,13 +181,20 @@ def _of_status(error: APIStatusError) -> Fault:
     if status in (_TIMEOUT, _RATE) or status >= _SERVER:
         return _later(told, _wait(error.response.headers))
     if error.code in _PARAMETER_CODES:
-        hint = "max_tokens_field, temperature (null leaves it out), seed and stop say what is sent"
+        hint = "max_tokens_field, temperature (null: none), sampling_seed and stop say what is sent"
         return Fault(f"{told}; {hint}", stops="always")
     if status == _FORBIDDEN:  # some gateways say so of a single input that they will not pass on
         return Fault(f"{told}; {_HINTS[status]}", stops="unless answered")
     if status in _HINTS:
         return Fault(f"{told}; {_HINTS[status]}", stops="always")
-    return Fault(told)
+    return Fault(f"{told}; {_SHORTER}" if _is_too_long(error, told) else told)
+
+
+def _is_too_long(error: APIStatusError, told: str) -> bool:
+    """Says whether a server complains of too many tokens; each does in its own words."""
+    return error.status_code == _TOO_LARGE or any(
+        _TOO_LONG.search(text) for text in (told, str(error.code), str(error.type))
+    )
 
 
 def _later(told: str, wait: float | None) -> Fault:

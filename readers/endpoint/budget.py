@@ -12,6 +12,7 @@ from readers.endpoint.answers import Usage
 __all__ = ["Budget", "Ledger", "shared_ledger"]
 
 _MILLION = 1_000_000
+_DIGITS = 12  # of dollars: a token may cost a hundred-millionth
 
 
 @dataclass
@@ -94,10 +95,15 @@ class Budget:
                 " command goes on where this one stopped, with as much again"
             )
 
-    def cost(self, ledger: Ledger) -> float:
+    def cost(self, used: Ledger | Usage) -> float:
         """Returns dollars."""
-        read, written = ledger.input_tokens, ledger.output_tokens
+        read, written = used.input_tokens, used.output_tokens
         return (read * self.input_price + written * self.output_price) / _MILLION
+
+    def price(self, used: Usage) -> float | None:
+        """Returns the dollars of an answer; None where prices are not known."""
+        known = self.input_price or self.output_price
+        return round(self.cost(used), _DIGITS) if known else None
 
     def _told(self, ledger: Ledger) -> str:
         price = (

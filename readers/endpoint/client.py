@@ -8,13 +8,14 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from leporello.errors import UserError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["Client"]
+__all__ = ["Client", "check_url"]
 
 # What servers are sent that want no key. Without one the official client takes what the
 # environment has, and would tell it to whatever server this is.
@@ -81,6 +82,28 @@ class Client:
     def _made(self) -> tuple[asyncio.AbstractEventLoop, AsyncOpenAI]:
         client = _connect(self._base_url, self._key())
         return asyncio.new_event_loop(), client
+
+
+def check_url(base_url: str) -> None:
+    """Refuses what is no address of a server; its parts may be keys, and are not repeated.
+
+    Raises:
+        ValueError: It is none, or has what must not stand in a file.
+    """
+    try:
+        url = urlsplit(base_url)
+        known = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
+    if "@" in url.netloc or url.query or url.fragment:
+        raise ValueError(
+            "base_url has a name, a password, or something after ? or #, and what a file gives is"
+            " written to the run's files: leave it out, and give a key as api_key"
+        )
+    if url.path.rstrip("/").endswith("/completions"):
+        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
 
 
 def _connect(base_url: str, key: str) -> AsyncOpenAI:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from annotated_types import Gt
 
@@ -16,13 +16,15 @@ from leporello.records import JSON, Chunk, Output, Read
 from leporello.redaction import Key, is_variable, key
 from leporello.stages import Count, ModelSource, NonNegative, Positive, Secret
 from readers.causal_lm import PROMPT
-from readers.endpoint.answers import EndpointError, Fault, Reply
+from readers.chat import messages
+from readers.endpoint.answers import EndpointError, Fault, Reply, Usage
 from readers.endpoint.asking import Terms, ask
 from readers.endpoint.budget import Budget, Ledger, shared_ledger
 from readers.endpoint.choices import chosen
-from readers.endpoint.client import Client
+from readers.endpoint.client import Client, check_url
 from readers.endpoint.memory import Memory
 from readers.endpoint.tokens import Sizes
+from readers.examples import FewShot, draw
 from readers.prompt import Template, encodable, passage_text
 from readers.reading import refuse_pairs
 from readers.window import OnOverflow, Window
@@ -59,7 +61,7 @@ class Endpoint:
         max_new_tokens: The most tokens that are written, those of a model's reasoning included.
         max_tokens_field: The request's name for it; some models want `max_completion_tokens`.
         temperature: 0 is the likeliest answer; null leaves it to the server.
-        seed: For a temperature above 0; null sends none.
+        sampling_seed: Sent as `seed`, for a temperature above 0; null sends none.
         stop: The server ends the answer before the first of these strings.
         concurrency: Requests under way at once.
         timeout: Seconds that a request may take in all.
@@ -71,6 +73,10 @@ class Endpoint:
         budget_dollars: Likewise.
         input_price: Dollars for a million tokens read.
         output_price: Dollars for a million tokens written.
+        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
+            template, in a chat as earlier turns; they are never cut.
+        shots: How many of them are drawn; all if there are fewer.
+        seed: Of the draw.
     """
 
     base_url: str
@@ -86,7 +92,7 @@ class Endpoint:
     max_new_tokens: Positive = 64
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: NonNegative | None = 0.0
-    seed: int | None = None
+    sampling_seed: int | None = None
     stop: tuple[str, ...] = ()
     concurrency: Positive = 8
     timeout: Annotated[float, Gt(0)] = 120.0
@@ -95,10 +101,13 @@ class Endpoint:
     budget_dollars: Annotated[float, Gt(0)] | None = None
     input_price: NonNegative = 0.0
     output_price: NonNegative = 0.0
+    examples: Path | None = None
+    shots: Count = 4
+    seed: Count = 0
 
     def __post_init__(self) -> None:
         _ = self._template, self._budget  # which check themselves
-        _check_url(self.base_url)
+        check_url(self.base_url)
         if not self.model.strip():
             raise ValueError("model is empty: give the name that the server knows it by")
         if self.system and self.mode == "completions":
@@ -109,30 +118,37 @@ class Endpoint:
             # Given in Python: hidden from the repr and from messages like one from a file.
             object.__setattr__(self, "api_key", Key(self.api_key, "$api_key"))
 
+    def check_files(self, data: str) -> None:
+        """Reads the examples; see `ChecksFiles`."""
+        self._prompts.check_data(data)
+
     def load(self) -> None:
         """Loads the client, and the tokenizer if there is one; both load on first use otherwise.
 
         Raises:
-            UserError: The client's package is not installed, the key cannot be one, or there is no
-                such tokenizer.
+            UserError: The client's package is not installed, the key cannot be one, there is no
+                such tokenizer, or the worked examples leave no room.
         """
         self._client.open()
         self.count([""])
+        _ = self._window
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order.
 
         Raises:
-            UserError: The budget is spent, or something is wrong that concerns every input.
+            UserError: The budget is spent, or something is wrong that concerns every input, or a
+                worked example was drawn from a document of theirs.
             EndpointError: The server gives no answer to one of the inputs; the others' answers
                 are remembered, and cost nothing when they are read again without it.
         """
         refuse_pairs(inputs)
+        self._prompts.check_documents(inputs)
         parts = [self._window.parts(read) for read in inputs]
         prompts = [[self._prompt(part) for part in own] for own in parts]
         replies = self._replies(prompts)
         return [
-            _output(read, seen, [replies[prompt] for prompt in own])
+            _output(read, seen, [replies[prompt] for prompt in own], self._budget)
             for read, seen, own in zip(inputs, parts, prompts, strict=True)
         ]
 
@@ -143,7 +159,9 @@ class Endpoint:
     def render(self, read: Read) -> str:
         """Returns the text that is sent, after any cut; a split input's parts one by one."""
         prompts = "\n\n".join(map(self._prompt, self._window.parts(read)))
-        return f"system: {self.system}\n\nuser: {prompts}" if self.system else prompts
+        said = [(message["role"], message["content"]) for message in self._before]
+        turns = [*said, ("user", prompts)] if said else []
+        return "\n\n".join(f"{role}: {content}" for role, content in turns) or prompts
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit the window when rendered."""
@@ -156,18 +174,29 @@ class Endpoint:
         return Template(self.prompt, self.separator)
 
     @cached_property
+    def _prompts(self) -> FewShot:
+        return FewShot(self._template, draw(self.examples, self.shots, self.seed))
+
+    @cached_property
+    def _before(self) -> list[dict[str, str]]:
+        """The messages before the one with the prompt; none where there is no chat."""
+        chats = self.mode == "chat"
+        return messages(encodable(self.system), self._prompts.turns) if chats else []
+
+    @cached_property
     def _budget(self) -> Budget:
         prices = self.input_price, self.output_price
         return Budget(self.budget_tokens, self.budget_dollars, *prices)
 
     @cached_property
     def _sizes(self) -> Sizes:
-        return Sizes(self.tokenizer, self.system, self.mode == "chat")
+        return Sizes(self.tokenizer, self.mode == "chat", self.system, self._prompts.turns)
 
     @cached_property
     def _window(self) -> Window:
-        limit, rule = self.max_input_tokens, self.on_overflow
-        return Window(self._template.render, self._sizes.size, limit, rule)
+        limit, rule, size = self.max_input_tokens, self.on_overflow, self._sizes.size
+        self._prompts.check_room(size, self._render(Read(())), limit)
+        return Window(self._render, size, limit, rule)
 
     @cached_property
     def _client(self) -> Client:
@@ -186,26 +215,32 @@ class Endpoint:
 
     # -- asking -------------------------------------------------------------------------------
 
+    @property
+    def _render(self) -> Callable[[Read], str]:
+        """Renders the prompt: in a chat the user's last turn, elsewhere all there is.
+
+        No method: the window would hold the reader, which must end as soon as it is forgotten.
+        """
+        return (self._template if self.mode == "chat" else self._prompts).render
+
     def _prompt(self, read: Read) -> str:
-        prompt = self._template.render(read)
-        if not prompt.strip():
+        if not self._template.render(read).strip():
             raise ValueError("the prompt is empty: there is nothing to read")
-        return prompt
+        return self._render(read)
 
     def _body(self, prompt: str) -> dict[str, JSON]:
         """Returns the request for a prompt, as OpenAI's chat and completions want it."""
         options: dict[str, JSON] = {
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
-            "seed": self.seed,
+            "seed": self.sampling_seed,
             "stop": [*self.stop] or None,
         }
         sent = {name: value for name, value in options.items() if value is not None}
         if self.mode == "completions":
             return {"model": self.model, "prompt": prompt, **sent}
-        turns = [("system", encodable(self.system))] * bool(self.system) + [("user", prompt)]
-        messages: list[JSON] = [{"role": role, "content": content} for role, content in turns]
-        return {"model": self.model, "messages": messages, **sent}
+        turns = [*self._before, {"role": "user", "content": prompt}]
+        return {"model": self.model, "messages": [{**turn} for turn in turns], **sent}
 
     def _replies(self, prompts: Sequence[Sequence[str]]) -> Mapping[str, Reply]:
         """Returns the replies to all prompts of all inputs; first things are asked first.
@@ -241,40 +276,24 @@ class Endpoint:
         raise EndpointError(outcome.told)
 
 
-def _check_url(base_url: str) -> None:
-    """Refuses what is no address of a server; its parts may be keys, and are not repeated."""
-    try:
-        url = urlsplit(base_url)
-        known = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        known = False
-    if not known:
-        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
-    if "@" in url.netloc or url.query or url.fragment:
-        raise ValueError(
-            "base_url has a name, a password, or something after ? or #, and what a file gives is"
-            " written to the run's files: leave it out, and give a key as api_key"
-        )
-    if url.path.rstrip("/").endswith("/completions"):
-        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
-
-
 def _value(secret: str) -> str:
     """Returns the key; where Python code gave a variable's name, as a file would, what it holds."""
     named = is_variable(secret) and not isinstance(secret, Key)
     return str(key(secret) if named else secret).strip()
 
 
-def _output(read: Read, parts: Sequence[Read], replies: Sequence[Reply]) -> Output:
+def _output(read: Read, parts: Sequence[Read], replies: Sequence[Reply], budget: Budget) -> Output:
     """Joins the replies to the parts of an input."""
     seen = [passage for part in parts for passage in part.passages]
     given = sum(len(passage_text(passage)) for passage in read.passages)
     texts = [reply.text for reply in replies if reply.text]
     used = [reply.usage for reply in replies if reply.usage]
+    took = Usage(sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
     return Output(
         text=chosen(texts, read.choices) or "\n".join(texts),
         read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
         cut=given - sum(len(passage_text(passage)) for passage in seen),
-        input_tokens=sum(usage.input_tokens for usage in used),
-        output_tokens=sum(usage.output_tokens for usage in used),
+        input_tokens=took.input_tokens,
+        output_tokens=took.output_tokens,
+        dollars=budget.price(took),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from leporello.tokens import Words
+from readers.chat import Chat
 from readers.endpoint.answers import Usage
 from readers.pretrained import Tokens
 
@@ -18,6 +19,7 @@ __all__ = ["Sizes"]
 _TOKENS_A_WORD = 1.5
 _BYTES_A_TOKEN = 3.0
 _CHAT = 32  # tokens that an unknown chat template may add
+_TURN = 8  # and for each turn of a worked example; known ones add 4 to 6
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,15 @@ class Sizes:
 
     Attributes:
         tokenizer: Path or hub id of the model's tokenizer; `words` guesses.
-        system: Of the chat.
         chat: Whether prompts are put into a chat.
+        system: Of the chat.
+        turns: Of the chat, before the prompt: worked examples' prompts and answers.
     """
 
     tokenizer: str
-    system: str
     chat: bool
+    system: str = ""
+    turns: tuple[tuple[str, str], ...] = ()
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text."""
@@ -43,7 +47,7 @@ class Sizes:
         if self.tokenizer == "words":
             return _guess(prompt) + self._around
         if self.chat and self._tokens.tokenizer.chat_template:
-            return len(self._tokens.encode_chat(self.system, prompt))
+            return len(self._chat.encode(prompt))
         return len(self._tokens.encode(prompt)) + self._around
 
     def usage(self, prompt: str, text: str) -> Usage:
@@ -52,7 +56,15 @@ class Sizes:
 
     @cached_property
     def _around(self) -> int:
-        return self.count([self.system])[0] + _CHAT if self.chat else 0
+        """What is put around a prompt, by a template that is not known."""
+        if not self.chat:
+            return 0
+        said = [text for turn in self.turns for text in turn]
+        return sum(self.count([self.system, *said])) + _CHAT + _TURN * len(said)
+
+    @cached_property
+    def _chat(self) -> Chat:
+        return Chat(self._tokens, self.system, self.turns)
 
     @cached_property
     def _tokens(self) -> Tokens:

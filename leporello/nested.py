@@ -1,0 +1,47 @@
+"""What is asked of a stage and of those nested in it: to load its models, to look at its files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from leporello.stages import ChecksFiles
+
+__all__ = ["check_files", "load_models", "nested"]
+
+
+def nested(stage: object) -> Iterator[object]:
+    """Yields the values of a stage's parameters, those in lists one by one: stages among them."""
+    if dataclasses.is_dataclass(stage):
+        for field in dataclasses.fields(stage):
+            value = getattr(stage, field.name, None)
+            yield from value if isinstance(value, (tuple, list)) else (value,)
+
+
+def load_models(stage: object) -> None:
+    """Calls `load` of a stage and of those nested in it, where they have it.
+
+    Loading takes its time and must not be interrupted; so it is done before a limit holds.
+    """
+    if callable(load := getattr(stage, "load", None)):
+        load()
+    else:
+        for inner in nested(stage):
+            load_models(inner)
+
+
+def check_files(stage: object, data: str = "") -> None:
+    """Calls `check_files` of a stage and of those nested in it, where they have it.
+
+    Args:
+        stage: Of any kind.
+        data: The fingerprint of the task's data; empty where no task is known.
+
+    Raises:
+        UserError: A file that a parameter names is not there, faulty, or not for that data.
+    """
+    if isinstance(stage, ChecksFiles):
+        stage.check_files(data)
+    else:
+        for inner in nested(stage):
+            check_files(inner, data)
