@@ -39,10 +39,13 @@ _LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "sklearn": ("scikit-learn", "scipy"),
 }
 _MODEL_LIBRARIES: Mapping[str, tuple[str, ...]] = {
+    "ctranslate2": ("ctranslate2",),
+    "onnxruntime": ("onnxruntime",),
     "sentence_transformers": ("sentence-transformers", "transformers", "tokenizers", "torch"),
     "tokenizers": ("tokenizers",),
     "torch": ("torch",),
     "transformers": ("transformers", "tokenizers"),
+    "vllm": ("vllm",),
 }
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _SCALARS = (bool, int, float, str, type(None))

@@ -1,7 +1,8 @@
-"""Verbs over finished runs: what they came to side by side."""
+"""Verbs over runs: what they came to side by side, all of it on a page, and how far one is."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,9 +10,9 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from leporello.cli.options import Tasks, print_json
+from leporello.cli.options import AsJson, Tasks, print_json
 
-__all__ = ["compare"]
+__all__ = ["compare", "report", "watch"]
 
 Runs = Annotated[list[Path], typer.Argument(help="Directories of runs", show_default=False)]
 Format = Literal["table", "markdown", "csv", "json", "latex"]
@@ -56,3 +57,58 @@ def compare(
             typer.echo(markdown(sheets(found)), nl=False)
         case "latex":
             typer.echo(latex(sheets(found)), nl=False)
+
+
+def report(
+    runs: Runs,
+    *,
+    out: Annotated[Path, typer.Option("--out", help="The file.")] = Path("report.html"),
+    inputs: Annotated[
+        int,
+        typer.Option("--inputs", min=0, help="Examples a task with the readers' exact inputs."),
+    ] = 100,
+    task: Tasks = None,
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline", help="What the others are tested against. [default: the first pipeline]"
+        ),
+    ] = "",
+) -> None:
+    """Writes one HTML file about finished runs: tables, plots, and every example to look at."""
+    from leporello.reporting import report as write_report
+
+    done = write_report(runs, out, inputs=inputs, tasks=task or (), baseline=baseline)
+    for note in done.notes:
+        typer.echo(f"note: {note}", err=True)
+    size = done.bytes / 1e6
+    typer.echo(f"{done.path}: {done.examples:,} examples, {size:.1f} MB")
+
+
+def watch(
+    run: Annotated[Path, typer.Argument(help="The run's directory", show_default=False)],
+    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Shows from another terminal how far a run is, until it ends."""
+    from rich.live import Live
+
+    from leporello.display_watching import watched
+    from leporello.watching import Watch
+
+    followed, console = Watch(run), Console()
+    if as_json:
+        jobs = [{**asdict(job), "seconds_left": job.seconds_left} for job in followed.look()]
+        print_json({"running": followed.running, "jobs": jobs})
+        return
+    if once or not console.is_terminal:
+        console.print(watched(followed.look(), running=followed.running))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            running = followed.running  # asked first, so that the last look sees the end
+            live.update(watched(followed.look(), running=running), refresh=True)
+            if not running:
+                return
+            time.sleep(every)

@@ -1,0 +1,7 @@
+"""Reports: finished runs as one HTML file, with plots and every example."""
+
+from __future__ import annotations
+
+from leporello.reporting.report import Report, report
+
+__all__ = ["Report", "report"]

@@ -1,0 +1,180 @@
+"""Scores against what may explain them: length, position, k, parameters swept over, cost."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import accumulate, pairwise
+from statistics import fmean, stdev
+
+from leporello.comparing import Board, Entry
+from leporello.reporting.facts import Facts
+from leporello.reporting.pieces import Packed
+from leporello.reporting.plots import Plot, Point, Series, lines
+
+__all__ = ["curves", "front"]
+
+_BINS, _IN_BIN = 8, 5  # at most so many bins, with at least so many examples each
+_RANKS = 20  # at which recall is drawn
+_SPAN = 100  # of a scale, low to high
+_Z = 1.96  # standard errors on either side: 95 %
+_BAND = "mean with 95 % band"
+
+
+def curves(board: Board, packed: Packed, facts: Facts) -> Iterator[Plot]:
+    """Yields the curves that there are data for.
+
+    Args:
+        board: The task's comparison.
+        packed: Its examples; one job an entry of the board.
+        facts: What became of them.
+    """
+    for metric, score in board.metrics.items():
+        yield from _against_lengths(metric, score, packed)
+        yield from _against_positions(metric, score, packed, facts)
+    yield from _recall(packed, facts)
+    for metric, score in board.metrics.items():
+        yield from _sweeps(board, metric, score)
+        yield from _costs(board, metric, score)
+
+
+def _against_lengths(metric: str, score: str, packed: Packed) -> Iterator[Plot]:
+    lengths = [None if length is None else max(1, length) for length in packed.lengths]
+    series = [
+        Series(job.label, _binned(list(zip(lengths, own[metric], strict=True))))
+        for job, own in zip(packed.jobs, packed.scores, strict=True)
+    ]
+    title = f"{score} against the length of the document, {packed.task}"
+    yield from _drawn(title, series, "characters of the document, in bins", score, logarithmic=True)
+
+
+def _against_positions(metric: str, score: str, packed: Packed, facts: Facts) -> Iterator[Plot]:
+    series = []
+    for job, own in zip(packed.jobs, packed.scores, strict=True):
+        known = facts.known.get(job.key, {})
+        places = [known[one].position if one in known else None for one in packed.ids]
+        percent = [None if place is None else _SPAN * place for place in places]
+        series.append(Series(job.label, _binned(list(zip(percent, own[metric], strict=True)))))
+    title = f"{score} against where the evidence stands, {packed.task}"
+    yield from _drawn(title, series, "position in the document, %, in bins", score)
+
+
+def _recall(packed: Packed, facts: Facts) -> Iterator[Plot]:
+    series = []
+    for job in packed.jobs:
+        known = facts.known.get(job.key, {}).values()
+        kept = [_kept(one.gains) for one in known if one.gains is not None]
+        ranks = enumerate(zip(*kept, strict=True), 1)
+        series.append(Series(job.label, tuple(_mean(rank, shares) for rank, shares in ranks)))
+    title = f"Recall of the evidence by the first k hits, {packed.task}"
+    yield from _drawn(title, series, "k", "% of the evidence's characters")
+
+
+def _kept(gains: Sequence[tuple[int, float]]) -> list[float]:
+    """Returns the % kept up to each rank; of a failed example 0, as the funnel counts it."""
+    grown = dict(gains)
+    shares = (grown.get(rank, 0.0) for rank in range(1, _RANKS + 1))
+    return [_SPAN * share for share in accumulate(shares, max)]
+
+
+def _drawn(
+    title: str, series: Sequence[Series], x: str, y: str, *, logarithmic: bool = False
+) -> Iterator[Plot]:
+    """Yields the plot, if any series has a point."""
+    if shown := [one for one in series if one.points]:
+        yield lines(f"{title}: {_BAND}", shown, x_name=x, y_name=y, logarithmic=logarithmic)
+
+
+def _binned(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[Point, ...]:
+    """Returns the means of `y` in bins of equal count, each at the median of its `x`."""
+    known = sorted((x, y) for x, y in pairs if x is not None and y is not None)
+    count = max(1, min(_BINS, len(known) // _IN_BIN))
+    edges = [len(known) * place // count for place in range(count + 1)]
+    bins = [known[start:end] for start, end in pairwise(edges) if start < end]
+    means = (_mean(each[len(each) // 2][0], [y for _, y in each]) for each in bins)
+    by_place = {point.x: point for point in means}  # many examples may share one length
+    return tuple(by_place[x] for x in sorted(by_place))
+
+
+def _mean(x: float, values: Sequence[float]) -> Point:
+    mean = fmean(values)
+    error = _Z * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return Point(x, mean, max(0.0, mean - error), min(max(_SPAN, mean), mean + error))
+
+
+def _sweeps(board: Board, metric: str, score: str) -> Iterator[Plot]:
+    """Yields the score against each parameter that is swept over in numbers."""
+    found: defaultdict[str, defaultdict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    for entry in board.entries:
+        for name, value, rest in _swept(entry):
+            found[name][rest].append(_point(value, entry, metric, ""))
+    for name, series in found.items():
+        made = [Series(rest, _ascending(points)) for rest, points in series.items()]
+        several = [one for one in made if len({p.x for p in one.points}) > 1]
+        if several:
+            title = f"{score} against {name}, {board.task}: with 95 % intervals"
+            yield lines(title, several, x_name=name, y_name=score)
+
+
+def _swept(entry: Entry) -> Iterator[tuple[str, float, str]]:
+    """Yields (parameter, value, the name without it) of a point of a sweep."""
+    base, _, point = entry.label.partition("@")
+    settings = [each.partition("=") for each in re.split(r",(?=[\w.]+=)", point) if each]
+    for name, _, value in settings:
+        with suppress(ValueError):
+            others = ",".join(f"{key}={one}" for key, _, one in settings if key != name)
+            number = float(value)
+            if math.isfinite(number):
+                yield name, number, f"{base}@{others}" if others else base
+
+
+def _ascending(points: Sequence[Point]) -> tuple[Point, ...]:
+    return tuple(sorted(points, key=lambda point: point.x))
+
+
+def _costs(board: Board, metric: str, score: str) -> Iterator[Plot]:
+    """Yields the score against seconds, and against tokens, where all pipelines have them."""
+    kinds: list[tuple[str, Callable[[Entry], float | None]]] = [
+        ("seconds an example", lambda entry: entry.seconds),
+        ("tokens read an example", lambda entry: entry.input_tokens / entry.examples or None),
+        ("dollars", lambda entry: entry.dollars),
+    ]
+    for name, cost in kinds:
+        prices = [cost(entry) for entry in board.entries]
+        known = [price for price in prices if price]
+        if len(known) == len(prices) > 1:
+            yield _against_cost(board, metric, (score, name), known)
+
+
+def _against_cost(
+    board: Board, metric: str, names: tuple[str, str], prices: Sequence[float]
+) -> Plot:
+    points = [_point(p, e, metric, e.label) for p, e in zip(prices, board.entries, strict=True)]
+    best = front(points)
+    series = [
+        Series(f"{point.label}{' (best at its cost)' if point in best else ''}", (point,))
+        for point in points
+    ]
+    score, cost = names
+    title = f"{score} against {cost}, {board.task}: with 95 % intervals, best at any cost dotted"
+    return lines(
+        title, series, x_name=cost, y_name=score, joined=False, logarithmic=True, front=best
+    )
+
+
+def _point(x: float, entry: Entry, metric: str, label: str) -> Point:
+    found = entry.scores[metric]
+    low, high = found.interval or (found.value, found.value)
+    return Point(x, found.value, low, high, label)
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Returns the Pareto front, cheapest first: points that no cheaper one reaches in score."""
+    best: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.x, -point.y)):
+        if not best or point.y > best[-1].y:
+            best.append(point)
+    return best

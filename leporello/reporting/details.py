@@ -1,0 +1,216 @@
+"""Examples as the browser of a report shows them: plain JSON, documents by excerpt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from leporello.coverage import merge
+from leporello.records import JSON, Example, Span
+from leporello.reporting.joined import Job, Joined, Row
+from leporello.reporting.prompts import Prompts
+
+__all__ = ["Allowance", "Detail", "Limits", "job_detail"]
+
+_EXCERPT, _SHORTEST = 400, 60  # characters of a passage
+_LONG = 4_000  # of predictions, references and questions
+_OUTPUT, _LITERAL = 1_000, 1_000
+_PASSAGES = 30  # of one input
+_PLENTY = 6_000  # characters of excerpts an example: from there on nothing need be saved
+_SPANS = 200  # of a strip
+
+
+def cut(text: str, limit: int) -> str:
+    """Returns a text, or its beginning and how much is left out."""
+    return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit:,} characters]"
+
+
+class Limits(NamedTuple):
+    """How many hits and inputs of an example are shown, of each job."""
+
+    hits: int
+    calls: int
+
+
+@dataclass
+class Allowance:
+    """How many characters of documents a report holds: so it stays small with many examples.
+
+    Attributes:
+        each: For one example; what earlier ones have left over is added.
+        left: So far.
+    """
+
+    each: float
+    left: float = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        """What is shown of an example of each job."""
+        return Limits(100, 30) if self.each >= _PLENTY else Limits(20, 8)
+
+    def excerpts(self, example: Example, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
+        """Returns the beginnings of these passages, by `start-end`."""
+        self.left += self.each
+        most = max(1, int(self.left // _SHORTEST))
+        distinct = list(islice(dict.fromkeys(spans), most))
+        share = self.left / len(distinct) if distinct else 0.0
+        size = int(min(_EXCERPT, max(_SHORTEST, share)))
+        text = example.document.text
+        found = {f"{start}-{end}": text[start : min(end, start + size)] for start, end in distinct}
+        self.left = max(0.0, self.left - sum(map(len, found.values())))
+        return found
+
+
+@dataclass
+class Detail:
+    """Makes pieces of examples; excerpts of one document are shared within a piece.
+
+    Attributes:
+        jobs: Whose rows are shown.
+        allowance: Of excerpts.
+        prompts: Renders exact inputs.
+        documents: Of the present piece: id, title, length and excerpts.
+        examples: Of the present piece.
+    """
+
+    jobs: Sequence[Job]
+    allowance: Allowance
+    prompts: Prompts
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    examples: list[JSON] = field(default_factory=list)
+    _places: dict[str, int] = field(default_factory=dict)
+
+    def add(self, one: Joined, shown: Sequence[dict[str, Any] | None], *, exactly: bool) -> None:
+        """Adds an example to the piece.
+
+        Args:
+            one: With its rows.
+            shown: What `job_detail` made of each row.
+            exactly: Whether its inputs are rendered.
+        """
+        found: dict[str, Any] = {"id": one.id, "jobs": [*shown]}
+        if one.example is not None:
+            found |= self._of_data(one.example, shown)
+            if exactly:
+                self._render(one, one.example, shown)
+        self.examples.append(found)
+
+    def taken(self) -> dict[str, JSON]:
+        """Returns the piece, and begins another."""
+        piece: dict[str, JSON] = {"documents": [*self.documents], "examples": self.examples}
+        self.documents, self.examples, self._places = [], [], {}
+        return piece
+
+    def _of_data(self, example: Example, shown: Sequence[dict[str, Any] | None]) -> dict[str, JSON]:
+        place, document = self._document(example), example.document
+        evidence = [(span.start, span.end) for span in example.evidence[:_PASSAGES]]
+        excerpts = self.documents[place]["excerpts"]
+        wanted = [*evidence, *(span for one in shown if one for span in _spans(one))]
+        known = (span for span in wanted if f"{span[0]}-{span[1]}" not in excerpts)
+        excerpts |= self.allowance.excerpts(example, known)
+        return {
+            "question": cut(example.question, _LONG),
+            "instruction": cut(example.instruction, _LONG),
+            "choices": [cut(text, _OUTPUT) for text in example.choices],
+            "references": [cut(text, _LONG) for text in example.references[:_PASSAGES]],
+            "group": example.group,
+            "fault": example.fault,
+            "document": place,
+            "evidence": [[*span] for span in evidence],
+            "length": len(document.text),
+        }
+
+    def _document(self, example: Example) -> int:
+        document = example.document
+        if document.sha256 not in self._places:
+            self._places[document.sha256] = len(self.documents)
+            self.documents.append(
+                {
+                    "id": document.id,
+                    "title": cut(document.title, _OUTPUT),
+                    "length": len(document.text),
+                    "excerpts": {},
+                }
+            )
+        return self._places[document.sha256]
+
+    def _render(
+        self, one: Joined, example: Example, shown: Sequence[dict[str, Any] | None]
+    ) -> None:
+        for job, row, detail in zip(self.jobs, one.rows, shown, strict=True):
+            if row and detail and detail["calls"]:
+                rendered = self.prompts.of(
+                    job, row["calls"][: self.allowance.limits.calls], example
+                )
+                for call, prompt in zip(detail["calls"], rendered, strict=True):
+                    if prompt is not None:
+                        call["prompt"] = prompt
+
+
+def job_detail(
+    row: Row, scores: Mapping[str, float], lost_at: str, limits: Limits
+) -> dict[str, Any]:
+    """Returns what one job left of an example."""
+    failure, found = row.get("failure"), row.get("prediction")
+    shown: dict[str, Any] = {"scores": dict(scores), "lost_at": lost_at, "calls": [], "hits": []}
+    if found is None:
+        assert failure is not None
+        return {
+            **shown,
+            "failure": {"stage": failure["stage"], "error": cut(failure["error"], _LONG)},
+        }
+    calls = row.get("calls", ())
+    return {
+        **shown,
+        "prediction": cut(found["prediction"], _LONG),
+        **_raw(found),
+        "hits": found["hits"][: limits.hits],
+        "more_hits": max(0, len(found["hits"]) - limits.hits),
+        "selected": _selected(found),
+        "read": found["read"][:_SPANS],
+        "coverage": found["coverage"],
+        "calls": [_call(call) for call in calls[: limits.calls]],
+        "more_calls": max(0, len(calls) - limits.calls),
+        "notes": [cut(note, _OUTPUT) for note in row.get("notes", ())],
+    }
+
+
+def _selected(found: Mapping[str, Any]) -> list[list[int]]:
+    merged = merge(Span(start, end) for start, end, _ in found["hits"])
+    return [[span.start, span.end] for span in merged[:_SPANS]]
+
+
+def _raw(found: Mapping[str, Any]) -> dict[str, str]:
+    if found["raw"] == found["prediction"]:
+        return {}
+    return {"raw": cut(json.dumps(found["raw"], ensure_ascii=False), _LONG)}
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    output, passages = call["output"], call["passages"]
+    told = {name: output[name] for name in ("score", "cut", "span") if output.get(name)}
+    return {
+        "round": call["round"],
+        "question": cut(call["question"], _OUTPUT),
+        "passages": [
+            cut(each, _LITERAL) if isinstance(each, str) else each for each in passages[:_PASSAGES]
+        ],
+        "more_passages": max(0, len(passages) - _PASSAGES),
+        **({"error": cut(output["error"], _LONG)} if "error" in output else {}),
+        "text": cut(output.get("text", ""), _OUTPUT),
+        **told,
+    }
+
+
+def _spans(shown: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
+    """Yields the passages whose text is shown: hits first, best first."""
+    for start, end, _ in shown["hits"]:
+        yield start, end
+    for call in shown["calls"]:
+        for passage in call["passages"]:
+            if not isinstance(passage, str):
+                yield passage[0], passage[1]

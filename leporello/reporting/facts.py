@@ -1,0 +1,71 @@
+"""What became of every example of the runs, gathered for curves, funnels and the browser."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leporello.errors import UserError
+from leporello.funnel import Fate, Funnel, fates, tally
+
+__all__ = ["Facts", "Known", "facts"]
+
+_GONE = "where answers are lost, and curves that need the documents, are left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one example of one pipeline.
+
+    Attributes:
+        length: Of the document, in characters.
+        position: Where the proof begins in it, 0 to 1, where one is known.
+        lost_at: The stage that lost the answer, or empty.
+        gains: (rank, share): what the hits up to a rank keep of the proof, where that grows; None
+            where no proof is known.
+    """
+
+    length: int
+    position: float | None
+    lost_at: str
+    gains: tuple[tuple[int, float], ...] | None
+
+
+@dataclass
+class Facts:
+    """Of all runs.
+
+    Attributes:
+        known: By run, pipeline, task and the example's id.
+        funnels: By run, pipeline and task.
+        notes: Of which runs nothing of this is known, and why.
+    """
+
+    known: dict[tuple[Path, str, str], dict[str, Known]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    funnels: dict[tuple[Path, str, str], Funnel] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def facts(runs: Sequence[Path]) -> Facts:
+    """Returns what became of the examples; a run whose data are gone is noted, and left out."""
+    found = Facts()
+    for run in runs:
+        try:
+            counted = tally(_noted(run, found))
+        except UserError as error:
+            found.notes.append(f"{run.name}: {_GONE}: {error}")
+        else:
+            found.funnels |= {(run, each.pipeline, each.task): each for each in counted}
+    return found
+
+
+def _noted(run: Path, found: Facts) -> Iterator[Fate]:
+    for fate in fates(run):
+        found.known[run, fate.pipeline, fate.task][fate.id] = Known(
+            fate.length, fate.position, fate.lost_at, fate.gains if fate.gold else None
+        )
+        yield fate

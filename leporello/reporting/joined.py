@@ -1,0 +1,127 @@
+"""What pipelines left of each example of a task, joined with its data, one example at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from leporello.directory import RunDirectory
+from leporello.errors import UserError
+from leporello.journal import Journal
+from leporello.records import Example
+
+__all__ = ["Job", "Joined", "with_data", "without_data"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One pipeline on one task of a run.
+
+    Attributes:
+        label: Its name in the report.
+        run: The run's directory.
+        pipeline: Its name.
+        task: Its name.
+    """
+
+    label: str
+    run: Path
+    pipeline: str
+    task: str
+
+    @property
+    def key(self) -> tuple[Path, str, str]:
+        """What tells it from all others."""
+        return self.run, self.pipeline, self.task
+
+    def rows(self) -> Iterator[Row]:
+        """Yields the finished rows of its journal, in task order."""
+        journal = Journal(RunDirectory(self.run).journal(self.pipeline, self.task))
+        yield from journal.rows()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """One example, and what each job left of it.
+
+    Attributes:
+        id: The example's.
+        example: None where the data are gone.
+        rows: One a job; None where it has not finished the example.
+    """
+
+    id: str
+    example: Example | None
+    rows: tuple[Row | None, ...]
+
+
+def with_data(jobs: Sequence[Job], examples: Iterable[Example]) -> Iterator[Joined]:
+    """Yields the examples that any job has finished, with their documents, in task order.
+
+    Raises:
+        UserError: The data are not what they were when a job ran.
+    """
+    heads = [_Head(job.rows()) for job in jobs]
+    for example in examples:
+        rows = tuple(head.take(example.id) for head in heads)
+        for job, row in zip(jobs, rows, strict=True):
+            _check(job, example, row)
+        if any(rows):
+            yield Joined(example.id, example, rows)
+        if not any(head.next for head in heads):
+            return
+    for job, head in zip(jobs, heads, strict=True):
+        if head.next:
+            raise UserError(
+                f"{job.label}: the data have no example {_id(head.next)!r} in its place"
+            )
+
+
+def without_data(jobs: Sequence[Job]) -> Iterator[Joined]:
+    """Yields the examples that any job has finished, by their number in the task."""
+    numbered = [_numbered(job, place) for place, job in enumerate(jobs)]
+    for _, group in groupby(merge(*numbered, key=itemgetter(0)), key=itemgetter(0)):
+        found: dict[str, list[Row | None]] = {}
+        for _, place, row in group:
+            found.setdefault(_id(row), [None] * len(jobs))[place] = row
+        yield from (Joined(one, None, tuple(rows)) for one, rows in found.items())
+
+
+def _numbered(job: Job, place: int) -> Iterator[tuple[int, int, Row]]:
+    return ((row["done"], place, row) for row in job.rows())
+
+
+class _Head:
+    """The next row of a job."""
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._rows = rows
+        self.next = next(rows, None)
+
+    def take(self, example_id: str) -> Row | None:
+        """Returns the next row if it is this example's."""
+        if self.next is None or _id(self.next) != example_id:
+            return None
+        row, self.next = self.next, next(self._rows, None)
+        return row
+
+
+def _id(row: Row) -> str:
+    found: str = (row.get("prediction") or row["failure"])["id"]
+    return found
+
+
+def _check(job: Job, example: Example, row: Row | None) -> None:
+    prediction = row and row.get("prediction")
+    if prediction and prediction["document_sha256"] != example.document.sha256:
+        raise UserError(
+            f"{job.label}: document {example.document.id!r} is not what it was when the run was"
+            " made"
+        )

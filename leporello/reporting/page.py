@@ -1,0 +1,123 @@
+"""The page: what a template makes of a comparison, its curves and its examples."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from leporello.comparing import Board, Sheet
+from leporello.directory import atomically
+from leporello.errors import UserError
+from leporello.funnel import Funnel
+from leporello.reporting.joined import Job
+from leporello.reporting.plots import Bar, Plot, bars, dots
+
+__all__ = ["Page", "Source", "funnel_plots", "score_plots", "write"]
+
+_HERE = Path(__file__).parent
+# What HTML cannot hold: control characters, lone surrogates, and what is no character at all.
+_ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_FULL = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One run: its name, its config and its manifest as they stand in its files."""
+
+    name: str
+    config: str
+    manifest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that the page shows.
+
+    Attributes:
+        title: Of the page.
+        sheets: Its tables.
+        scores: Plots of the scores.
+        funnels: Plots of what each stage kept.
+        curves: All others.
+        sources: The runs.
+        tasks: (name, index) of each task's examples, packed.
+        pieces: (id, data) of their details, packed.
+        notes: What is left out, and why.
+    """
+
+    title: str
+    sheets: Sequence[Sheet]
+    scores: Sequence[Plot]
+    funnels: Sequence[Plot]
+    curves: Sequence[Plot]
+    sources: Sequence[Source]
+    tasks: Sequence[tuple[str, str]]
+    pieces: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+
+
+def score_plots(board: Board) -> Iterator[Plot]:
+    """Yields the scores of a task, one plot a metric."""
+    for metric, score in board.metrics.items():
+        rows = [
+            Bar(entry.label, found.value, *(found.interval or (None, None)))
+            for entry in board.entries
+            if (found := entry.scores[metric]).examples
+        ]
+        top = max([_FULL, *(row.high or row.value for row in rows)])
+        if rows:
+            yield dots(f"{score} on {board.task}, with 95 % intervals", rows, top=top)
+
+
+def funnel_plots(
+    jobs: Sequence[Job], funnels: Mapping[tuple[Path, str, str], Funnel]
+) -> Iterator[Plot]:
+    """Yields for each pipeline the share of examples whose whole proof each stage kept."""
+    for job in jobs:
+        funnel = funnels.get(job.key)
+        if funnel and funnel.steps:
+            title = f"{job.label} on {job.task}: examples whose proof each stage kept whole"
+            steps = [step for step in funnel.steps if step.of]
+            told = [f"{step.stage} ({step.lost:,} lost)" for step in steps]
+            yield bars(title, [Bar(n, s.share) for n, s in zip(told, steps, strict=True)])
+
+
+def write(page: Page, out: Path) -> None:
+    """Writes the page, whole or not at all.
+
+    Raises:
+        UserError: It cannot be written there.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    style, script = ((_HERE / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    values: dict[str, Any] = {
+        "page": page,
+        "style": Markup(style),  # noqa: S704 -- our own file
+        "script": Markup(script),  # noqa: S704 -- our own file
+        "policy": _policy(style, script),
+        "drawn": lambda plot: Markup(plot.svg),  # noqa: S704 -- escaped where it is made
+    }
+    try:
+        with atomically(out) as file:
+            for text in environment.get_template("page.html.jinja").generate(values):
+                file.write(_ODD.sub("\N{REPLACEMENT CHARACTER}", text))
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written: {error.strerror}") from None
+
+
+def _policy(style: str, script: str) -> str:
+    """Returns what the page may load: its own style and script, and nothing else."""
+    ours = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
+    by_kind = (f"{k}-src 'sha256-{h}'" for k, h in zip(("style", "script"), ours, strict=True))
+    return "; ".join(["default-src 'none'", *by_kind, "base-uri 'none'", "form-action 'none'"])

@@ -1,0 +1,298 @@
+"""Plots as SVG, drawn to be read in print, in the dark and without seeing colours.
+
+Colours come from the page's style sheet, by class; series differ in dashes and marks too. Every
+plot has a title for those who do not see it, and the numbers stand in a table beside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+__all__ = ["Bar", "Plot", "Point", "Series", "bars", "dots", "lines"]
+
+_WIDTH = 640
+_LEFT, _RIGHT, _TOP, _BOTTOM = 190, 24, 12, 46
+_ROW = 26
+_HEIGHT = 300
+_LABEL = 30  # letters
+_STYLES = 8
+_FEW = 8  # values of an axis that are told one by one
+_DECADE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A measured point.
+
+    Attributes:
+        x: To the right.
+        y: Upwards.
+        low: Where its interval begins; equal to `y` where there is none.
+        high: Where it ends.
+        label: Told of it.
+    """
+
+    x: float
+    y: float
+    low: float
+    high: float
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one kind; those of a line ascend in `x`."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A share of a whole, or a score with its interval."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A drawing with the numbers that it shows.
+
+    Attributes:
+        title: Above it.
+        svg: The drawing.
+        headers: Of the table of its numbers.
+        rows: Of that table.
+    """
+
+    title: str
+    svg: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def dots(title: str, rows: Sequence[Bar], *, top: float = 100) -> Plot:
+    """Draws scores as dots with their intervals, one a row."""
+    height = _TOP + _ROW * len(rows) + _BOTTOM
+    x = _scale(0, top, _LEFT, _WIDTH - _RIGHT)
+    marks = []
+    for place, row in enumerate(rows):
+        y = _TOP + _ROW * (place + 0.5)
+        if row.low is not None and row.high is not None:
+            marks.append(_line(x(row.low), y, x(row.high), y, "whisker"))
+        marks.append(f'<circle class="dot" cx="{x(row.value):.1f}" cy="{y:.1f}" r="5"/>')
+        marks.append(_text(_LEFT - 8, y + 4, row.label, "end"))
+    drawn = _framed(title, height, [*_x_axis(0, top, x, height), *marks])
+    return Plot(title, drawn, ("", "score", "from", "to"), tuple(map(_numbers, rows)))
+
+
+def bars(title: str, rows: Sequence[Bar]) -> Plot:
+    """Draws shares in per cent as bars from 0 to 100, one a row."""
+    height = _TOP + _ROW * len(rows) + _BOTTOM
+    x = _scale(0, 100, _LEFT, _WIDTH - _RIGHT)
+    marks = []
+    for place, row in enumerate(rows):
+        y = _TOP + _ROW * place
+        width = x(row.value) - x(0)
+        marks.append(
+            f'<rect class="bar" x="{_LEFT}" y="{y + 4}" width="{width:.1f}" height="{_ROW - 8}"/>'
+        )
+        marks.append(_text(_LEFT - 8, y + _ROW / 2 + 4, row.label, "end"))
+        inside = row.value > 85  # noqa: PLR2004 -- per cent, from where the number has no room
+        place_of_number = x(row.value) + (-6 if inside else 6)
+        kind = "inside" if inside else ""
+        anchor = "end" if inside else "start"
+        number = f"{row.value:.1f} %"
+        marks.append(_text(place_of_number, y + _ROW / 2 + 4, number, anchor, kind))
+    drawn = _framed(title, height, [*_x_axis(0, 100, x, height), *marks])
+    shown = tuple((row.label, f"{row.value:.1f} %") for row in rows)
+    return Plot(title, drawn, ("", "share"), shown)
+
+
+def lines(
+    title: str,
+    series: Sequence[Series],
+    *,
+    x_name: str,
+    y_name: str,
+    joined: bool = True,
+    logarithmic: bool = False,
+    front: Sequence[Point] = (),
+) -> Plot:
+    """Draws series as lines with bands, or as single marks with intervals.
+
+    Args:
+        title: Above the plot.
+        series: At least one point in all.
+        x_name: What `x` counts.
+        y_name: What `y` counts; it begins at 0.
+        joined: Whether points are joined to lines.
+        logarithmic: Whether `x`, which must be positive, is drawn so.
+        front: Points of a dotted line beside the series: the best at any cost.
+    """
+    points = [point for one in series for point in one.points]
+    ahead = math.log10 if logarithmic else _same
+    left, right = min(ahead(p.x) for p in points), max(ahead(p.x) for p in points)
+    if left == right:
+        left, right = left - 0.5, right + 0.5
+    linear = _scale(left, right, 56, _WIDTH - _RIGHT)
+    top = max(1.0, *(p.high for p in points)) * 1.05
+    y = _scale(0, top, _HEIGHT - _BOTTOM, _TOP)
+
+    def x(value: float) -> float:
+        return linear(ahead(value))
+
+    axes = [
+        *_y_axis(top, y, y_name),
+        *_x_ticks(_x_values({p.x for p in points}, logarithmic), x, x_name),
+    ]
+    if front:
+        path = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in front)
+        axes.append(f'<polyline class="front" points="{path}"/>')
+    drawn = [mark for place, one in enumerate(series) for mark in _series(one, place, x, y, joined)]
+    height = _HEIGHT + 18 * math.ceil(len(series) / 2)
+    svg = _framed(title, height, [*axes, *drawn, *_legend(series)])
+    rows = [
+        (one.name, p.label or f"{p.x:.6g}", f"{p.y:.2f}", f"{p.low:.2f}", f"{p.high:.2f}")
+        for one in series
+        for p in one.points
+    ]
+    return Plot(title, svg, ("", x_name, y_name, "from", "to"), tuple(rows))
+
+
+def _series(
+    one: Series,
+    place: int,
+    x: Callable[[float], float],
+    y: Callable[[float], float],
+    joined: bool,
+) -> Iterable[str]:
+    kind = f"s{place % _STYLES}"
+    if joined and len(one.points) > 1:
+        upper = [f"{x(p.x):.1f},{y(p.high):.1f}" for p in one.points]
+        lower = [f"{x(p.x):.1f},{y(p.low):.1f}" for p in reversed(one.points)]
+        yield f'<polygon class="band {kind}" points="{" ".join([*upper, *lower])}"/>'
+        path = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in one.points)
+        yield f'<polyline class="line {kind}" points="{path}"/>'
+    for p in one.points:
+        if not joined and p.low < p.high:
+            yield _line(x(p.x), y(p.low), x(p.x), y(p.high), f"whisker {kind}")
+        told = escape(f"{one.name}: {p.label or f'{p.x:.6g}'}: {p.y:.2f}")
+        yield _mark(place, x(p.x), y(p.y), f"<title>{told}</title>")
+
+
+def _mark(place: int, x: float, y: float, inner: str = "") -> str:
+    """Returns a mark of the series' own form and colour."""
+    kind, size = f"mark s{place % _STYLES}", 4.5
+    match place % 4:
+        case 0:
+            return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{size}">{inner}</circle>'
+        case 1:
+            corner = f'x="{x - size:.1f}" y="{y - size:.1f}"'
+            side = f'width="{2 * size}" height="{2 * size}"'
+            return f'<rect class="{kind}" {corner} {side}>{inner}</rect>'
+        case 2:
+            corners = [(x, y - 6), (x + 6, y + 5), (x - 6, y + 5)]
+        case _:
+            corners = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)]
+    path = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners)
+    return f'<polygon class="{kind}" points="{path}">{inner}</polygon>'
+
+
+def _legend(series: Sequence[Series]) -> Iterable[str]:
+    for place, one in enumerate(series):
+        x, y = 62 + (place % 2) * 290, _HEIGHT + 10 + 18 * (place // 2)
+        yield _mark(place, x, y - 4)
+        yield _text(x + 12, y, one.name, "start", limit=44)
+
+
+def _x_axis(low: float, high: float, x: Callable[[float], float], height: int) -> Iterable[str]:
+    bottom = height - _BOTTOM
+    for value in _ticks(low, high):
+        yield _line(x(value), _TOP, x(value), bottom, "grid")
+        yield _text(x(value), bottom + 18, f"{value:g}", "middle", "tick")
+
+
+def _y_axis(top: float, y: Callable[[float], float], name: str) -> Iterable[str]:
+    for value in _ticks(0, top):
+        yield _line(56, y(value), _WIDTH - _RIGHT, y(value), "grid")
+        yield _text(50, y(value) + 4, f"{value:g}", "end", "tick")
+    place = f'transform="translate(14 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)"'
+    yield f'<text class="axis" {place} text-anchor="middle">{escape(name)}</text>'
+
+
+def _x_values(values: Collection[float], logarithmic: bool) -> list[float]:
+    """Returns where an axis is marked: at the values where they are few and whole, else evenly."""
+    low, high = min(values), max(values)
+    if logarithmic and high >= _DECADE * low:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        return [d * 10.0**p for p in powers for d in (1, 2, 5) if low <= d * 10.0**p <= high]
+    if not logarithmic and len(values) <= _FEW and all(float(v).is_integer() for v in values):
+        return sorted(values)
+    return _ticks(low, high) if low < high else [low]
+
+
+def _x_ticks(values: Sequence[float], x: Callable[[float], float], name: str) -> Iterable[str]:
+    """Yields as many of the values as have room."""
+    last = -math.inf
+    for value in values:
+        if x(value) - last > 48:  # noqa: PLR2004 -- a number's width
+            last = x(value)
+            yield _text(last, _HEIGHT - _BOTTOM + 18, _number(value), "middle", "tick")
+    yield _text((56 + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, name, "middle", "axis", limit=80)
+
+
+def _number(value: float) -> str:
+    """Returns a number as an axis has room for it."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= 10 * unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:.4g}"
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Returns four to ten round numbers within an interval."""
+    rough = (high - low) / 5 or 1.0
+    unit = 10 ** math.floor(math.log10(rough))
+    step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough)
+    first = math.ceil(low / step)
+    return [round(n * step, 10) for n in range(first, math.floor(high / step) + 1)]
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    return lambda value: start + (value - low) / (high - low) * (end - start)
+
+
+def _same(value: float) -> float:
+    return value
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _text(
+    x: float, y: float, text: str, anchor: str, kind: str = "", *, limit: int = _LABEL
+) -> str:
+    short = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    whole = f"<title>{escape(text)}</title>" if short != text else ""
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {place}>{escape(short)}{whole}</text>'
+
+
+def _framed(title: str, height: int, marks: Iterable[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(marks)}</svg>"
+    )
+
+
+def _numbers(row: Bar) -> tuple[str, ...]:
+    ends = ("" if end is None else f"{end:.2f}" for end in (row.low, row.high))
+    return (row.label, f"{row.value:.2f}", *ends)

@@ -1,0 +1,103 @@
+"""The exact inputs of readers, as they render them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leporello.config import Config, load_config
+from leporello.directory import RunDirectory
+from leporello.errors import UserError
+from leporello.records import Example
+from leporello.reporting.joined import Job
+from leporello.rows import read_from_row
+from leporello.signature import named_files
+from leporello.stages import RendersPrompt
+
+__all__ = ["Configs", "Prompts"]
+
+_NO = "exact inputs are left out"
+_MOST = 20_000  # characters of one input
+_ALL = 40_000  # of all inputs of an example
+
+
+@dataclass
+class Configs:
+    """The configs of runs, each loaded once."""
+
+    _loaded: dict[Path, Config] = field(default_factory=dict)
+
+    def of(self, run: Path) -> Config:
+        """Returns a run's config.
+
+        Raises:
+            ConfigError: What it names is not there any more.
+        """
+        if run not in self._loaded:
+            self._loaded[run] = load_config([RunDirectory(run).config])
+        return self._loaded[run]
+
+
+@dataclass
+class Prompts:
+    """Renders inputs; from the first failure of a job's reader on, none of that job.
+
+    Attributes:
+        configs: Of the runs.
+        notes: Why a job's inputs are left out, one for each such job.
+    """
+
+    configs: Configs
+    notes: list[str] = field(default_factory=list)
+    _readers: dict[Job, RendersPrompt | None] = field(default_factory=dict)
+
+    def of(self, job: Job, calls: list[Mapping[str, Any]], example: Example) -> list[str | None]:
+        """Returns the input of each call, cut in its middle where it is long; None without one."""
+        if job not in self._readers:
+            self._readers[job] = self._built(job)
+        found: list[str | None] = []
+        left = _ALL
+        for call in calls:
+            reader = self._readers[job] if left > 0 else None
+            shown = self._rendered(job, reader, call, example) if reader else None
+            left -= len(shown or "")
+            found.append(shown)
+        return found
+
+    def _built(self, job: Job) -> RendersPrompt | None:
+        directory = RunDirectory(job.run)
+        try:
+            [point] = self.configs.of(job.run).select([job.pipeline])
+            reader = point.build().reader
+            then = directory.jobs()[job.pipeline, job.task].get("files", {})
+            changed = named_files(point) != then
+        except UserError as error:
+            self._leave_out(job, str(error))
+            return None
+        if changed:
+            self._leave_out(job, "a file that its stages name has changed since")
+            return None
+        return reader if isinstance(reader, RendersPrompt) else None  # its input is the parts
+
+    def _rendered(
+        self, job: Job, reader: RendersPrompt, call: Mapping[str, Any], example: Example
+    ) -> str | None:
+        try:
+            text = reader.render(read_from_row(call, example.document))
+        except Exception as error:  # a plug-in, or a model that is not on this machine
+            self._leave_out(job, f"{type(error).__name__}: {error}")
+            self._readers[job] = None
+            return None
+        return _shortened(text)
+
+    def _leave_out(self, job: Job, why: str) -> None:
+        self.notes.append(f"{job.label} on {job.task}: {_NO}: {why}")
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _MOST:
+        return text
+    half = _MOST // 2
+    return f"{text[:half]}\n[… {len(text) - _MOST:,} characters left out …]\n{text[-half:]}"

@@ -1,0 +1,120 @@
+"""A report of finished runs: one file that shows everything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from leporello.comparing import Board, Comparison, Draws, compare, sheets
+from leporello.directory import RunDirectory
+from leporello.reporting.curves import curves
+from leporello.reporting.facts import facts
+from leporello.reporting.joined import Job
+from leporello.reporting.page import Page, Source, funnel_plots, score_plots, write
+from leporello.reporting.pieces import Packed, pack
+
+__all__ = ["Report", "report"]
+
+_CHARACTERS = 30_000_000  # of excerpts in all: some 15 MB of the file
+_EACH = 100_000  # an example never has more
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was written.
+
+    Attributes:
+        path: The file.
+        bytes: Its size.
+        examples: That it shows, over all tasks.
+        notes: What is left out, and why.
+    """
+
+    path: Path
+    bytes: int
+    examples: int
+    notes: tuple[str, ...]
+
+
+def report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    inputs: int = 100,
+    tasks: Collection[str] = (),
+    baseline: str = "",
+    draws: Draws = Draws(),  # noqa: B008 -- frozen
+) -> Report:
+    """Writes one self-contained HTML file about finished runs.
+
+    Pipelines are compared by the examples that all of them have finished. Documents are shown by
+    excerpt, and need the tasks' data to be where they were; without them the rest is shown.
+
+    Args:
+        runs: Their directories.
+        out: The file.
+        inputs: Of how many examples of each task the readers' exact inputs are shown.
+        tasks: Only these; all if empty.
+        baseline: The pipeline that the others are tested against; by default the first.
+        draws: How scores are resampled.
+
+    Raises:
+        UserError: There is no such run, task or baseline, nothing of a task is finished by all
+            pipelines, or the file cannot be written.
+    """
+    compared = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
+    known = facts(runs)
+    each = _CHARACTERS / max(1, _most(compared))
+    made = [
+        pack(board.task, _jobs(board), [*board.metrics], known,
+             characters=min(each, _EACH), inputs=inputs)
+        for board in compared.boards
+    ]  # fmt: skip
+    boards = list(zip(compared.boards, made, strict=True))
+    notes = [*known.notes, *chain.from_iterable(map(_notes, compared.boards, made))]
+    page = Page(
+        title=f"Report on {', '.join(run.resolve().name for run in runs)}",
+        sheets=sheets(compared),
+        scores=[plot for board in compared.boards for plot in score_plots(board)],
+        funnels=[p for one in made for p in funnel_plots(one.jobs, known.funnels)],
+        curves=[plot for board, one in boards for plot in curves(board, one, known)],
+        sources=[_source(run) for run in runs],
+        tasks=[(one.task, one.index) for one in made],
+        pieces=[*_pieces(made)],
+        notes=notes,
+    )
+    write(page, out)
+    return Report(out, out.stat().st_size, sum(len(one.ids) for one in made), tuple(notes))
+
+
+def _most(compared: Comparison) -> int:
+    return sum(max(entry.examples for entry in board.entries) for board in compared.boards)
+
+
+def _jobs(board: Board) -> list[Job]:
+    return [Job(entry.label, entry.run, entry.pipeline, board.task) for entry in board.entries]
+
+
+def _notes(board: Board, packed: Packed) -> Iterator[str]:
+    shared, every = board.entries[0].examples, len(packed.ids)
+    if shared < every:
+        yield (
+            f"{board.task}: tables compare the {shared:,} examples that all pipelines have"
+            f" finished, of {every:,}; curves and the list below show each pipeline's own"
+        )
+    yield from packed.notes
+
+
+def _pieces(made: Sequence[Packed]) -> Iterator[tuple[str, str]]:
+    for task, one in enumerate(made):
+        for number, data in enumerate(one.pieces):
+            yield f"piece-{task}-{number}", data
+
+
+def _source(run: Path) -> Source:
+    directory = RunDirectory(run)
+    files = (directory.config, directory.manifest)
+    texts = (file.read_text("utf-8", "replace") if file.exists() else "" for file in files)
+    return Source(run.resolve().name, *texts)
