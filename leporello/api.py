@@ -12,6 +12,7 @@ from leporello.config import load_config as load_pipelines
 from leporello.errors import ConfigError, Fault, UserError
 from leporello.explain import Explanation, explain
 from leporello.funnel import Fate, Funnel, fates, funnels
+from leporello.reporting import Report, report
 from leporello.results import Result
 from leporello.run import Run, run
 from leporello.scoring import score
@@ -28,6 +29,7 @@ __all__ = [
     "Funnel",
     "Passage",
     "PipelineSpec",
+    "Report",
     "Result",
     "Run",
     "TaskSpec",
@@ -40,6 +42,7 @@ __all__ = [
     "fates",
     "funnels",
     "load_pipelines",
+    "report",
     "run",
     "score",
     "train",

@@ -1,4 +1,4 @@
-"""The verb that writes what other programs read."""
+"""Verbs that hand a run to other programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from leporello.cli.options import Data
 
-__all__ = ["export"]
+__all__ = ["export", "track"]
 
 
 def export(
@@ -31,3 +31,18 @@ def export(
     write = write_parquet if form == "parquet" else write_trec
     for path in write(run, out or run / "export"):
         typer.echo(path)
+
+
+def track(
+    run: Annotated[Path, typer.Argument(help="The run's directory", show_default=False)],
+    *,
+    to: Annotated[Literal["mlflow", "wandb"], typer.Option("--to", help="Whose tracker.")],
+    project: Annotated[
+        str, typer.Option("--project", help="Where in it: a project, or an experiment.")
+    ] = "leporello",
+) -> None:
+    """Puts a run's parameters, scores and files into MLflow or Weights & Biases."""
+    from leporello.tracking import track as track_run
+
+    for name in track_run(run, to, project=project):
+        typer.echo(name)

@@ -17,7 +17,7 @@ _WIDTH = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 190, 24, 12, 46
 _ROW = 26
 _HEIGHT = 300
-_LABEL = 30  # letters
+_LABEL = 22  # letters: what has room beside a row
 _STYLES = 8
 _FEW = 8  # values of an axis that are told one by one
 _DECADE = 10
@@ -209,7 +209,7 @@ def _legend(series: Sequence[Series]) -> Iterable[str]:
     for place, one in enumerate(series):
         x, y = 62 + (place % 2) * 290, _HEIGHT + 10 + 18 * (place // 2)
         yield _mark(place, x, y - 4)
-        yield _text(x + 12, y, one.name, "start", limit=44)
+        yield _text(x + 12, y, one.name, "start", limit=36)
 
 
 def _x_axis(low: float, high: float, x: Callable[[float], float], height: int) -> Iterable[str]:
@@ -280,7 +280,8 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 def _text(
     x: float, y: float, text: str, anchor: str, kind: str = "", *, limit: int = _LABEL
 ) -> str:
-    short = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    # The ends of names tell the points of a sweep apart.
+    short = text if len(text) <= limit else f"…{text[1 - limit :]}"
     whole = f"<title>{escape(text)}</title>" if short != text else ""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="{kind}" {place}>{escape(short)}{whole}</text>'

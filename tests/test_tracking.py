@@ -1,0 +1,63 @@
+"""Finished runs in trackers, read back with the trackers' own libraries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import leporello
+
+from leporello.errors import UserError
+from leporello.run import Run, run
+from leporello.tracking import track
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of two points of a sweep over the first questions of the sample."""
+    folder = tmp_path_factory.mktemp("tracked")
+    return run(
+        ["best-sentence"], ["sample"], overrides=["retriever.k=1,2"], limit=3,
+        out=folder / "out", workers=0, cached=False,
+    )  # fmt: skip
+
+
+def test_mlflow(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pipeline is a run with its parameters, scores, tags and files."""
+    mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
+    names = track(made.directory, "mlflow", project="novels")
+    assert names == [f"best-sentence@retriever.k={k} on sample" for k in (1, 2)]
+    found = mlflow.search_runs(experiment_names=["novels"], output_format="list")
+    assert {one.info.run_name for one in found} == set(names)
+    for result in made.results:
+        [one] = [one for one in found if one.data.tags["pipeline"] == result.pipeline]
+        assert one.data.params["retriever.k"] == result.pipeline[-1]
+        assert one.data.metrics["f1"] == result.scores["f1"]
+        assert one.data.metrics["examples"] == 3
+        stored = Path(one.info.artifact_uri.removeprefix("file://"))
+        assert len((stored / "predictions.jsonl").read_text().splitlines()) == 3
+
+
+def test_wandb(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offline, each pipeline leaves a folder with its files and its summary."""
+    pytest.importorskip("wandb", reason="the extra wandb is not installed")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    track(made.directory, "wandb")
+    folders = sorted((tmp_path / "wandb").glob("offline-run-*"))
+    assert len(folders) == 2
+    for folder in folders:
+        kept = json.loads((folder / "files/metrics.json").read_text())
+        assert kept["examples"] == 3
+        assert any(folder.glob("*.wandb"))
+
+
+def test_no_run(tmp_path: Path) -> None:
+    """A directory without a finished run is told, before any tracker is asked."""
+    with pytest.raises(UserError, match="no finished run lies there"):
+        track(tmp_path, "mlflow")
+    assert "no finished run" in leporello("track", tmp_path, "--to", "wandb", status=2).stderr
