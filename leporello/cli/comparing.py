@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from leporello.cli.options import AsJson, Tasks, print_json
+from leporello.cli.options import AsJson, Data, Tasks, print_json
 
 __all__ = ["compare", "report", "watch"]
 
@@ -74,6 +74,7 @@ def report(
             "--baseline", help="What the others are tested against. [default: the first pipeline]"
         ),
     ] = "",
+    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
 ) -> None:
     """Writes one HTML file about finished runs: tables, plots, and every example to look at."""
     from leporello.reporting import report as write_report
