@@ -88,8 +88,8 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Asked], None], str]] = {
     "408": (status(408), "answered 408"),
     "500 without JSON": (lambda asked: asked.send(b"oh", 500, "text/plain"), "500: oh"),
     "500 without a word": (lambda asked: asked.send(b"", 500), "500: nothing"),
-    "hangs": (Asked.hang, "no answer within 0.3 s"),
-    "trickles": (trickle, "no answer within 0.3 s"),
+    "hangs": (Asked.hang, "no answer within 0.7 s"),
+    "trickles": (trickle, "no answer within 0.7 s"),
     "closes": (Asked.drop, "the connection broke"),
     "closes in the middle": (broken_off, "the connection broke"),
     "closes among chunks": (broken_off_in_chunks, "the connection broke"),
@@ -105,6 +105,11 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Asked], None], str]] = {
 }
 
 
+def patience(name: str) -> float:
+    """Returns a time-out: long where it is not what is tried, since a machine may be busy."""
+    return 0.7 if name in ("hangs", "trickles") else 20
+
+
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
 def test_what_passes_is_asked_again(name: str) -> None:
     """Twice bad and then fine is fine; the others' answers are what they are."""
@@ -115,7 +120,7 @@ def test_what_passes_is_asked_again(name: str) -> None:
         script(asked) if bad else say(asked)
 
     with running(twice) as server:
-        reader = made(server, timeout=0.3)
+        reader = made(server, timeout=patience(name))
         assert texts(reader.read(reads("a", "bad", "b"))) == ["A", "BAD", "B"]
         assert server.prompts() == {"a": 1, "bad": 3, "b": 1}
 
@@ -129,7 +134,7 @@ def test_what_does_not_pass_fails_its_input_alone(name: str) -> None:
         script(asked) if asked.prompt == "bad" else say(asked)
 
     with running(for_ever) as server:
-        pool = Pool(made(server, timeout=0.3))
+        pool = Pool(made(server, timeout=patience(name)))
         outputs = pool.read(reads("a", "b", "bad", "c", "d"))
         assert server.prompts() == {"a": 1, "b": 1, "c": 1, "d": 1, "bad": 3}
     failed = outputs.pop(2)
