@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from combiners.author_pairs import AuthorPairs, answer, paragraphs
+from combiners.author_pairs import AuthorPairs, answer
 from combiners.odds import smoothed
+from combiners.stuff import chunks_of
 from leporello.records import JSON, Combination, Example, Hit, Output, Read
 from leporello.stages import Count, Positive, Share
 
@@ -60,7 +61,7 @@ class AssignAuthors:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
         """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
-        chunks = paragraphs(hits)
+        chunks = chunks_of(hits)
         reads = self.pairs.reads(chunks)
         outputs: list[Output] = (yield reads) if reads else []
         return self.decide(self.pairs.likeness(outputs, len(chunks)))

@@ -13,23 +13,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from combiners.stuff import arranged
 from leporello.errors import UserError
-from leporello.records import JSON, Chunk, Example, Hit, Output, Read
+from leporello.records import JSON, Chunk, Example, Output, Read
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["AuthorPairs", "answer", "by_appearance", "changes_of", "paragraphs"]
+__all__ = ["AuthorPairs", "answer", "by_appearance", "changes_of"]
 
 SAME, DIFFERENT = "same", "different"
-
-
-def paragraphs(hits: Sequence[Hit]) -> list[Chunk]:
-    """Returns the chunks in document order, each once."""
-    ordered = {hit.chunk.span: hit.chunk for hit in arranged(hits, "document")}
-    return list(ordered.values())
 
 
 def by_appearance(labels: Sequence[int]) -> list[int]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from combiners.author_pairs import AuthorPairs, answer, by_appearance, changes_of, paragraphs
+from combiners.author_pairs import AuthorPairs, answer, by_appearance, changes_of
 from combiners.odds import averaged, log_odds
+from combiners.stuff import chunks_of
 from leporello.records import JSON, Combination, Example, Hit, Output, Read
 from leporello.stages import Count, NonNegative, Positive, Share
 
@@ -54,7 +55,7 @@ class ClusterAuthors:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
         """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
-        chunks = paragraphs(hits)
+        chunks = chunks_of(hits)
         reads = self.pairs.reads(chunks)
         outputs: list[Output] = (yield reads) if reads else []
         return self.decide(self.pairs.likeness(outputs, len(chunks)))

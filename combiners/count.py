@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from combiners.gathering import Gathering, overlapping, passages, reads_of
+from combiners.gathering import Gathering, overlapping, reads_of
 from combiners.lists import key
+from combiners.stuff import chunks_of
 from combiners.union import LIST
 from leporello.items import Item, with_items
 from leporello.records import Chunk, Combination, Example, Hit, Output
@@ -53,7 +54,7 @@ class Count:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read a hit, all in one round; without hits, none."""
-        chunks = passages(hits)
+        chunks = chunks_of(hits)
         choices = self.choices if self.unit == "passages" else ()
         instruction = self.instruction or (_DECIDE if choices else LIST)
         reads = reads_of(example, chunks, instruction, choices)

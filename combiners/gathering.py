@@ -10,16 +10,11 @@ from dataclasses import dataclass, field
 import regex
 
 from combiners.lists import items, key, similarity
-from combiners.stuff import arranged, read_of
+from combiners.stuff import read_of
 from leporello.items import Item
-from leporello.records import Chunk, Example, Hit, Output, Read, Span
+from leporello.records import Chunk, Example, Output, Read, Span
 
-__all__ = ["Gathering", "overlapping", "passages", "reads_of"]
-
-
-def passages(hits: Sequence[Hit]) -> list[Chunk]:
-    """Returns the chunks in document order, each once."""
-    return [*{hit.chunk.span: hit.chunk for hit in arranged(hits, "document")}.values()]
+__all__ = ["Gathering", "overlapping", "reads_of"]
 
 
 def reads_of(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Literal
 
-from combiners.nested import combined
 from combiners.next_query import names, nearest_sentences, without
 from leporello.calls import sees_gold
+from leporello.nested import combined
 from leporello.records import Chunk, Combination, Example, Hit, Output, Read, Request, Search
 from leporello.stages import Combiner, Count, Positive
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from combiners.attempts import Attempt, succeeded
-from combiners.author_pairs import paragraphs
+from combiners.stuff import chunks_of
 from leporello.notes import note
 from leporello.records import Chunk, Example, Hit
 
@@ -24,7 +24,7 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
     Raises:
         ValueError: The document has parts, and the hits are not all of them.
     """
-    chunks = paragraphs(hits)
+    chunks = chunks_of(hits)
     parts = sorted(set(example.document.parts))
     if parts and [chunk.span for chunk in chunks] != parts:
         raise ValueError(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.records import Combination, Example, Fit, Hit, Read
+from leporello.records import Chunk, Combination, Example, Fit, Hit, Read
 from leporello.stages import Targets
 
-__all__ = ["Order", "Stuff", "arranged", "read_of"]
+__all__ = ["Order", "Stuff", "arranged", "chunks_of", "read_of"]
 
 Order = Literal["score", "document"]
 
@@ -19,6 +19,11 @@ def arranged(hits: Sequence[Hit], order: Order) -> list[Hit]:
     if order == "score":
         return list(hits)
     return sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end))
+
+
+def chunks_of(hits: Sequence[Hit]) -> list[Chunk]:
+    """Returns the chunks in document order, each once."""
+    return [*{hit.chunk.span: hit.chunk for hit in arranged(hits, "document")}.values()]
 
 
 def read_of(example: Example, hits: Sequence[Hit]) -> Read:

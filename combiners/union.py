@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from combiners.gathering import Gathering, passages, reads_of
+from combiners.gathering import Gathering, reads_of
+from combiners.stuff import chunks_of
 from leporello.items import with_items
 from leporello.records import Combination, Example, Hit, Output
 from leporello.stages import Positive, Share
@@ -50,7 +51,7 @@ class Union:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read a hit, all in one round; without hits, none."""
-        chunks = passages(hits)
+        chunks = chunks_of(hits)
         reads = reads_of(example, chunks, self.instruction)
         outputs: list[Output] = (yield reads) if reads else []
         found = Gathering(self.similar, self.verbatim, self.skip).gather(chunks, outputs)

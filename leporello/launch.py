@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from leporello.calls import sees_gold
 from leporello.config import Built
 from leporello.flight import Flight, blame
-from leporello.records import JSON, Example, Fit, Hit, Search
+from leporello.nested import combined
+from leporello.records import Combination, Example, Fit, Hit, Search
 from leporello.selection import Found, select
 from leporello.stages import RendersPrompt
 
@@ -32,17 +32,10 @@ def launch(stages: Built, number: int, example: Example, found: Found) -> Flight
     return Flight(number, example, found.hits, combiner, answer, notes=[*found.notes])
 
 
-def _combine(
-    stages: Built, example: Example, hits: Sequence[Hit]
-) -> Generator[Any, list[Any], JSON]:
-    """Runs the combiner as a generator, also one that answers at once."""
-    combiner = stages.combiner
-    visible = example if sees_gold(combiner) else example.without_gold()
-    made = combiner.combine(visible, tuple(hits))
-    if inspect.isgenerator(made):
-        made = yield from made
-    answer: JSON = made
-    return answer
+def _combine(stages: Built, example: Example, hits: Sequence[Hit]) -> Combination:
+    """Starts the combiner at its first step, with what it may see."""
+    visible = example if sees_gold(stages.combiner) else example.without_gold()
+    return (yield from combined(stages.combiner, visible, tuple(hits)))
 
 
 def _answer_now(stages: Built, flight: Flight, request: Search | Fit) -> Any:  # noqa: ANN401 -- hits or a number

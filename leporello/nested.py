@@ -1,13 +1,25 @@
-"""What is asked of a stage and of those nested in it: to load its models, to look at its files."""
+"""What is asked of a stage and of those nested in it: models, files, a whole combination."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from leporello.stages import ChecksFiles
+from leporello.records import JSON, Combination, Example, Hit
+from leporello.stages import ChecksFiles, Combiner
 
-__all__ = ["check_files", "load_models", "nested"]
+__all__ = ["check_files", "combined", "load_models", "nested"]
+
+
+def combined(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
+    """Runs a combiner to its end, also one that answers at once, and returns what it returns."""
+    made: Any = combiner.combine(example, hits)
+    if inspect.isgenerator(made):
+        made = yield from made
+    answer: JSON = made
+    return answer
 
 
 def nested(stage: object) -> Iterator[object]:
