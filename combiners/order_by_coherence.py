@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from combiners.attempts import Attempt, attempt
 from combiners.best_path import best_path
-from combiners.ordering import answer, check_attempts, items
+from combiners.ordering import answer, check_attempts, check_pairs, items
 from leporello.records import Combination, Example, Hit, Read
 from leporello.stages import Positive
 
@@ -44,6 +44,7 @@ class OrderByCoherence:
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields n * n reads in one round; returns the order."""
         texts = items(example, hits)
+        check_pairs(len(texts), "give larger chunks, or fewer of them")
         places = list(permutations(range(len(texts)), 2))
         both = [f"{texts[a].text}{self.separator}{texts[b].text}" for a, b in places]
         alone = [Read((text,)) for text in texts] if places else []

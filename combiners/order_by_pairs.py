@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from combiners.agreement import most_agreed
 from combiners.attempts import Attempt, attempt
 from combiners.merge_sort import merge_sort
-from combiners.ordering import answer, check_attempts, items
+from combiners.ordering import answer, check_attempts, check_pairs, items
 from leporello.log_odds import log_odds
 from leporello.records import Chunk, Combination, Example, Hit, Output, Read
 
@@ -62,6 +62,7 @@ class OrderByPairs:
     ) -> Generator[Sequence[Read], list[Output], list[int]]:
         import numpy as np
 
+        check_pairs(len(texts), "give pairs: sort, or larger chunks")
         places = list(combinations(range(len(texts)), 2))
         odds = yield from self._compared(texts, places, attempts)
         preferences = np.zeros((len(texts), len(texts)))

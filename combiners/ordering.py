@@ -10,8 +10,9 @@ from combiners.stuff import chunks_of
 from leporello.notes import note
 from leporello.records import Chunk, Example, Hit
 
-__all__ = ["answer", "check_attempts", "items"]
+__all__ = ["answer", "check_attempts", "check_pairs", "items"]
 
+_MOST = 300
 _LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
 
 
@@ -41,6 +42,23 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
         chunk.document.chunk(chunk.start + label.end(), chunk.end) if label else chunk
         for chunk, label in zip(chunks, labels, strict=True)
     ]
+
+
+def check_pairs(count: int, instead: str) -> None:
+    """Refuses to compare each of very many texts with each other.
+
+    Args:
+        count: Of the texts.
+        instead: What to do, for the message.
+
+    Raises:
+        ValueError: There are more than 300 of them.
+    """
+    if count > _MOST:
+        raise ValueError(
+            f"{count:,} passages are {count * (count - 1):,} pairs to read; up to {_MOST} passages"
+            f" can be compared so: {instead}"
+        )
 
 
 def answer(order: Sequence[int]) -> str:

@@ -183,6 +183,15 @@ def test_hits_that_are_not_all_parts_are_refused(combiner: Any) -> None:
         next(combiner.combine(of, hits(of)[:2]))
 
 
+@pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
+def test_very_many_are_not_compared_each_with_each(combiner: Any) -> None:
+    """Rather than to ask for millions of reads, it says what to do."""
+    of = example([f"text {n}" for n in range(301)])
+    with pytest.raises(ValueError, match="301 passages are 90,300 pairs to read"):
+        next(combiner.combine(of, hits(of)))
+    assert next(OrderByPairs(pairs="sort").combine(of, hits(of)))
+
+
 def chain(read: Read) -> Output:
     """Finds a text likelier behind the one before it in the alphabet."""
     [passage] = read.passages
