@@ -196,9 +196,14 @@ def times_of(characters: int, make: Callable[[int], str]) -> dict[str, float]:
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_takes_more_than_its_share_of_time(name: str) -> None:
     """Twenty times the text takes some twenty times as long; were it quadratic, 400 times."""
-    small, large = (times_of(characters, TEXTS[name]) for characters in (3_000, 60_000))
-    slow = {key: (small[key], large[key]) for key in small if large[key] > 100 * small[key] + 0.3}
-    assert slow == {}
+    tries = (slow_ones(TEXTS[name]) for _ in range(3))  # a pause for garbage is not there each time
+    assert any(slow == {} for slow in tries)
+
+
+def slow_ones(make: Callable[[int], str]) -> dict[str, tuple[float, float]]:
+    """Returns the seconds for a short text and a long one, where the long one takes too many."""
+    small, large = (times_of(characters, make) for characters in (3_000, 60_000))
+    return {key: (small[key], large[key]) for key in small if large[key] > 100 * small[key] + 0.3}
 
 
 @pytest.mark.slow
