@@ -57,9 +57,7 @@ def why(run: Path, example_id: str) -> list[Reuse]:
     Raises:
         UserError: No run lies there, or it has no such example.
     """
-    directory = RunDirectory(run)
-    if not directory.manifest.exists():
-        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    directory = RunDirectory.of_run(run)
     config, shelf = load_config([directory.config]), _Shelf(Cache(cache_directory()))
     ids: list[str] = []
     found: list[Reuse] = []

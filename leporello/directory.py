@@ -50,6 +50,18 @@ class RunDirectory:
 
     path: Path
 
+    @classmethod
+    def of_run(cls, path: Path) -> RunDirectory:
+        """Returns the directory of a run that was made.
+
+        Raises:
+            UserError: No run lies there.
+        """
+        directory = cls(path)
+        if not directory.manifest.exists():
+            raise UserError(f"{path}: no run lies there (it has no manifest.json)")
+        return directory
+
     @property
     def manifest(self) -> Path:
         """Versions, hashes, signatures."""

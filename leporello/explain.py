@@ -86,9 +86,7 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
     Raises:
         UserError: No run lies there, or it has no such example.
     """
-    directory = RunDirectory(run)
-    if not directory.manifest.exists():
-        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    directory = RunDirectory.of_run(run)
     config = load_config([directory.config])
     ids: list[str] = []
     found = []

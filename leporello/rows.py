@@ -22,6 +22,7 @@ from leporello.records import (
 
 __all__ = [
     "call_rows",
+    "cost_of",
     "empty_prediction",
     "failure_row",
     "output_from_row",
@@ -125,6 +126,20 @@ def call_rows(calls: Iterable[Call]) -> list[JSON]:
         }
         for call in calls
     ]
+
+
+def cost_of(calls: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns what reading these rows of calls.jsonl cost, failed reads left out.
+
+    `input_tokens` and `output_tokens`; `dollars`, None where no read knows its price.
+    """
+    said = [call["output"] for call in calls if "error" not in call["output"]]
+    prices = [output["dollars"] for output in said if output.get("dollars") is not None]
+    return {
+        "input_tokens": sum(output["input_tokens"] for output in said),
+        "output_tokens": sum(output["output_tokens"] for output in said),
+        "dollars": sum(prices) if prices else None,
+    }
 
 
 def read_from_row(row: Mapping[str, Any], document: Document) -> Read:

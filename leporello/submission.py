@@ -240,9 +240,7 @@ class _Job:
 def _jobs(runs: Sequence[Path], benchmark: Benchmark, pipeline: str) -> dict[str, _Job]:
     """Returns what was run on the benchmark's tasks."""
     found: dict[str, _Job] = {}
-    for directory in map(RunDirectory, runs):
-        if not directory.manifest.exists():
-            raise UserError(f"{directory.path}: no run lies there (it has no manifest.json)")
+    for directory in map(RunDirectory.of_run, runs):
         for name, task in directory.jobs():
             prefix, _, short = task.rpartition("/")
             if prefix != benchmark.name or short not in benchmark.scores:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from leporello.directory import RunDirectory
-from leporello.errors import UserError
 from leporello.metrics import make_metrics
 
 __all__ = ["Progressing", "Watch"]
@@ -60,9 +59,7 @@ class Watch:
         Raises:
             UserError: No run lies there.
         """
-        self.directory = RunDirectory(run)
-        if not self.directory.manifest.exists():
-            raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+        self.directory = RunDirectory.of_run(run)
         self._tails: dict[tuple[str, str], _Tail] = {}
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from leporello.errors import UserError
 from leporello.journal import Journal
 from leporello.metrics import Statistics
 from leporello.records import JSON
+from leporello.rows import cost_of
 
 __all__ = ["Outcome", "Outcomes", "outcomes"]
 
@@ -92,9 +93,7 @@ def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
 
 
 def _of_run(run: Path) -> list[Outcomes]:
-    directory = RunDirectory(run)
-    if not directory.manifest.exists():
-        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    directory = RunDirectory.of_run(run)
     signatures = directory.jobs().items()
     found = [_of_job(directory, *job, signature) for job, signature in signatures]
     if not any(each.finished for each in found):
@@ -136,19 +135,11 @@ def _seconds(timings: Mapping[str, Any]) -> float | None:
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
     prediction = row.get("prediction")
-    said = [call["output"] for call in row.get("calls", ()) if "error" not in call["output"]]
     return Outcome(
         id=(prediction or row["failure"])["id"],
         document=prediction["document_sha256"] if prediction else "",
         statistics=row["statistics"],
         failed=prediction is None,
         ledger=prediction["coverage"] if prediction else {},
-        input_tokens=sum(output["input_tokens"] for output in said),
-        output_tokens=sum(output["output_tokens"] for output in said),
-        dollars=_sum(output.get("dollars") for output in said),
+        **cost_of(row.get("calls", ())),
     )
-
-
-def _sum(prices: Iterable[float | None]) -> float | None:
-    known = [price for price in prices if price is not None]
-    return sum(known) if known else None

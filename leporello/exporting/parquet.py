@@ -11,6 +11,7 @@ from leporello.directory import RunDirectory
 from leporello.errors import UserError
 from leporello.journal import Journal
 from leporello.metrics import Metric, make_metrics
+from leporello.rows import cost_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,10 +39,8 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
         import pyarrow.parquet as pq
     except ImportError:
         raise UserError("Parquet needs the extra: pip install 'leporello[parquet]'") from None
-    directory = RunDirectory(run)
+    directory = RunDirectory.of_run(run)
     jobs = [*directory.jobs()]
-    if not jobs:
-        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
     written = []
     for task in dict.fromkeys(task for _, task in jobs):
         pipelines = [pipeline for pipeline, other in jobs if other == task]
@@ -99,16 +98,12 @@ def _failed(failure: Mapping[str, Any]) -> dict[str, Any]:
 
 def _predicted(row: Mapping[str, Any]) -> dict[str, Any]:
     found = row["prediction"]
-    said = [call["output"] for call in row["calls"] if "error" not in call["output"]]
-    prices = [output["dollars"] for output in said if output.get("dollars") is not None]
     return {
         "id": found["id"],
         "prediction": _whole(found["prediction"]),
         "document_sha256": found["document_sha256"],
         **found["coverage"],
-        "input_tokens": sum(output["input_tokens"] for output in said),
-        "output_tokens": sum(output["output_tokens"] for output in said),
-        "dollars": sum(prices) if prices else None,
+        **cost_of(row["calls"]),
     }
 
 

@@ -14,7 +14,6 @@ from urllib.parse import quote
 from leporello.cache import Cache
 from leporello.config import Built, load_config
 from leporello.directory import RunDirectory, atomically, read_rows
-from leporello.errors import UserError
 from leporello.executors.groups import by_document
 from leporello.models import cache_directory
 from leporello.notes import hearing
@@ -40,9 +39,7 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
     Raises:
         UserError: No run lies there, or its tasks' data cannot be read.
     """
-    directory = RunDirectory(run)
-    if not directory.manifest.exists():
-        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    directory = RunDirectory.of_run(run)
     config = load_config([directory.config])
     written: list[Path] = []
     for pipeline, task in directory.jobs():

@@ -40,9 +40,7 @@ def fates(run: Path) -> Iterator[Fate]:
     Raises:
         UserError: No run lies there, or its tasks' data are not what they were.
     """
-    directory = RunDirectory(run)
-    if not directory.manifest.exists():
-        raise UserError(f"{run}: no run lies there (it has no manifest.json)")
+    directory = RunDirectory.of_run(run)
     config, jobs = load_config([directory.config]), directory.jobs()
     for task in dict.fromkeys(task for _, task in jobs):
         pipelines = [pipeline for pipeline, other in jobs if other == task]
