@@ -286,6 +286,7 @@ def test_equal_prompts_are_read_once(
 ) -> None:
     """CTranslate2 gets a prompt once, the longest first."""
     made = reader("llama", backend="ctranslate2")
+    made.read([Read(("a mill",), "Who?")])  # the model is converted, which reads a sample
     given: list[int] = []
     words = ctranslate2_models.Converted.words
     monkeypatch.setattr(
