@@ -8,6 +8,7 @@ from readers.causal_lm import CausalLM
 from readers.classifier import Classifier
 from readers.endpoint import Endpoint
 from readers.extractive import Extractive
+from readers.late_interaction_classifier import LateInteractionClassifier
 from readers.lead import Lead
 from readers.log_likelihood import LogLikelihood
 from readers.naive import (
@@ -32,6 +33,7 @@ __all__ = [
     "Extractive",
     "FixedAnswer",
     "GivenOrder",
+    "LateInteractionClassifier",
     "Lead",
     "LogLikelihood",
     "MajorityAnswer",

@@ -13,7 +13,7 @@ from leporello.records import JSON, Chunk, Output, Read
 from leporello.stages import Count, ModelSource, Positive
 from leporello.tokens import Words
 from readers.budget import BatchTokens, Budget
-from readers.learning import check_targets
+from readers.learning import check_targets, labelled
 from readers.ngrams import NGramModel, fit_ngrams
 from readers.pretrained import DType
 from readers.prompt import passage_text
@@ -198,11 +198,7 @@ class Classifier:
         """Joins what was said of the parts of an input: the mean of their probabilities."""
         rows = zip(*(each.probabilities for each in classified), strict=True)
         means = dict(zip(self._labels, map(fmean, rows), strict=True))
-        if foreign := [choice for choice in read.choices if choice not in means]:
-            known = ", ".join(self._labels)
-            raise ValueError(f"choice {foreign[0]!r:.80} is no label of the model's ({known:.400})")
-        scores = tuple(means[choice] for choice in read.choices)
-        label = max(read.choices or means, key=means.__getitem__)
+        label, scores = labelled(read.choices, means)
         seen = [passage for part in parts for passage in part.passages]
         given = sum(len(passage_text(passage)) for passage in read.passages)
         return Output(

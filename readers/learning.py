@@ -1,13 +1,13 @@
-"""What training readers share: whether there is enough to learn from, and scikit-learn's models."""
+"""What readers that learn classes share: whether there is enough to learn from, and the answer."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from leporello.errors import UserError
 
-__all__ = ["check_targets"]
+__all__ = ["check_targets", "labelled"]
 
 _FEWEST = 4  # examples of a class: fewer teach nothing that holds elsewhere
 
@@ -42,3 +42,19 @@ def check_targets(reader: str, targets: Sequence[str], allowed: Sequence[str] = 
             f"{reader} needs {_FEWEST} examples of every class at least, and there are too few of"
             f" {rare[0]!r:.40} ({shown}). Are its answers labels? Train on more, or on another task"
         )
+
+
+def labelled(choices: Sequence[str], likely: Mapping[str, float]) -> tuple[str, tuple[float, ...]]:
+    """Returns the likeliest label, of the choices if there are any, and a probability a choice.
+
+    Args:
+        choices: Of an input; may be none.
+        likely: The probability of each label that the model knows.
+
+    Raises:
+        ValueError: A choice is no label.
+    """
+    if foreign := [choice for choice in choices if choice not in likely]:
+        known = ", ".join(likely)
+        raise ValueError(f"choice {foreign[0]!r:.80} is no label of the model's ({known:.400})")
+    return max(choices or likely, key=likely.__getitem__), tuple(likely[c] for c in choices)

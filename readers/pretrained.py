@@ -32,6 +32,7 @@ __all__ = [
 
 DType: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 Architecture: TypeAlias = Literal[
+    "AutoModel",
     "AutoModelForCausalLM",
     "AutoModelForMaskedLM",
     "AutoModelForQuestionAnswering",

@@ -1,0 +1,227 @@
+"""Late interaction: how near passages come to a question, and the classifier fitted to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_encoders import whole_words
+from transformers import BertConfig, BertModel
+
+from leporello.api import UserError, run, train
+from leporello.calls import read as checked_read
+from leporello.records import Read
+from readers import LateInteractionClassifier
+from readers.late_interaction import LateInteraction
+from readers.pretrained import load_model
+
+WORDS = ["the", "a", "dog", "cat", "cow", "in", "yard", "house", "barn", "sleeps", "eats", "old"]
+WORDS += ["young", "it", "and", "no", "one"]
+DOG, CAT, COW = (f"a {animal} sleeps" for animal in ("dog", "cat", "cow"))
+LABELS = ("yes", "no")
+
+
+def save_encoder(place: Path, seed: int = 0) -> None:
+    """Saves a tiny BERT to which a word is much the same wherever it stands."""
+    words = whole_words(WORDS)
+    torch.manual_seed(seed)
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 32}
+    network = BertModel(BertConfig(**shape))
+    network.get_parameter("embeddings.position_embeddings.weight").data.zero_()
+    network.save_pretrained(place)
+    words.save_pretrained(place)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tiny BERT without a head."""
+    place = tmp_path_factory.mktemp("encoder")
+    save_encoder(place)
+    return str(place)
+
+
+def interaction(encoder: str, batch_size: int = 4) -> LateInteraction:
+    """Returns a comparison with a window of 16 tokens."""
+    return LateInteraction(encoder, 16, batch_size, "cpu")
+
+
+def farm(animal: str, place: str) -> tuple[str, ...]:
+    """Returns the passages of a document in which there is one kind of animal."""
+    return (f"a {animal} sleeps in the {place}", "it eats in the yard", f"no one in the {place}")
+
+
+def lessons() -> tuple[list[Read], list[str]]:
+    """Returns two questions on each of 18 documents; there rarely is a dog, and often a cat."""
+    inputs, targets = [], []
+    for animal in ("dog", "cat", "cat", "cow", "cat", "cat"):
+        for place in ("house", "barn", "yard"):
+            for question in (DOG, CAT):
+                inputs.append(Read(farm(animal, place), question))
+                targets.append(LABELS[animal not in question])
+    return inputs, targets
+
+
+@pytest.fixture(scope="module")
+def trained(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> LateInteractionClassifier:
+    """A reader that has learnt."""
+    folder = tmp_path_factory.mktemp("trained")
+    blank = LateInteractionClassifier(encoder=encoder, max_input_tokens=16)
+    assert blank.learn(*lessons(), folder) == {"model": "./model"}
+    return LateInteractionClassifier(str(folder / "model"), encoder, max_input_tokens=16)
+
+
+def test_the_nearest_passage_is_that_of_the_formula(encoder: str) -> None:
+    """Each token's best cosine in a passage, their weighed mean, and of passages the best."""
+    network = load_model(encoder, "AutoModel", "float32", "cpu")
+    compared = interaction(encoder)
+
+    def vectors(text: str) -> torch.Tensor:
+        with torch.inference_mode():
+            given = compared.tokens.tokenizer(text, return_tensors="pt")
+            return torch.nn.functional.normalize(network(**given).last_hidden_state[0, 1:-1], dim=1)
+
+    passages = farm("cow", "barn")
+    weights = np.arange(len(compared.tokens.tokenizer), dtype=np.float64)
+    own = torch.tensor(compared.tokens.encode(DOG)[1:-1]).float()
+    wanted = max(
+        float((vectors(DOG) @ vectors(text).T).max(dim=1).values @ own / own.sum())
+        for text in passages
+    )
+    assert compared.nearest(DOG, passages, weights) == pytest.approx(wanted, abs=2e-5)
+
+
+def test_what_every_passage_says_weighs_nothing(encoder: str) -> None:
+    """And a word weighs the more, the fewer say it; equal passages are one."""
+    compared = interaction(encoder)
+    weights = compared.weights(["the dog", "the dog", "the cat", "the old cat"])
+    ids = compared.tokens.tokenizer.convert_tokens_to_ids
+    the, cat, dog, cow = (weights[ids(word)] for word in ("the", "cat", "dog", "cow"))
+    assert 0 == the < cat < dog < cow
+    assert dog == pytest.approx(np.log(4 / 2) ** 2)
+
+
+def test_a_text_beyond_the_window_is_read_to_its_end(encoder: str) -> None:
+    """In several windows, of which none goes beyond it."""
+    compared = interaction(encoder)
+    long = " ".join(["the cat eats"] * 20)
+    assert compared.size([long]) == 60
+    weights = np.ones(len(compared.tokens.tokenizer))
+    found = compared.nearest(DOG, [f"{long} a dog sleeps"], weights)
+    assert found > compared.nearest(DOG, [long], weights)
+
+
+def test_a_text_s_company_does_not_change_how_near_it_comes(encoder: str) -> None:
+    """Whatever is encoded with it, and whether it was encoded before."""
+    passages = [passage for animal in ("dog", "cow") for passage in farm(animal, "house")]
+    passages += ["dog", "a young cow and an old cow in the old house and the barn"]
+    weights = np.ones(len(interaction(encoder).tokens.tokenizer))
+    together = interaction(encoder, batch_size=8)
+    together.nearest(DOG, passages, weights)
+    for passage in passages:
+        alone = interaction(encoder, batch_size=1).nearest(DOG, [passage], weights)
+        assert together.nearest(DOG, [passage], weights) == pytest.approx(alone, abs=2e-5)
+
+
+@pytest.mark.parametrize("read", [Read((), DOG), Read(("", " \n"), DOG), Read(("a dog",))])
+def test_where_there_is_nothing_to_read_nothing_comes_near(
+    read: Read, trained: LateInteractionClassifier
+) -> None:
+    """No passages, blank ones, or no question: the answer is a label all the same."""
+    [output] = checked_read(trained, [read])
+    assert output.text in LABELS
+
+
+def test_what_was_taught_is_told_of_other_documents(trained: LateInteractionClassifier) -> None:
+    """With the probabilities of the labels; what is there is likelier than what is not."""
+    reads = [
+        Read((f"a young {animal} sleeps in the house", "it eats"), question, choices=LABELS)
+        for animal, question in (("dog", DOG), ("cow", DOG), ("cat", CAT), ("cow", CAT))
+    ]
+    outputs = checked_read(trained, reads)
+    assert [output.text for output in outputs] == ["yes", "no", "yes", "no"]
+    for output in outputs:
+        assert sum(output.scores) == pytest.approx(1)
+        assert output.score == max(output.scores) > 0.5
+        assert output.input_tokens == 12
+
+
+def test_a_question_that_was_not_learnt_has_no_commonest_answer(
+    trained: LateInteractionClassifier,
+) -> None:
+    """How near a passage comes is what tells."""
+    near, far = checked_read(
+        trained,
+        [Read((text,), COW, choices=LABELS) for text in ("a cow sleeps", "it eats")],
+    )
+    assert near.scores[0] > far.scores[0]
+
+
+def test_training_is_the_same_to_the_byte(
+    trained: LateInteractionClassifier, tmp_path: Path
+) -> None:
+    """So a model that is trained again makes no other run."""
+    blank = LateInteractionClassifier(encoder=trained.encoder, max_input_tokens=16)
+    blank.learn(*lessons(), tmp_path)
+    first = (Path(str(trained.model)) / "model.skops").read_bytes()
+    assert (tmp_path / "model" / "model.skops").read_bytes() == first
+
+
+def test_what_cannot_be_is_told(
+    trained: LateInteractionClassifier, encoder: str, tmp_path: Path
+) -> None:
+    """No model, another encoder, a choice that is no label, a pair, a window without room."""
+    with pytest.raises(UserError, match="LateInteractionClassifier has no model"):
+        LateInteractionClassifier().read([Read(("a dog",), DOG)])
+    save_encoder(tmp_path, seed=1)
+    with pytest.raises(UserError, match="trained on the vectors of another encoder"):
+        LateInteractionClassifier(trained.model, str(tmp_path), 16).load()
+    with pytest.raises(ValueError, match="choice 'maybe' is no label of the model's"):
+        trained.read([Read(("a dog",), DOG, choices=("maybe",))])
+    with pytest.raises(ValueError, match="reads passages"):
+        trained.read([Read((), pair=("a dog", "a cat"))])
+    with pytest.raises(UserError, match="has 32 positions and max_input_tokens needs 64"):
+        LateInteractionClassifier(trained.model, encoder, 64).load()
+    with pytest.raises(UserError, match="needs examples of two classes"):
+        trained.learn([Read(("a dog",), DOG)], ["yes"], tmp_path)
+
+
+def test_a_pipeline_learns_and_answers(encoder: str, tmp_path: Path) -> None:
+    """By `train` and `run`, on documents of another split."""
+    inputs, targets = lessons()
+    for split, own in (("train", range(24)), ("test", range(24, 36))):
+        rows = [
+            {
+                "id": str(place),
+                "document_id": f"d{place // 2}",
+                "document": "\n\n".join(map(str, inputs[place].passages)),
+                "question": inputs[place].question,
+                "choices": LABELS,
+                "references": [targets[place]],
+            }
+            for place in own
+        ]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (tmp_path / f"{split}.jsonl").write_text(text)
+    reader = {"class": "LateInteractionClassifier", "encoder": encoder, "max_input_tokens": 16}
+    config = {
+        "pipelines": {"late": {"chunker": {"class": "Paragraphs", "size": 8}, "reader": reader}},
+        "tasks": {
+            "farms": {"class": "JsonLines", "path": "{split}.jsonl", "metrics": ["exact_match"]}
+        },
+    }
+    (tmp_path / "own.yaml").write_text(json.dumps(config))
+    made = train("late", "farms", config=[tmp_path / "own.yaml"], out=tmp_path / "model")
+    found = run(
+        [made.pipeline],
+        ["farms"],
+        config=[tmp_path / "own.yaml", made.config],
+        split="test",
+        out=tmp_path / "run",
+        workers=0,
+    )
+    assert found.results[0].scores["exact_match"] == 100
