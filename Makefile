@@ -11,7 +11,7 @@ demo: $(READY)
 	$(BIN)/python run_pipeline.py run --show 3
 
 test: check
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow

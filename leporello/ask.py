@@ -10,6 +10,7 @@ from typing import Any
 
 from leporello.cache import Cache
 from leporello.config import PipelineSpec, load_config
+from leporello.crew import Crew
 from leporello.engine import Engine
 from leporello.errors import UserError
 from leporello.executors.groups import select_group
@@ -19,7 +20,9 @@ from leporello.journal import Journal
 from leporello.loading import load, place_of_span
 from leporello.models import cache_directory
 from leporello.progress import Progress
+from leporello.reading import Pool
 from leporello.records import Coverage, Document, Example, Span
+from leporello.remote import place
 from leporello.rows import prediction_from_row
 
 __all__ = ["Answer", "Passage", "ask"]
@@ -79,7 +82,7 @@ def ask(
     """Asks one question of one document.
 
     Args:
-        file: txt, md, srt, vtt, html or pdf.
+        file: txt, md, srt, vtt, html or pdf; or its URL.
         question: May be empty for pipelines that summarise.
         pipeline: A name; the default one if empty.
         config: The user's own files, laid over the built-in one.
@@ -96,7 +99,7 @@ def ask(
         name = pipeline or loaded.default_pipeline
         raise UserError(f"ask takes one pipeline, and {name!r} is {len(points)}: name one of them")
     check_files(points)
-    document = load(file)
+    document = load(place(file))
     if not document.text.strip():
         raise UserError(f"{file}: holds no text")
     example = Example("question", document, question=question)
@@ -121,8 +124,10 @@ def _row(pipeline: PipelineSpec, example: Example, cache: Cache | None) -> dict[
         Progress(f"asking {example.document.id}", 1) as progress,
     ):
         journal = Journal(Path(folder) / "journal.jsonl")
-        engine = Engine(stages, journal, {}, progress, shelf=cache)
-        engine.offer(0, [example], select_group(stages, [example], None).found)
+        crew = Crew(stages)
+        engine = Engine(journal, Pool(stages.reader, cache), crew, progress)
+        found = select_group(stages, [example], None).found
+        engine.offer([0], crew.ready(0, [example], found, journal))
         engine.finish()
         [row] = journal.rows()
         journal.close()

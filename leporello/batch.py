@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from leporello.calls import sees_gold
-from leporello.directory import RunDirectory, write_json
-from leporello.engine import Engine, Limits
+from leporello.directory import write_json
+from leporello.engine import Engine
 from leporello.errors import UserError
-from leporello.executors import Executor, Group, Here, Processes, Selection
-from leporello.executors.groups import by_document
+from leporello.executors import site_of
+from leporello.executors.site import Arrival, Assignment, Site
 from leporello.jobs import Job
 from leporello.journal import Journal
+from leporello.means import Means
 from leporello.metrics import make_metrics
 from leporello.progress import Progress
-from leporello.reading import replicate
 from leporello.records import JSON
 from leporello.results import Result, Summary, write_results
 from leporello.sizes import Sizes
-from leporello.supply import examples_of, normaliser_of
 from leporello.timings import Timings, reading_key, selecting_key
 from leporello.workshop import Workshop
 
-if TYPE_CHECKING:
-    from leporello.cache import Cache
-
-__all__ = ["Batch", "Means", "batches"]
+__all__ = ["Batch", "batches"]
 
 
 @dataclass
@@ -49,31 +44,22 @@ class Selecting:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Means:
-    """What a run works with.
+@dataclass
+class Clock:
+    """What passed on the clock, for all pipelines that ran side by side.
 
     Attributes:
-        directory: Of the run.
-        limits: How much is under way at once.
-        limit: Examples a task at most.
-        workers: Processes that divide and select; 0 does it in this one.
-        cache: None keeps nothing.
-        replicas: Processes that read; 1 reads in this one.
-        check: Called between steps; raises `Stopped` to end the run.
+        starting: Seconds until the first document had been selected from: processes or actors
+            started, and what they load.
+        working: Seconds from there to the end.
     """
 
-    directory: RunDirectory
-    limits: Limits
-    limit: int | None
-    workers: int
-    cache: Cache | None
-    replicas: int
-    check: Callable[[Progress], None]
+    starting: float = 0.0
+    working: float = 0.0
 
 
 def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yields the jobs that run side by side: those on one task with one reader.
+    """Yields the jobs that run side by side: those on one task with one reader in one place.
 
     So one reader's model is in memory at a time, and what pipelines derive from a document in
     common is derived once.
@@ -81,7 +67,7 @@ def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     together: dict[str, list[Job]] = {}
     for job in jobs:
         reader = json.dumps(job.pipeline.stages["reader"].resolved(), sort_keys=True)
-        together.setdefault(f"{job.task.name} {reader}", []).append(job)
+        together.setdefault(f"{job.task.name} {reader} {job.placement!r}", []).append(job)
     yield from together.values()
 
 
@@ -92,9 +78,7 @@ class Batch:
         """Reads the journals that earlier processes left."""
         self.jobs, self.means = jobs, means
         self.stages = [workshop.build(job.pipeline) for job in jobs]
-        if means.replicas > 1:
-            replicate(self.stages[0].reader, means.replicas)  # which is that of all
-        self._sizes = Sizes(means.directory, jobs[0].pipeline, self.stages[0].reader)
+        self._sizes = Sizes(means.directory, jobs[0].pipeline)
         self.journals = [
             Journal(means.directory.journal(job.pipeline.name, job.task.name)) for job in jobs
         ]
@@ -102,7 +86,8 @@ class Batch:
         self.told = all(self._is_told(place) for place in self._places())
         self._before = [len(journal.done) for journal in self.journals]
         self._spent = [Selecting() for _ in jobs]
-        self._engines: dict[int, Engine] = {}
+        self._clock = Clock()
+        self._engines: dict[int, Engine[Any]] = {}
 
     def run(self) -> None:
         """Finishes what is not finished; failures stay as they are.
@@ -181,68 +166,52 @@ class Batch:
         several = f"{len(places)} pipelines on {job.task.name}"
         total = None if self._expected is None else self._expected * len(places)
         with Progress(job.name if len(places) == 1 else several, total) as progress:
-            self._engines |= {place: self._engine(place, progress) for place in places}
-            with self._executor(progress) as executor:
-                for group, selections in executor.select(self._groups(places, progress)):
-                    for place in places:
-                        self._offer(place, group, selections.get(place))
-                    progress.document()
-            for place in places:
-                self._engines[place].finish()
-            if any(self._engines[place].pool.tally.reads for place in places):
-                self._sizes.keep()
+            assignment = Assignment(
+                jobs=self.jobs,
+                stages=self.stages,
+                journals=self.journals,
+                sizes=self._sizes.kept,
+                places=places,
+                means=self.means,
+                progress=progress,
+            )
+            with site_of(assignment) as site:
+                self._carry_out(site, places, progress)
         self._check_data(job)
 
-    def _offer(self, place: int, group: Group, selection: Selection | None) -> None:
-        if selection is None:
-            self._engines[place].pass_over(len(group.examples))
+    def _carry_out(self, site: Site[Any], places: Sequence[int], progress: Progress) -> None:
+        began = time.monotonic()
+        self._engines |= {place: self._engine(site, place, progress) for place in places}
+        for arrival in site.arrivals():
+            self._clock.starting = self._clock.starting or time.monotonic() - began
+            for place in places:
+                self._offer(place, arrival)
+            progress.document()
+        for place in places:
+            self._engines[place].finish()
+            if self._engines[place].pool.tally.reads:
+                self._sizes.keep(self._engines[place].pool.sizes)
+        self._clock.working = time.monotonic() - began - self._clock.starting
+
+    def _offer(self, place: int, arrival: Arrival[Any]) -> None:
+        if place not in arrival.launches:
+            self._engines[place].pass_over(len(arrival.numbers))
             return
         spent = self._spent[place]
         spent.documents += 1
-        spent.characters += len(group.examples[0].document.text)
-        spent.seconds += selection.seconds
-        self._engines[place].offer(group.first, group.examples, selection.found)
+        spent.characters += arrival.characters
+        spent.seconds += arrival.seconds[place]
+        self._engines[place].offer(arrival.numbers, arrival.launches[place])
 
-    def _engine(self, place: int, progress: Progress) -> Engine:
-        return Engine(
-            self.stages[place],
-            self.journals[place],
-            make_metrics(self.jobs[place].source.metrics),
-            progress,
-            self.means.limits,
-            normalise=normaliser_of(self.jobs[place].source),
-            shelf=self.means.cache,
-            before_step=lambda: self._before_step(progress),
-        )
+    def _engine(self, site: Site[Any], place: int, progress: Progress) -> Engine[Any]:
+        pool = site.pool(place)
 
-    def _before_step(self, progress: Progress) -> None:
-        self.means.check(progress)
-        self._sizes.keep()
-
-    def _executor(self, progress: Progress) -> AbstractContextManager[Executor]:
-        means, timeout = self.means, self.means.limits.example_timeout
-        if means.workers == 0:
-            return nullcontext(Here(self.stages, timeout))
-        return Processes(
-            [job.pipeline for job in self.jobs],
-            means.workers,
-            cache=means.cache.root if means.cache else None,
-            timeout=timeout,
-            while_waiting=lambda: means.check(progress),
-        )
-
-    def _groups(self, places: Sequence[int], progress: Progress) -> Iterator[Group]:
-        """Yields the examples of each document, and which pipelines have any of them to do."""
-        job = self.jobs[places[0]]
-        examples = islice(examples_of(job.source, job.task.name), self.means.limit)
-        for first, group in by_document(examples):
-            numbers = range(first, first + len(group))
-            left = {p: sum(n not in self.journals[p].done for n in numbers) for p in places}
-            if self.means.cache:
-                group[0].document.keep_on(self.means.cache)
-            progress.already_done(len(group) * len(places) - sum(left.values()))
+        def before_step() -> None:
             self.means.check(progress)
-            yield Group(first, group, tuple(place for place in places if left[place]))
+            self._sizes.keep(pool.sizes)
+
+        crew, limits = site.crew(place), self.means.limits
+        return Engine(self.journals[place], pool, crew, progress, limits, before_step=before_step)
 
     def _check_data(self, job: Job) -> None:
         """Notices data that changed while they were read."""
@@ -277,6 +246,7 @@ class Batch:
         """Returns what this process did for a job, and how long it took."""
         return {
             "examples": len(self.journals[place].done) - self._before[place],
+            "clock": asdict(self._clock),
             "selecting": asdict(self._spent[place]),
             "reading": self._engines[place].pool.tally.row(),
         }

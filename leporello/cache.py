@@ -40,6 +40,7 @@ __all__ = ["Cache", "Entry", "Shelf"]
 
 _SUFFIX = ".safetensors"
 _MODELS = "models"
+_REMOTE = ("files", "views")  # copies of what is at URLs: files, and runs that were looked at
 _HOUR = 3600.0
 
 _log = logging.getLogger("leporello")
@@ -50,8 +51,9 @@ class Entry:
     """One thing that is kept.
 
     Attributes:
-        kind: `tokens`, `chunks`, `index`, `outputs`; `models` for a folder of converted weights.
-        path: Its file, or the model's folder.
+        kind: `tokens`, `chunks`, `index`, `outputs`; `models` for a folder of converted weights;
+            `files` and `views` for a copy of a file, or of a run, that is at a URL.
+        path: Its file, or its folder.
         size: In bytes.
         last_use: In seconds since 1970, to the hour.
     """
@@ -137,11 +139,14 @@ class Cache:
         return self._path(kind, canonical(recipe)).is_file()
 
     def entries(self) -> Iterator[Entry]:
-        """Yields everything that is kept, in no order; converted models too."""
+        """Yields everything that is kept, in no order; models and copies too."""
         for path in (self.root / "entries").glob(f"v*/*/*/*{_SUFFIX}"):
             yield from _entry(path.parent.parent.name, path)
         for path in (self.root / _MODELS).glob("[!.]*/"):
             yield from _entry(_MODELS, path)
+        for kind in _REMOTE:
+            for path in (self.root / kind).glob("[!.]*/[!.]*/"):
+                yield from _entry(kind, path)
 
     def nearest(self, kind: str, recipe: Mapping[str, JSON]) -> Entry | None:
         """Returns the entry of a kind whose recipe differs in the fewest fields.
@@ -228,7 +233,8 @@ def _remove(path: Path) -> bool:
 def _remove_partial(root: Path) -> None:
     """Removes what is half written and older than an hour: no process is at it any more."""
     entries, models = (root / "entries").glob(f"v*/*/*/*{PARTIAL}"), root / _MODELS
-    for path in [*entries, *models.glob(f".*{PARTIAL}")]:
+    remote = (found for kind in _REMOTE for found in (root / kind).glob("*/*.part*"))
+    for path in [*entries, *models.glob(f".*{PARTIAL}"), *remote]:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _HOUR:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

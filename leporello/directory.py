@@ -19,7 +19,16 @@ from leporello.errors import UserError
 from leporello.records import JSON
 from leporello.signature import digest
 
-__all__ = ["RunDirectory", "atomically", "read_json", "read_rows", "run_name", "write_json"]
+__all__ = [
+    "RunDirectory",
+    "alive",
+    "atomically",
+    "read_json",
+    "read_rows",
+    "run_name",
+    "safe_name",
+    "write_json",
+]
 
 _NAME_LIMIT = 60
 _BYTES_LIMIT = 120  # of one folder's name, well below every file system's own
@@ -149,7 +158,7 @@ class RunDirectory:
         """Says whether the process that last held the directory is alive on this machine."""
         with suppress(OSError, ValueError):
             _, number, _, machine = self._holder.read_text().split()
-            return machine == platform.node() and _alive(int(number))
+            return machine == platform.node() and alive(int(number))
         return False
 
     def _who(self) -> str:
@@ -172,7 +181,8 @@ class RunDirectory:
             )
 
 
-def _alive(process: int) -> bool:
+def alive(process: int) -> bool:
+    """Says whether a process of this machine lives."""
     try:
         os.kill(process, 0)
     except PermissionError:  # another user's

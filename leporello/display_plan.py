@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +24,8 @@ def show_plan(console: Console, found: Plan) -> None:
     if any(job.changed for job in found.jobs):
         console.print("such a run is refused; with --update it does what is told above")
     console.print(_time(found.jobs), highlight=False, soft_wrap=True)
+    for where in _places(found.jobs):
+        console.print(where, markup=False, highlight=False, soft_wrap=True)
     console.print(f"the run lies in {found.jobs[0].directory}", soft_wrap=True, highlight=False)
 
 
@@ -59,6 +61,14 @@ def _job(job: PlannedJob) -> str:
     sign = "at least " if job.at_least else "about "
     tokens = f" of {job.tokens:,} tokens" if job.tokens else ""
     return f"{told}; {sign}{job.calls:,} reads{tokens}"
+
+
+def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
+    """Yields where the pipelines would run: one line if that is one place."""
+    places = list(dict.fromkeys(job.placement for job in jobs))
+    for place in places:
+        here = dict.fromkeys(job.pipeline for job in jobs if job.placement == place)
+        yield f"{', '.join(here) if len(places) > 1 else 'it'} would run on {place}"
 
 
 def _time(jobs: Sequence[PlannedJob]) -> str:

@@ -1,44 +1,31 @@
-"""Documents and hits in, finished examples out: combiners in flight over one pooled reader.
+"""Examples in, finished lines of the journal out: the windows in which a reader is asked.
 
 Combiners in flight over many examples ask for reads; their reads are pooled in windows, so that
 batches are full whatever shape a combiner has. Examples are admitted in task order, and windows
 are taken in an order that the journal can rebuild: what a float reader says can depend on its
-batch mates, so a resumed run must make up the same batches.
+batch mates, so a resumed run must make up the same batches. Neither knows where combiners and
+reader are: in this process, or on other machines.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
-from leporello.config import Built
-from leporello.flight import ExampleError, Flight, blame
+from leporello.crew import Launch, Move, Moves, Replies, Round
+from leporello.flight import ReadError
 from leporello.journal import Journal
-from leporello.launch import launch
-from leporello.metrics import Metric
 from leporello.progress import Progress
-from leporello.reading import Pool, inputs_at_once
-from leporello.records import Example, Prediction
-from leporello.rows import (
-    call_rows,
-    empty_prediction,
-    failure_row,
-    output_from_row,
-    output_row,
-    prediction_of,
-    prediction_row,
-)
-from leporello.selection import Found
-from leporello.supply import Normaliser
-from leporello.time_limit import time_limit
+from leporello.reading import Tally
+from leporello.records import Output
+from leporello.rows import output_row
 
-if TYPE_CHECKING:
-    from leporello.cache import Shelf
+__all__ = ["Engine", "Limits", "Reads"]
 
-__all__ = ["Engine", "Limits"]
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,55 +44,97 @@ class Limits:
     example_timeout: float | None = None
 
 
-class Engine:
+class Reads(Protocol[R_contra]):
+    """Who reads windows.
+
+    Attributes:
+        tally: What reading came to.
+    """
+
+    tally: Tally
+
+    @property
+    def at_once(self) -> int:
+        """Inputs that the reader's class wants in one window, 0 if it does not say."""
+        ...
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """That the reader found itself; it does so now, for which it may load its model."""
+        ...
+
+    def read(self, window: Sequence[R_contra]) -> Replies:
+        """Returns one reply a read.
+
+        Raises:
+            UserError: A mistake of the user's, such as a model that cannot be loaded.
+        """
+        ...
+
+
+@dataclass
+class _Waiting(Generic[R]):
+    """An example that wants something read.
+
+    Attributes:
+        number: Of the example.
+        order: Where its reads stand in the queue: (step, admitted after it, number).
+        reads: All of this round.
+        replies: That have come back, in order.
+    """
+
+    number: int
+    order: tuple[int, int, int]
+    reads: Sequence[R]
+    replies: list[Output | ReadError] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        return len(self.reads) - len(self.replies)
+
+
+class Engine(Generic[R]):
     """Runs one pipeline over the examples of one task, which are offered to it in task order.
 
     Attributes:
-        stages: The pipeline's; chunker and retriever are asked only for what combiners search.
         journal: What earlier processes left, and what this one finishes.
-        metrics: Whose statistics are kept with each example.
+        pool: The reader.
+        crew: Who holds the combiners in flight.
         progress: Told of everything.
         limits: How much is under way at once.
-        pool: The reader.
     """
 
     def __init__(
         self,
-        stages: Built,
         journal: Journal,
-        metrics: Mapping[str, Metric],
+        pool: Reads[R],
+        crew: Moves[R],
         progress: Progress,
         limits: Limits = Limits(),
         *,
-        normalise: Normaliser | None = None,
-        shelf: Shelf | None = None,
         before_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self.stages, self.journal, self.metrics = stages, journal, metrics
+        self.journal, self.pool, self.crew = journal, pool, crew
         self.progress, self.limits = progress, limits
-        self.pool = Pool(stages.reader, shelf, limits.example_timeout)
-        self._normalise, self._before_step = normalise, before_step
-        self._inputs = max(limits.inputs, inputs_at_once(stages.reader))
-        self._flights: list[Flight] = []
+        self._before_step = before_step
+        self._inputs = max(limits.inputs, pool.at_once)
+        self._waiting: list[_Waiting[R]] = []
         self._admitted = 0
 
-    def offer(
-        self, first: int, examples: Sequence[Example], found: Sequence[Found | ExampleError]
-    ) -> None:
+    def offer(self, numbers: Iterable[int], launch: Launch[R]) -> None:
         """Takes in all examples on one document, reading as often as makes room for them.
 
         Args:
-            first: Number of the first example, in task order.
-            examples: In task order; those that the journal holds are passed over.
-            found: What was selected for each, or why nothing was.
+            numbers: Of the examples, in task order; those that the journal holds are passed over.
+            launch: Starts one of them.
 
         Raises:
             UserError: A mistake of the user's; what is finished stays finished.
         """
-        for number, (example, own) in enumerate(zip(examples, found, strict=True), first):
+        for number in numbers:
             self._make_room()
             if number not in self.journal.done:
-                self._take_in(number, example, own)
+                self._take_in(launch(number))
 
     def pass_over(self, count: int) -> None:
         """Counts examples on one document that the journal holds, all of them."""
@@ -118,7 +147,7 @@ class Engine:
         Raises:
             UserError: As `offer`.
         """
-        while self._flights:
+        while self._waiting:
             self._step()
 
     # -- admission -------------------------------------------------------------------------
@@ -132,38 +161,25 @@ class Engine:
     def _has_room(self) -> bool:
         if self._admitted < (self.journal.cursors or [0])[-1]:
             return True  # a resumed run first admits again whatever had been admitted
-        waiting = sum(len(flight.reads) - len(flight.outputs) for flight in self._flights)
-        return len(self._flights) < self.limits.flights and waiting < self._inputs
+        reads = sum(each.left for each in self._waiting)
+        return len(self._waiting) < self.limits.flights and reads < self._inputs
 
-    def _take_in(self, number: int, example: Example, found: Found | ExampleError) -> None:
-        if isinstance(found, ExampleError):
-            self._fail(number, example, found)
+    def _take_in(self, move: Move[R]) -> None:
+        """Queues an example that was launched where it stood before the run was left."""
+        step = self.journal.admitted_before(move.number)
+        order = (len(self.journal.cursors) if step is None else step, 1, move.number)
+        if move.step is not None:
+            order = (move.step + 1, 0, move.number)
+        self._settle(move, order)
+
+    def _settle(self, move: Move[R], order: tuple[int, int, int]) -> None:
+        """Queues what an example wants read, or writes it down if it is finished."""
+        if not move.line:
+            waiting = _Waiting(move.number, order, move.reads, [*move.replies])
+            self._waiting.append(waiting)
             return
-        self._take_off(launch(self.stages, number, example, found))
-
-    def _take_off(self, flight: Flight) -> None:
-        """Starts a flight, and flies it as far as the journal's recorded outputs reach."""
-        step = self.journal.admitted_before(flight.number)
-        flight.order = (len(self.journal.cursors) if step is None else step, 1, flight.number)
-        self._guarded(flight, flight.start)
-        for step, row in self.journal.recorded(flight.number):
-            flight.outputs.append(output_from_row(row))
-            if len(flight.outputs) == len(flight.reads):
-                flight.order = (step + 1, 0, flight.number)
-                self._guarded(flight, flight.deliver)
-        if not flight.landed:
-            self._flights.append(flight)
-
-    def _guarded(self, flight: Flight, move: Callable[[], None]) -> None:
-        """Makes a move of a flight; it may land by it, or fail alone."""
-        try:
-            with blame("combiner"), time_limit(self.limits.example_timeout):
-                move()
-            if flight.landed:
-                self._finish(flight)
-        except ExampleError as error:
-            flight.landed = True
-            self._fail(flight.number, flight.example, error)
+        self.journal.finish(move.number, move.line, failed=move.failed)
+        self.progress.example(failed=move.failed)
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -172,61 +188,31 @@ class Engine:
         self._before_step()
         window = self._window()
         self.progress.reading(len(window))
-        outputs = self.pool.read([flight.reads[place] for flight, place in window])
+        replies = self.pool.read([waiting.reads[place] for waiting, place in window])
         self.progress.has_read(self.pool.tally)
-        numbers = [flight.number for flight, _ in window]
-        rows = [output_row(output) for output in outputs]
-        self.journal.step(self._admitted, list(zip(numbers, rows, strict=True)))
-        for (flight, _), output in zip(window, outputs, strict=True):
-            flight.outputs.append(output)
-        for flight in {flight.number: flight for flight, _ in window}.values():
-            if len(flight.outputs) == len(flight.reads):
-                flight.order = (len(self.journal.cursors), 0, flight.number)
-                self._guarded(flight, flight.deliver)
-        self._flights = [flight for flight in self._flights if not flight.landed]
+        rows = [
+            (waiting.number, output_row(reply))
+            for (waiting, _), reply in zip(window, replies, strict=True)
+        ]
+        self.journal.step(self._admitted, rows)
+        for (waiting, _), reply in zip(window, replies, strict=True):
+            waiting.replies.append(reply)
+        self._hand_over({waiting.number: waiting for waiting, _ in window}.values())
 
-    def _window(self) -> list[tuple[Flight, int]]:
-        """Returns the next reads in order, each as (flight, place among its reads)."""
+    def _hand_over(self, touched: Iterable[_Waiting[R]]) -> None:
+        """Hands complete rounds over, each of which ends in a new move."""
+        complete = [waiting for waiting in touched if not waiting.left]
+        numbers = {waiting.number for waiting in complete}
+        self._waiting = [each for each in self._waiting if each.number not in numbers]
+        rounds: list[Round] = [(waiting.number, waiting.replies) for waiting in complete]
+        for move in self.crew.deliver(rounds):
+            self._settle(move, (len(self.journal.cursors), 0, move.number))
+
+    def _window(self) -> list[tuple[_Waiting[R], int]]:
+        """Returns the next reads in order, each as (who waits, place among its reads)."""
         waiting = (
-            (flight, place)
-            for flight in sorted(self._flights, key=lambda flight: flight.order)
-            for place in range(len(flight.outputs), len(flight.reads))
+            (each, place)
+            for each in sorted(self._waiting, key=lambda each: each.order)
+            for place in range(len(each.replies), len(each.reads))
         )
         return list(itertools.islice(waiting, self._inputs))
-
-    # -- landing ---------------------------------------------------------------------------
-
-    def _finish(self, flight: Flight) -> None:
-        """Writes a landed flight down; a row that cannot be made fails it."""
-        with blame("combiner"):
-            prediction = prediction_of(flight)
-        if self._normalise:
-            with blame("task"):
-                text = self._normalise(prediction.prediction, flight.example)
-                prediction = dataclasses.replace(prediction, prediction=text)
-        with blame("metric"):
-            statistics = self._statistics(prediction, flight.example)
-        with blame("combiner"):
-            row: dict[str, Any] = {
-                "done": flight.number,
-                "prediction": prediction_row(prediction),
-                "calls": call_rows(flight.calls),
-                "notes": flight.notes,
-                "statistics": statistics,
-            }
-            encoded = self.journal.encode(row)
-        self.journal.finish(flight.number, encoded)
-        self.progress.example()
-
-    def _fail(self, number: int, example: Example, error: ExampleError) -> None:
-        try:
-            with blame("metric"):
-                statistics = self._statistics(empty_prediction(example), example)
-        except ExampleError:  # a metric that cannot score even this
-            statistics = {}
-        row = {"done": number, "failure": failure_row(example, error), "statistics": statistics}
-        self.journal.finish(number, self.journal.encode(row), failed=True)
-        self.progress.example(failed=True)
-
-    def _statistics(self, prediction: Prediction, example: Example) -> dict[str, Any]:
-        return {n: metric.statistics(prediction, example) for n, metric in self.metrics.items()}

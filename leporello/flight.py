@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from leporello.records import (
     Search,
 )
 from leporello.redaction import scrub
+from leporello.traces import trace_of
 
 __all__ = ["Call", "ExampleError", "Flight", "ReadError", "blame"]
 
@@ -46,7 +46,7 @@ class ExampleError(Exception):
         """Returns what an error in a stage comes to; keys that it tells are left out."""
         if isinstance(error, ReadError):
             return cls(stage, str(error), error.trace)
-        trace = "".join(traceback.format_exception(error))
+        trace = trace_of(error)
         return cls(stage, scrub(f"{type(error).__name__}: {error}"), scrub(trace))
 
 
@@ -64,7 +64,7 @@ class ReadError(Exception):
     @classmethod
     def of(cls, error: BaseException) -> ReadError:
         """Returns what an error in a reader comes to; keys that it tells are left out."""
-        trace = "".join(traceback.format_exception(error))
+        trace = trace_of(error)
         return cls(scrub(f"{type(error).__name__}: {error}"), scrub(trace))
 
 

@@ -249,7 +249,7 @@ def files_of(values: Iterable[object]) -> dict[str, str]:
 
     What they hold matters, not only where they are. Text is no path.
     """
-    return {str(path): fingerprint(str(path)) for path in _paths(values)}
+    return {str(path): fingerprint(os.fspath(path)) for path in _paths(values)}
 
 
 def _paths(values: Iterable[object]) -> Iterator[Path]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.config import PipelineSpec, TaskSpec, load_config
+from leporello.config import PipelineSpec, PlacementSpec, TaskSpec, load_config, placement_flags
 from leporello.directory import RunDirectory, run_name
 from leporello.errors import ConfigError, Fault, UserError
 from leporello.metrics import make_metrics
 from leporello.nested import check_files as check_files_of
+from leporello.placement import Placement
 from leporello.records import JSON
 from leporello.redaction import is_set
 from leporello.signature import differences, job_signature
@@ -31,12 +32,14 @@ class Job:
         task: As declared.
         source: The task, built; its data has been checked.
         signature: What the results depend on.
+        placement: Where it runs, and by how many.
     """
 
     pipeline: PipelineSpec
     task: TaskSpec
     source: Task
     signature: Mapping[str, JSON]
+    placement: Placement = field(default=Placement(), compare=False)
 
     @property
     def name(self) -> str:
@@ -77,27 +80,47 @@ def prepare(
     config: Sequence[Path] = (),
     overrides: Sequence[str] = (),
     split: str = "",
+    placement: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """Checks everything that a run needs, before any work; see `run` for the arguments.
+
+    `placement` is laid over what every pipeline says of its own, by setting; None lets it stand.
 
     Raises:
         UserError: Whatever is wrong, all of it where it can be known at once.
     """
+    flags = placement_flags(placement or {})
     loaded = load_config(config, overrides, pipelines)
     pairs = [
         (pipeline, task.with_split(split) if split else task)
         for pipeline in loaded.select(pipelines)
         for task in loaded.select_tasks(pipeline, tasks)
     ]
+    placed = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     prints = _fingerprints(sources)
     for pipeline, task in pairs:
         check_files([pipeline], prints[task.name])
+    signatures = [job_signature(pipeline, task, prints[task.name]) for pipeline, task in pairs]
     return [
-        Job(pipeline, task, sources[task.name], job_signature(pipeline, task, prints[task.name]))
-        for pipeline, task in pairs
+        Job(pipeline, task, sources[task.name], signature, placed[pipeline.name])
+        for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
+
+
+def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict[str, Placement]:
+    """Returns where each pipeline runs, by name; the faults of all are told together."""
+    placed: dict[str, Placement] = {}
+    faults: list[Fault] = []
+    for pipeline in pipelines:
+        try:
+            placed[pipeline.name] = pipeline.placement.under(flags, pipeline.name.partition("@")[0])
+        except ConfigError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+    return placed
 
 
 def check_files(pipelines: Iterable[PipelineSpec], data: str = "") -> None:

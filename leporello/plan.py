@@ -18,6 +18,7 @@ from leporello.identity import identity
 from leporello.jobs import Job, changes, job_directory
 from leporello.journal import Journal
 from leporello.models import cache_directory
+from leporello.placement import Placement
 from leporello.records import Chunk, Example
 from leporello.rehearsal import Rehearsal
 from leporello.supply import examples_of
@@ -59,6 +60,7 @@ class PlannedJob:
         task: Its name.
         directory: Of the run.
         stages: The four, each with the parameters that the config gives.
+        placement: Where it would run.
         changed: What differs from what an earlier run there was made with; such a run refuses to
             go on without `--update`.
         documents: That have anything left to do.
@@ -79,6 +81,7 @@ class PlannedJob:
     task: str
     directory: Path
     stages: tuple[str, ...]
+    placement: Placement
     changed: tuple[str, ...]
     documents: int = 0
     examples: int = 0
@@ -145,6 +148,7 @@ def _planned(job: Job, directory: RunDirectory, workshop: Workshop) -> _Planned:
         job.task.name,
         directory.path,
         tuple(map(_given, job.pipeline.stages.values())),
+        job.placement,
         changes(directory, job),
     )
     path = directory.journal(job.pipeline.name, job.task.name)

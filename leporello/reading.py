@@ -24,8 +24,18 @@ from leporello.time_limit import time_limit
 
 if TYPE_CHECKING:
     from leporello.cache import Shelf
+    from leporello.executors.hands import Hands
 
-__all__ = ["Packed", "Pool", "Tally", "batching_of", "digest_of", "inputs_at_once", "replicate"]
+__all__ = [
+    "Packed",
+    "Pool",
+    "Tally",
+    "batching_of",
+    "digest_of",
+    "inputs_at_once",
+    "replicate",
+    "settle",
+]
 
 
 _COUNTED = ("seconds", "reads", "kept", "input_tokens", "output_tokens")
@@ -82,6 +92,12 @@ class Tally:
     output_tokens: int = 0
     packed: Packed = Packed()
 
+    def add(self, more: Tally) -> None:
+        """Adds what more reading came to."""
+        for name in _COUNTED:
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+        self.packed = self.packed.plus(more.packed)
+
     def row(self) -> dict[str, JSON]:
         """Returns all of it, and rates, for timings.json."""
         told = {name: getattr(self, name) for name in _COUNTED}
@@ -112,6 +128,17 @@ class Pool:
     _halved: bool = False  # what was read in halves is not what the window says
     _loaded: bool = False
 
+    @property
+    def at_once(self) -> int:
+        """Inputs that the reader's class wants in one window, 0 if it does not say."""
+        return inputs_at_once(self.reader)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """That the reader found itself; it does so now, for which it may load its model."""
+        batching = batching_of(self.reader)
+        return dict(batching.sizes()) if batching else {}
+
     def read(self, window: Sequence[Read]) -> list[Output | ReadError]:
         """Returns one output a read, or why it failed.
 
@@ -138,8 +165,7 @@ class Pool:
         known = identity(self.reader) if self.shelf else None
         if not known:
             return None
-        batching = batching_of(self.reader)
-        sizes = batching.sizes() if batching else {}
+        sizes = self.sizes
         reader: dict[str, JSON] = {**known, **({"sizes": {**sizes}} if sizes else {})}
         return {"reader": reader, "reads": list(map(digest_of, window))}
 
@@ -185,16 +211,27 @@ def batching_of(reader: object) -> Batching | None:
     return reader.batching if isinstance(reader, PacksBatches) else None
 
 
-def replicate(reader: object, count: int) -> None:
+def settle(reader: object, sizes: Mapping[str, int]) -> None:
+    """Has a reader use the sizes that an earlier process kept."""
+    if batching := batching_of(reader):
+        batching.settle(sizes)
+
+
+def replicate(reader: object, count: int, hands: Hands[Any] | None = None) -> None:
     """Has a reader read in several processes.
+
+    Args:
+        reader: The stage.
+        count: Of processes.
+        hands: Where they come from; if None, they are beside this one.
 
     Raises:
         UserError: It cannot.
     """
     if not isinstance(reader, Replicates):
         name = type(reader).__name__
-        raise UserError(f"the reader {name} reads in this process alone: leave out --replicas")
-    reader.replicate(count)
+        raise UserError(f"the reader {name} reads in this process alone: leave out reader_replicas")
+    reader.replicate(count, hands)
 
 
 def digest_of(read: Read) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from leporello.batch import Batch, Means, batches
+from leporello.batch import Batch, batches
 from leporello.cache import Cache
 from leporello.directory import RunDirectory, read_rows
 from leporello.engine import Limits
@@ -19,9 +17,12 @@ from leporello.errors import UserError
 from leporello.interrupts import Interrupts, Stopped
 from leporello.jobs import Job, changes, job_directory, prepare
 from leporello.manifest import write_manifest
+from leporello.means import Means
 from leporello.models import cache_directory
 from leporello.progress import Progress
 from leporello.records import Failure, Prediction
+from leporello.remote import place
+from leporello.remote.runs import held
 from leporello.results import Result
 from leporello.rows import prediction_from_row
 from leporello.time_limit import time_limit
@@ -99,14 +100,17 @@ class Policy:
         max_failures: More failures than this end the run: a number, or a share below 1 of the
             examples; None never does.
         interrupts: What the user has asked for meanwhile.
+        check_held: Raises `UserError` if the run's directory is another process's by now.
     """
 
     max_failures: float | None
     interrupts: Interrupts
+    check_held: Callable[[], None]
 
     def check(self, progress: Progress) -> None:
         """Raises `Stopped` if it is time to."""
         self.interrupts.check()
+        self.check_held()
         if self.max_failures is None:
             return
         allowed = self.max_failures
@@ -127,8 +131,11 @@ def run(
     out: Path | None = None,
     update: bool = False,
     limits: Limits = Limits(),  # noqa: B008 -- frozen
-    workers: int = 1,
-    replicas: int | Literal["auto"] = 1,
+    executor: Literal["local", "ray"] | None = None,
+    address: str | None = None,
+    workers: int | Literal["auto"] | None = None,
+    reader_replicas: int | Literal["auto"] | None = None,
+    reader_gpus: float | None = None,
     max_failures: float | None = None,
     cached: bool = True,
     verify: bool = False,
@@ -142,13 +149,19 @@ def run(
         overrides: As `--set`: `retriever.k=5,10`.
         split: Replaces the split of every task.
         limit: Examples a task at most.
-        out: The run's directory; by default `runs/NAME`, named after what is run.
+        out: The run's directory, or its URL; by default `runs/NAME`, named after what is run.
         update: Do again what was made with another config, source, model or data, rather than
             refuse.
         limits: How much is under way at once, and how long an example may take.
-        workers: Processes that divide and select beside this one; 0 does it in this one.
-        replicas: Processes that read in this one's place, with a model each; 1 reads in this one,
-            `auto` takes one a GPU, or else one a core.
+        executor: Where the work happens, rather than where the pipeline's `placement` says;
+            likewise `address`, `workers`, `reader_replicas` and `reader_gpus`: see
+            `leporello.placement.Placement`.
+        address: Of a Ray cluster: `auto`, or HOST:PORT; empty starts one on this machine.
+        workers: Processes that divide and select beside this one; 0 does it in this one, `auto`
+            takes one a core.
+        reader_replicas: Processes that read in this one's place, with a model each; 1 reads in
+            this one, `auto` takes one a GPU, or else one a core.
+        reader_gpus: GPUs that each of them reserves on Ray; below 1, several share one.
         max_failures: More of them end the run: a number, or a share below 1 of the examples.
         cached: Whether to use and fill the cache.
         verify: Run a random twentieth of the finished examples again, and compare.
@@ -156,15 +169,27 @@ def run(
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
     """
-    _check(limits, workers, replicas, max_failures)
-    jobs = prepare(pipelines, tasks, config=config, overrides=overrides, split=split)
-    directory = RunDirectory(job_directory(jobs, out))
+    _check(limits, max_failures)
+    placement = {
+        "executor": executor,
+        "address": address,
+        "workers": workers,
+        "reader_replicas": reader_replicas,
+        "reader_gpus": reader_gpus,
+    }
+    jobs = prepare(
+        pipelines, tasks, config=config, overrides=overrides, split=split, placement=placement
+    )
+    for job in jobs:
+        job.placement.check()
     cache = Cache(cache_directory()) if cached else None
-    with directory.held(), Interrupts() as interrupts:
+    with held(job_directory(jobs, place(out) if out else None)) as kept, Interrupts() as interrupts:
+        directory = kept.directory
         _compare(directory, jobs, limits, update=update)
         write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))
-        policy = Policy(max_failures, interrupts)
-        means = Means(directory, limits, limit, workers, cache, _counted(replicas), policy.check)
+        kept.save()
+        policy = Policy(max_failures, interrupts, kept.check)
+        means = Means(directory, limits, limit, cache, policy.check)
         done = _run_all(jobs, means)
         if verify and not done.stopped:
             done = _verified(done, jobs, means)
@@ -219,26 +244,11 @@ class _Shift:
             self.results |= {job.name: result for job, result in finished}
 
 
-def _counted(replicas: int | Literal["auto"]) -> int:
-    """Returns how many processes read: of themselves one a GPU, or else one a core."""
-    if replicas != "auto":
-        return replicas
-    import torch
-
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    return torch.cuda.device_count() or cores or 1
-
-
-def _check(
-    limits: Limits, workers: int, replicas: int | Literal["auto"], max_failures: float | None
-) -> None:
+def _check(limits: Limits, max_failures: float | None) -> None:
     """Refuses numbers that mean nothing."""
-    given = {"flights": limits.flights, "inputs": limits.inputs, "workers": workers + 1}
-    given["replicas"] = 1 if replicas == "auto" else replicas
+    given = {"flights": limits.flights, "inputs": limits.inputs}
     if wrong := [name for name, number in given.items() if number < 1]:
-        raise UserError(
-            f"{wrong[0]} must not be so low: give at least {int(wrong[0] != 'workers')}"
-        )
+        raise UserError(f"{wrong[0]} must not be so low: give at least 1")
     if max_failures is not None and not max_failures >= 0:
         raise UserError(f"max_failures must be a number from 0 on, got {max_failures}")
     if limits.example_timeout is not None:

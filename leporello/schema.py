@@ -8,6 +8,7 @@ from typing import Any
 
 from leporello.config import Training
 from leporello.config.parameters import Parameter, adapter, nested_kind, parameters, takes_list
+from leporello.placement import Placement
 from leporello.records import JSON
 from leporello.stages import KINDS, TASK, Kind
 
@@ -23,7 +24,12 @@ def schema() -> dict[str, JSON]:
     own: dict[str, JSON] = {"extends": text, "description": text, "tasks": texts}
     pipeline: JSON = {
         "type": "object",
-        "properties": {**stages, **own, "train": _training()},
+        "properties": {
+            **stages,
+            **own,
+            "train": _settings(Training, "How `train` trains the reader"),
+            "placement": _settings(Placement, "Where a run works; no result depends on it"),
+        },
         "additionalProperties": False,
     }
     default: JSON = {
@@ -46,11 +52,11 @@ def schema() -> dict[str, JSON]:
     }
 
 
-def _training() -> JSON:
-    known = parameters(Training).values()
+def _settings(cls: type, description: str) -> JSON:
+    known = parameters(cls).values()
     return {
         "type": "object",
-        "description": "How `train` trains the reader",
+        "description": description,
         "properties": {each.name: adapter(each.annotation).json_schema() for each in known},
         "additionalProperties": False,
     }

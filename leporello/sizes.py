@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from leporello.config import PipelineSpec
 from leporello.directory import RunDirectory
-from leporello.reading import batching_of
 from leporello.timings import reading_key
 
 __all__ = ["Sizes"]
 
 
 class Sizes:
-    """The sizes of one reader in a run; other pipelines with an equal reader share them."""
+    """The sizes of one reader in a run; other pipelines with an equal reader share them.
 
-    def __init__(self, directory: RunDirectory, pipeline: PipelineSpec, reader: object) -> None:
-        """Has the reader use the sizes that an earlier process kept.
+    Attributes:
+        kept: By an earlier process, or by this one.
+    """
+
+    def __init__(self, directory: RunDirectory, pipeline: PipelineSpec) -> None:
+        """Looks up what is kept.
 
         Args:
             directory: Of the run.
             pipeline: Whose reader it is.
-            reader: Built.
         """
         self._directory, self._key = directory, reading_key(pipeline)
-        self._batching = batching_of(reader)
-        self._kept = directory.sizes().get(self._key, {})
-        if self._batching:
-            self._batching.settle(self._kept)
+        self.kept: Mapping[str, int] = directory.sizes().get(self._key, {})
 
-    def keep(self) -> None:
-        """Keeps the sizes in use; they are found first, for which a model may be loaded."""
-        sizes = dict(self._batching.sizes()) if self._batching else {}
-        if sizes != self._kept:
+    def keep(self, sizes: Mapping[str, int]) -> None:
+        """Keeps the sizes in use."""
+        if sizes != self.kept:
             self._directory.keep_sizes(self._key, sizes)
-            self._kept = sizes
+            self.kept = dict(sizes)

@@ -19,6 +19,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 __all__ = [
+    "OWN",
     "Sources",
     "file_module_name",
     "is_own",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 _FOR_TYPES = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-_OWN = frozenset({"chunkers", "combiners", "leporello", "readers", "retrievers"})
+OWN = frozenset({"chunkers", "combiners", "leporello", "readers", "retrievers"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,12 @@ class Sources:
         hashes: SHA-256 of each local file, shortened, by module; empty for an installed class.
         libraries: For each local module, the packages that it imports and that are not local;
             for an installed class its own package.
+        files: Where each local module lies.
     """
 
     hashes: Mapping[str, str]
     libraries: Mapping[str, frozenset[str]]
+    files: Mapping[str, Path]
 
 
 @cache
@@ -55,15 +58,17 @@ def sources(cls: type) -> Sources:
     file is changed. Modules are named as in every other process: see `public_name`.
     """
     if not _is_local(_top(cls.__module__)):
-        return Sources({}, {cls.__module__: frozenset({_top(cls.__module__)})})
+        return Sources({}, {cls.__module__: frozenset({_top(cls.__module__)})}, {})
     hashes: dict[str, str] = {}
     libraries: dict[str, frozenset[str]] = {}
+    files: dict[str, Path] = {}
     seen, pending = {cls.__module__}, [cls.__module__]
     while pending:
         name = pending.pop()
         if (path := _local_source(name)) is None:
             continue
         content, shown = path.read_bytes(), _module_name(name)
+        files[shown] = path
         hashes[shown] = hashlib.sha256(content).hexdigest()[:16]
         imported = _imported(content, name, path.name) if path.suffix == ".py" else frozenset()
         imported |= {above for module in imported for above in _above(module)}
@@ -71,7 +76,7 @@ def sources(cls: type) -> Sources:
         fresh = {module for module in imported if _is_local(_top(module))} - seen
         seen |= fresh
         pending.extend(fresh)
-    return Sources(dict(sorted(hashes.items())), libraries)
+    return Sources(dict(sorted(hashes.items())), libraries, files)
 
 
 def neighbours(path: Path) -> Iterator[tuple[str, Path]]:
@@ -93,7 +98,7 @@ def source_hash(cls: type) -> str:
 
 def is_own(module: str) -> bool:
     """Says whether a module, named as in `Sources`, is one of Leporello's."""
-    return _top(module) in _OWN and not module.endswith(".py")
+    return _top(module) in OWN and not module.endswith(".py")
 
 
 def file_module_name(path: Path) -> str:
@@ -132,7 +137,7 @@ def _above(module: str) -> Iterator[str]:
 
     Those of ours do nothing but name what they hold.
     """
-    while _top(module) not in _OWN and (module := module.rpartition(".")[0]):
+    while _top(module) not in OWN and (module := module.rpartition(".")[0]):
         yield module
 
 
@@ -154,7 +159,7 @@ def _local_source(name: str) -> Path | None:
 
 @cache
 def _is_local(package: str) -> bool:
-    if package in _OWN:
+    if package in OWN:
         return True
     place = None if package in sys.stdlib_module_names else _place(package)
     return place is not None and not any(place.is_relative_to(folder) for folder in _installed())

@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from annotated_types import Ge, Gt, Le
 
 from leporello.records import JSON, Combination, Document, Example, Hit, Output, Read, Span
+
+if TYPE_CHECKING:
+    from leporello.executors.hands import Hands
 
 __all__ = [
     "KINDS",
@@ -155,8 +158,13 @@ class PacksBatches(Protocol):
 class Replicates(Protocol):
     """What a reader that can read in several processes offers besides."""
 
-    def replicate(self, count: int) -> None:
-        """Reads in as many processes from now on, with the same answers."""
+    def replicate(self, count: int, hands: Hands[Any] | None = None) -> None:
+        """Reads in as many processes from now on, with the same answers.
+
+        Args:
+            count: Of processes.
+            hands: Where they come from; if None, they are beside this one.
+        """
         ...
 
 

@@ -12,13 +12,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from leporello.batch import Means
+from leporello.crew import Crew
 from leporello.directory import write_json
 from leporello.engine import Engine
 from leporello.executors.groups import by_document, select_group
 from leporello.jobs import Job
 from leporello.journal import Journal
+from leporello.means import Means
 from leporello.progress import Progress
+from leporello.reading import Pool, settle
 from leporello.records import JSON
 from leporello.sizes import Sizes
 from leporello.supply import examples_of, normaliser_of
@@ -93,23 +95,19 @@ def _run_again(job: Job, means: Means, chosen: Collection[int]) -> dict[int, dic
         Progress(f"verifying {job.name}", len(chosen)) as progress,
     ):
         journal, stages = Journal(Path(folder) / "journal.jsonl"), job.pipeline.build()
-        Sizes(means.directory, job.pipeline, stages.reader)  # so that it packs as the run did
+        settle(stages.reader, Sizes(means.directory, job.pipeline).kept)  # to pack as the run did
+        limits = means.limits
+        crew = Crew(stages, {}, normaliser_of(job.source), limits.example_timeout)
+        pool = Pool(stages.reader, None, limits.example_timeout)
         engine = Engine(
-            stages,
-            journal,
-            {},
-            progress,
-            means.limits,
-            normalise=normaliser_of(job.source),
-            before_step=lambda: means.check(progress),
+            journal, pool, crew, progress, limits, before_step=lambda: means.check(progress)
         )
         every = islice(examples_of(job.source, job.task.name), means.limit)
         for first, examples in by_document(every):
             numbers = [n for n in range(first, first + len(examples)) if n in chosen]
             if numbers:  # all questions on the document are asked, as in the run
-                found = select_group(stages, examples, means.limits.example_timeout).found
-                for n in numbers:
-                    engine.offer(n, [examples[n - first]], [found[n - first]])
+                found = select_group(stages, examples, limits.example_timeout).found
+                engine.offer(numbers, crew.ready(first, examples, found, journal))
         engine.finish()
         rows = dict(zip(sorted(journal.done), journal.rows(), strict=True))
         journal.close()

@@ -9,13 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leporello import reading
 from leporello.errors import UserError
 from leporello.log_odds import log_odds
 from leporello.records import JSON, Output, Read
 from leporello.stages import Batching, NonNegative, Reader
+
+if TYPE_CHECKING:
+    from leporello.executors.hands import Hands
 
 __all__ = ["Calibrated"]
 
@@ -65,13 +68,13 @@ class Calibrated:
         """How the other reader packs micro-batches; None if it packs none."""
         return reading.batching_of(self.reader)
 
-    def replicate(self, count: int) -> None:
-        """Has the other reader read in as many processes from now on.
+    def replicate(self, count: int, hands: Hands[Any] | None = None) -> None:
+        """Has the other reader read in as many processes from now on; see `Replicates`.
 
         Raises:
             UserError: It cannot.
         """
-        reading.replicate(self.reader, count)
+        reading.replicate(self.reader, count, hands)
 
     def learn(
         self,

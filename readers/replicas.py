@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing.connection import wait
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 from weakref import finalize
 
-from leporello.errors import UserError
-from leporello.executors.beside import CANNOT_BE_SENT, Beside, connected, dump
+from leporello.executors.hands import Hand, Hands, LocalHands, LostError
+from leporello.executors.sending import dump
 from readers.batching import Prompt, Reply
 from readers.budget import fitting
 
-__all__ = ["Answers", "Replicas", "main"]
+__all__ = ["Answers", "Replicas"]
 
 Batch: TypeAlias = Sequence[Prompt]
 
-_TRIES = 3  # of a batch whose process dies over it
+_TRIES = 3  # of a batch whose process dies over it, and of loading
 
 
 class Answers(Protocol):
@@ -41,12 +37,24 @@ class Answers(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _Served:
+    """A reader in its process; it is sent batches, and names of what it is to do besides."""
+
+    reader: Answers
+
+    def __call__(self, asked: Batch | Literal["load", "budget"]) -> object:
+        if isinstance(asked, str):
+            return getattr(self.reader, asked)()
+        return fitting(self.reader.answer, asked)
+
+
 @dataclass(eq=False)
 class _Replica:
-    """A process, and what it is at."""
+    """A process, and what it is at: the place of a batch, loading, or nothing."""
 
-    beside: Beside
-    place: int = -1
+    hand: Hand
+    at: int | Literal["loading"] | None = "loading"
 
 
 class Replicas:
@@ -56,15 +64,18 @@ class Replicas:
     with the process that asks.
     """
 
-    def __init__(self, reader: Answers, count: int) -> None:
+    def __init__(self, reader: Answers, count: int, hands: Hands[Any] | None = None) -> None:
         """Starts nothing yet.
 
         Args:
             reader: With no model loaded; it is sent to each process.
-            count: How many; where there are GPUs, they are dealt out among them.
+            count: How many.
+            hands: Where the processes come from; if None, they are beside this one.
         """
-        self._orders, self._count = dump(reader), count
+        self._held, self._count = dump(_Served(reader)), count
+        self._hands: Hands[Any] = hands or LocalHands()
         self._replicas: list[_Replica] = []
+        self._lost_in_loading = 0  # in a row
         self._end = finalize(self, _end_all, self._replicas)
 
     def load(self) -> None:
@@ -72,15 +83,14 @@ class Replicas:
 
         Raises:
             UserError: A mistake of the user's, such as a model that cannot be loaded.
-            RuntimeError: A process ended while it was loading.
+            RuntimeError: Processes ended while they were loading.
         """
-        try:
-            started = [self._start() for _ in range(self._count - len(self._replicas))]
-            for replica in started:
-                self._told(replica)
-        except BaseException:
-            self.close()
-            raise
+        with self._whole():
+            self._start()
+            while loading := [each for each in self._replicas if each.at == "loading"]:
+                for replica in self._ready(loading):
+                    self._loaded(replica)
+                self._start()  # those that died anew
 
     def budget(self) -> int:
         """Returns the tokens of a micro-batch that the memory holds of each process.
@@ -90,12 +100,14 @@ class Replicas:
             RuntimeError: The process that was to find out ended.
         """
         self.load()
-        asked, *_ = self._replicas
-        with suppress(ConnectionError):
-            asked.beside.connection.send(None)
-        found: int = self._told(asked)
-        sharing = math.ceil(self._count / (len(_gpus()) or self._count))  # of one GPU
-        return found // sharing
+        asked = self._replicas[0].hand
+        with self._whole():
+            asked.send("budget")
+            try:
+                found: int = asked.receive()
+            except LostError as lost:
+                raise RuntimeError(f"a process that was to measure its memory {lost}") from lost
+        return found // self._hands.sharing(self._count)
 
     def answers(self, batches: Sequence[Batch]) -> list[list[Reply] | None]:
         """Returns the answers to each batch, in order; the first batches are begun first.
@@ -108,64 +120,74 @@ class Replicas:
             RuntimeError: A batch ended its process several times.
         """
         work = _Work(batches)
-        try:
+        with self._whole():
             while work.left:
-                self.load()  # those that died anew
+                self._start()  # those that died anew
                 self._hand_out(work)
-                for connection in wait([r.beside.connection for r in self._busy()]):
-                    [replica] = [r for r in self._busy() if r.beside.connection is connection]
+                for replica in self._ready(
+                    [each for each in self._replicas if each.at is not None]
+                ):
                     self._take(replica, work)
-        except BaseException:  # interrupted: what is under way would answer the next question
-            self.close()
-            raise
         return [work.found[place] for place in range(len(batches))]
 
     def close(self) -> None:
         """Ends all processes; more reading starts new ones."""
         _end_all(self._replicas)
 
-    def _busy(self) -> list[_Replica]:
-        return [replica for replica in self._replicas if replica.place >= 0]
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Ends all processes if the block is left early: what they still say has no taker."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> None:
+        """Has processes that are not there load the model."""
+        while len(self._replicas) < self._count:
+            self._replicas.append(started := _Replica(self._hands.start(self._held)))
+            started.hand.send("load")
+
+    def _ready(self, asked: Sequence[_Replica]) -> list[_Replica]:
+        """Waits until any of these has answered or died."""
+        there = self._hands.ready([replica.hand for replica in asked])
+        return [replica for replica in asked if replica.hand in there]
 
     def _hand_out(self, work: _Work) -> None:
         """Gives every free process a batch, as long as there are any."""
         for replica in self._replicas:
-            if replica.place < 0 and work.todo:
-                replica.place = work.todo.popleft()
-                with suppress(ConnectionError):  # it died; no answer will come
-                    replica.beside.connection.send(work.batches[replica.place])
-
-    def _start(self) -> _Replica:
-        number = len(self._replicas)
-        replica = _Replica(Beside("readers.replicas:main", _alone(number)))
-        with suppress(ConnectionError):
-            replica.beside.connection.send_bytes(self._orders)
-        self._replicas.append(replica)
-        return replica
-
-    def _told(self, replica: _Replica) -> Any:  # noqa: ANN401 -- nothing, or a number
-        """Waits until a process has loaded its model, or found its budget."""
-        try:
-            told = replica.beside.connection.recv()
-        except (EOFError, ConnectionError):
-            cause = replica.beside.cause()
-            raise RuntimeError(f"a process that was to read {cause} while it loaded") from None
-        if isinstance(told, BaseException):
-            raise told
-        return told
+            if replica.at is None and work.todo:
+                replica.at = work.todo.popleft()
+                replica.hand.send(work.batches[replica.at])
 
     def _take(self, replica: _Replica, work: _Work) -> None:
         """Takes an answer, or notices that none will come."""
-        place, replica.place = replica.place, -1
-        try:
-            answer = replica.beside.connection.recv()
-        except (EOFError, ConnectionError):
-            self._replicas.remove(replica)
-            work.lost(place, replica.beside)
+        if not isinstance(place := replica.at, int):
+            self._loaded(replica)
             return
-        if isinstance(answer, BaseException):
-            raise answer
-        work.take(place, answer)
+        try:
+            work.take(place, replica.hand.receive())
+            replica.at = None
+        except LostError as lost:
+            self._leave(replica)
+            work.lost(place, lost)
+
+    def _loaded(self, replica: _Replica) -> None:
+        """Takes it that a process has loaded its model, or notices that it never will."""
+        try:
+            replica.hand.receive()
+            replica.at, self._lost_in_loading = None, 0
+        except LostError as lost:
+            self._leave(replica)
+            self._lost_in_loading += 1
+            if self._lost_in_loading == _TRIES:
+                self._lost_in_loading = 0
+                raise RuntimeError(f"a process that was to read {lost} while it loaded") from lost
+
+    def _leave(self, replica: _Replica) -> None:
+        self._replicas.remove(replica)
+        replica.hand.end()  # one that cannot be reached may still be there
 
 
 class _Work:
@@ -188,66 +210,15 @@ class _Work:
             self.found |= dict.fromkeys(self.todo)
             self.todo.clear()
 
-    def lost(self, place: int, beside: Beside) -> None:
+    def lost(self, place: int, lost: LostError) -> None:
         """Puts back what a process died over, or gives it up."""
         self._deaths[place] += 1
-        cause = beside.cause()
         if self._deaths[place] == _TRIES:
-            raise RuntimeError(f"the process that read it {cause} each time")
+            raise RuntimeError(f"the process that read it {lost} each time") from lost
         self.todo.appendleft(place)
 
 
 def _end_all(replicas: list[_Replica]) -> None:
     for replica in replicas:
-        replica.beside.end()
+        replica.hand.end()
     replicas.clear()
-
-
-def _alone(number: int) -> dict[str, str]:
-    """Returns the variables that leave a process one thread and, where there are GPUs, one of them.
-
-    Threads of several processes would otherwise wait for each other (docs/decisions/0004).
-    """
-    threads = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    chosen = {name: os.environ.get(name, usual) for name, usual in threads.items()}
-    visible = _gpus()
-    return chosen | ({"CUDA_VISIBLE_DEVICES": visible[number % len(visible)]} if visible else {})
-
-
-def _gpus() -> list[str]:
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if given is not None:
-        return [name for name in given.split(",") if name]
-    import torch
-
-    return [str(number) for number in range(torch.cuda.device_count())]
-
-
-def main() -> None:
-    """Answers batches until the other side is gone."""
-    with suppress(EOFError, ConnectionError):
-        connection = connected()
-        reader: Answers = connection.recv()
-        connection.send(_told(reader.load))
-        while True:
-            batch = connection.recv()
-            work = reader.budget if batch is None else partial(fitting, reader.answer, batch)
-            connection.send(_told(work))
-
-
-def _told(work: Callable[[], object]) -> object:
-    try:
-        return work()
-    except UserError as error:
-        return UserError(str(error))
-    except Exception as error:
-        return _sendable(error)
-
-
-def _sendable(error: Exception) -> Exception:
-    """Returns the error; another with the same words where it cannot be sent."""
-    try:
-        dump(error)
-    except CANNOT_BE_SENT:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error

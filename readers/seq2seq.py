@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from leporello.executors.hands import Hands
 from leporello.records import Output, Read
 from leporello.stages import Count, ModelSource, Positive
 from readers.backends import Backend, Engine, Precision
@@ -102,9 +103,9 @@ class Seq2Seq:
         """Loads the model, which is otherwise done when it first reads."""
         self._reader.load()
 
-    def replicate(self, count: int) -> None:
-        """Reads in as many processes from now on, with the same answers."""
-        self.__dict__["_replicas"] = Replicas(replace(self), count)
+    def replicate(self, count: int, hands: Hands[Any] | None = None) -> None:
+        """Reads in as many processes from now on; see `Replicates`."""
+        self.__dict__["_replicas"] = Replicas(replace(self), count, hands)
         self.__dict__.pop("_reader", None)
 
     def answer(self, batch: Sequence[Prompt]) -> list[Reply]:

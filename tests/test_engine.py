@@ -14,12 +14,14 @@ import pytest
 from combiners import Stuff
 from leporello.cache import Shelf
 from leporello.config import Built
+from leporello.crew import Crew
 from leporello.engine import Engine, Limits
 from leporello.errors import UserError
 from leporello.executors.groups import by_document, select_group
 from leporello.journal import Journal
 from leporello.metrics import make_metrics
 from leporello.progress import Progress
+from leporello.reading import Pool
 from leporello.records import (
     JSON,
     Chunk,
@@ -113,13 +115,16 @@ def _run(
     built = Built(**{**default, **stages})
     journal = Journal(path)
     with Progress("test") as progress:
-        engine = Engine(built, journal, make_metrics(["f1"]), progress, limits, shelf=shelf)
+        crew = Crew(built, make_metrics(["f1"]), timeout=limits.example_timeout)
+        pool = Pool(built.reader, shelf, limits.example_timeout)
+        engine = Engine(journal, pool, crew, progress, limits)
         for first, group in by_document(examples):
             if all(number in journal.done for number in range(first, first + len(group))):
                 engine.pass_over(len(group))
             else:
                 found = select_group(built, group, limits.example_timeout).found
-                engine.offer(first, group, found)
+                numbers = range(first, first + len(group))
+                engine.offer(numbers, crew.ready(first, group, found, journal))
         engine.finish()
     rows = list(journal.rows())
     journal.close()
@@ -536,11 +541,13 @@ def test_a_task_may_bring_answers_into_the_form_that_its_metric_reads(tmp_path: 
     built = Built(Words(), Containing(), Echo(), Stuff())
     journal = Journal(tmp_path / "journal.jsonl")
     with Progress("test") as progress:
-        engine = Engine(
-            built, journal, make_metrics(["exact_match"]), progress,
+        crew = Crew(
+            built, make_metrics(["exact_match"]),
             normalise=lambda text, asked: f"{text[:1].upper()}{asked.question[1:]}",
         )  # fmt: skip
-        engine.offer(0, [example], select_group(built, [example], None).found)
+        engine = Engine(journal, Pool(built.reader), crew, progress)
+        found = select_group(built, [example], None).found
+        engine.offer([0], crew.ready(0, [example], found, journal))
         engine.finish()
     [row] = journal.rows()
     assert (row["prediction"]["prediction"], row["prediction"]["raw"]) == ("W", "w/w/1")

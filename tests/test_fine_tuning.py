@@ -300,6 +300,19 @@ def test_of_several_learning_rates_the_best_is_kept_by_the_metric(small: Path) -
     assert "model: ./model" in used
 
 
+def test_each_checkpoint_is_scored_by_its_own_weights(place: Path, tmp_path: Path) -> None:
+    """The first ones know less; the best stands in the model's place, with the score it had."""
+    sets = ["train.best_by=metric", "train.epochs=3"]
+    done = taught(place, "bert", tmp_path / "model", *sets)
+    record = json.loads((tmp_path / "model/training.json").read_text())
+    [curve] = record["curves"].values()
+    scores = [row["validation_score"] for row in curve if "validation_score" in row]
+    assert len(scores) == 3
+    assert scores[0] < max(scores) == record["kept"]["score"] == done.scores["exact_match"]
+    assert record["metric"] == "exact_match"
+    assert not list((tmp_path / "model").glob("scored-*"))
+
+
 def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
     """Whole documents, which are not learnt; and what was chosen by them is written down."""
     config = (small / "mine.yaml").read_text().replace("{split}.jsonl", "train.jsonl")
@@ -371,6 +384,22 @@ def test_presets_are_the_papers() -> None:
     assert found["qasper"].rates == (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4)
     assert (found["qasper"].betas, found["qasper"].batch_tokens) == ((0.9, 0.98), 131_072)
     assert TrainingSpec({"preset": "scrolls", "epochs": 3.0}).settings("qmsum").epochs == 3
+
+
+def test_characters_are_few_and_both_classes_count() -> None:
+    """More passes, the checkpoint by F1, whatever reads; a share held out replaces the split."""
+    from leporello.config import TrainingSpec, load_config
+
+    found = load_config().pipelines
+    for name, rate in (("", 3e-5), ("-t5", 3e-4)):
+        [point] = found[f"muld-character-archetype{name}"]
+        settings = point.training.settings("muld/character_id")
+        assert (settings.epochs, settings.best_by, settings.patience) == (10, "metric", 0)
+        assert (settings.rates, settings.validation) == ((rate,), "validation")
+    [other] = found["muld-narrativeqa"]
+    assert other.training.settings("muld/narrativeqa").best_by == "loss"
+    given = TrainingSpec({"preset": "muld-t5", "holdout": 0.1}).settings("muld/character_id")
+    assert (given.validation, given.holdout) == ("", 0.1)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import resource
 import signal
@@ -13,83 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import command, leporello, read_lines
-
-# Its answers tell who was read together, as a float reader's may; some reads fail, always.
-PLUG_IN = """
-import hashlib, time
-from dataclasses import dataclass
-from leporello import Output, Read, Search
-
-@dataclass(frozen=True)
-class Mates:
-    seconds: float = 0.0
-    log: str = ""
-
-    def read(self, inputs):
-        time.sleep(self.seconds)
-        if any("11?" in read.question for read in inputs):
-            raise RuntimeError("cannot read this")
-        told = [str([p if isinstance(p, str) else p.text for p in r.passages]) for r in inputs]
-        if self.log:
-            with open(self.log, "a") as file:
-                file.writelines(f"{read.question}\\n" for read in inputs)
-        mates = hashlib.sha256("".join(told).encode()).hexdigest()[:8]
-        return [Output(f"{read.question} {mates} {len(inputs)}") for read in inputs]
-
-    def count(self, texts):
-        return [len(text) for text in texts]
-
-@dataclass(frozen=True)
-class ThreeRounds:
-    def combine(self, example, hits):
-        first = yield [Read((hit.chunk,), example.question) for hit in hits]
-        [found] = yield [Search("rain")]
-        second = yield [Read((o.text, found[0].chunk), example.question) for o in first[:2]]
-        [third] = yield [Read(tuple(o.text for o in second), example.question)]
-        return third.text
-"""
-
-ARGUMENTS = ("run", "mine", "--config")
-FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
-
-
-def _project(folder: Path, examples: int, seconds: float, log: Path | None = None) -> Path:
-    """Writes documents, questions and the plug-in; returns the config's path."""
-    lines = []
-    for n in range(examples):
-        row = {"id": f"q{n}", "document_id": f"d{n % 40}", "question": f"lamp {n % 97}?"}
-        if n < 40:
-            words = (f"Lamp {m} hangs here, the rain falls on house {m}." for m in range(n, 97, 5))
-            row["document"] = "\n\n".join(words)
-        lines.append(json.dumps(row) + "\n")
-    (folder / "lamps.jsonl").write_text("".join(lines), encoding="utf-8")
-    (folder / "plug.py").write_text(PLUG_IN, encoding="utf-8")
-    config = folder / "mine.yaml"
-    config.write_text(
-        f"""
-pipelines:
-  mine:
-    tasks: [lamps]
-    chunker: {{class: Paragraphs, size: 20}}
-    retriever: {{class: BM25, k: 3}}
-    reader: {{class: "./plug.py:Mates", seconds: {seconds}, log: "{log or ""}"}}
-    combiner: {{class: "./plug.py:ThreeRounds"}}
-tasks:
-  lamps: {{class: JsonLines, path: lamps.jsonl}}
-""",
-        encoding="utf-8",
-    )
-    return config
-
-
-def _same_bytes(one: Path, other: Path) -> None:
-    for name in FILES:
-        path = Path("mine", "lamps", name)
-        assert (one / path).read_bytes() == (other / path).read_bytes(), name
-
-
-def _journal(out: Path) -> Path:
-    return out / "journal" / "mine" / "lamps.jsonl"
+from lamps import ARGUMENTS, journal, project, same_bytes
 
 
 def _start(config: Path, out: Path, *options: str) -> subprocess.Popen[str]:
@@ -102,9 +25,9 @@ def _kill_until_done(config: Path, out: Path, moments: random.Random, options: l
     kills = 0
     while True:
         process = _start(config, out, *options)
-        before = _size(_journal(out))
+        before = _size(journal(out))
         if moments.random() < 0.7:  # while it reads; else while it starts, too
-            while _size(_journal(out)) == before and process.poll() is None:
+            while _size(journal(out)) == before and process.poll() is None:
                 time.sleep(0.005)
         try:
             process.wait(timeout=moments.uniform(0.0, 0.7))
@@ -124,7 +47,7 @@ def _size(path: Path) -> int:
 
 
 def _killed(folder: Path, kills: int, seed: int) -> None:
-    config = _project(folder, examples=600, seconds=0.01)
+    config = project(folder, examples=600, seconds=0.01)
     whole = folder / "whole"
     leporello(*ARGUMENTS, config, "--out", whole, "--no-cache", status=1)
     moments = random.Random(seed)
@@ -134,17 +57,17 @@ def _killed(folder: Path, kills: int, seed: int) -> None:
         workers = ["--workers", str(run % 3)]
         cache = [] if run % 2 else ["--no-cache"]
         done += _kill_until_done(config, out, moments, [*workers, *cache])
-        _same_bytes(out, whole)
+        same_bytes(out, whole)
         run += 1
 
 
-def test_a_run_killed_at_fifteen_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_run_killed_at_fifteen_random_moments_ends_with_thesame_bytes(tmp_path: Path) -> None:
     """SIGKILL again and again: every derived file is that of an uninterrupted run."""
     _killed(tmp_path, kills=15, seed=random.SystemRandom().randrange(10**6))
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_a_hundred_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_run_killed_at_a_hundred_random_moments_ends_with_thesame_bytes(tmp_path: Path) -> None:
     """The same, oftener."""
     _killed(tmp_path, kills=100, seed=random.SystemRandom().randrange(10**6))
 
@@ -152,14 +75,14 @@ def test_a_run_killed_at_a_hundred_random_moments_ends_with_the_same_bytes(tmp_p
 def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
     """After a kill only the window that was in flight is read twice."""
     log = tmp_path / "log.txt"
-    config = _project(tmp_path, examples=200, seconds=0.03, log=log)
+    config = project(tmp_path, examples=200, seconds=0.03, log=log)
     whole = tmp_path / "whole"
     leporello(*ARGUMENTS, config, "--out", whole, "--no-cache", status=1)
     wanted = Counter(log.read_text().splitlines())
     log.unlink()
     out = tmp_path / "out"
     process = _start(config, out, "--no-cache")
-    while not _journal(out).exists() or _journal(out).stat().st_size < 60_000:
+    while not journal(out).exists() or journal(out).stat().st_size < 60_000:
         time.sleep(0.01)
     process.kill()
     process.communicate()
@@ -167,7 +90,7 @@ def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
     read = Counter(log.read_text().splitlines())
     assert not wanted - read
     assert (read - wanted).total() <= 32
-    _same_bytes(out, whole)
+    same_bytes(out, whole)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -175,28 +98,28 @@ def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     """Status 130; what was being read is finished and kept; the same command goes on."""
-    config = _project(tmp_path, examples=60, seconds=0.15)
+    config = project(tmp_path, examples=60, seconds=0.15)
     leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
     out = tmp_path / "out"
     process = _start(config, out, "--no-cache")
-    while not _journal(out).exists():
+    while not journal(out).exists():
         time.sleep(0.02)
     process.send_signal(number)
     _, told = process.communicate()
     assert process.returncode == 130
     assert "ending after what is being read; once more ends at once" in told
     assert "ended early: interrupted; the same command goes on from here" in told
-    assert _journal(out).read_bytes().endswith(b"\n")
+    assert journal(out).read_bytes().endswith(b"\n")
     assert (out / "mine" / "lamps" / "predictions.jsonl").exists()
-    kept = _journal(out).read_bytes()
+    kept = journal(out).read_bytes()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
-    assert _journal(out).read_bytes().startswith(kept)
-    _same_bytes(out, tmp_path / "whole")
+    assert journal(out).read_bytes().startswith(kept)
+    same_bytes(out, tmp_path / "whole")
 
 
 def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
     """It does not wait for what is being read."""
-    config = _project(tmp_path, examples=300, seconds=60)
+    config = project(tmp_path, examples=300, seconds=60)
     process = _start(config, tmp_path / "out")
     while not (tmp_path / "out" / "manifest.json").exists():
         time.sleep(0.02)
@@ -211,7 +134,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
 
 def test_a_second_process_on_one_run_says_who_holds_it(tmp_path: Path) -> None:
     """It stops with the first one's process id, host and time."""
-    config = _project(tmp_path, examples=40, seconds=3)
+    config = project(tmp_path, examples=40, seconds=3)
     out = tmp_path / "out"
     with _start(config, out) as first:
         while not (out / "run.yaml").exists():
@@ -224,10 +147,10 @@ def test_a_second_process_on_one_run_says_who_holds_it(tmp_path: Path) -> None:
 
 def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(tmp_path: Path) -> None:
     """No file may grow beyond a limit: the run stops, and with room goes on to the same bytes."""
-    config = _project(tmp_path, examples=200, seconds=0.0)
+    config = project(tmp_path, examples=200, seconds=0.0)
     whole, out = tmp_path / "whole", tmp_path / "out"
     leporello(*ARGUMENTS, config, "--out", whole, status=1)
-    room = _journal(whole).stat().st_size * 2 // 3
+    room = journal(whole).stat().st_size * 2 // 3
     done = subprocess.run(
         command(*ARGUMENTS, config, "--out", out, "--no-cache"), check=False,
         capture_output=True, text=True,
@@ -236,21 +159,21 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(tmp_path: 
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "cannot be written to: File too large; what is finished is kept" in done.stderr
-    kept = _journal(out).read_bytes()
+    kept = journal(out).read_bytes()
     assert kept.endswith(b"\n")
-    assert len(read_lines(_journal(out))) > 10
+    assert len(read_lines(journal(out))) > 10
     leporello(*ARGUMENTS, config, "--out", out, status=1)
-    assert _journal(out).read_bytes().startswith(kept)
-    _same_bytes(out, whole)
+    assert journal(out).read_bytes().startswith(kept)
+    same_bytes(out, whole)
 
 
 def test_two_runs_share_one_cache_at_the_same_time(tmp_path: Path) -> None:
     """Both end as if they were alone."""
-    config = _project(tmp_path, examples=200, seconds=0.0)
+    config = project(tmp_path, examples=200, seconds=0.0)
     leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
     runs = [tmp_path / name for name in ("one", "other")]
     for process in [_start(config, out) for out in runs]:
         process.communicate()
         assert process.returncode == 1
     for out in runs:
-        _same_bytes(out, tmp_path / "whole")
+        same_bytes(out, tmp_path / "whole")

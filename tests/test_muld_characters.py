@@ -143,13 +143,15 @@ def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> 
         for name, kind in zip(("Ann", "Bob", "Cid", "Dora") * 2, (*deeds,) * 4, strict=True)
     ]
     where = data(tmp_path, [*rows[:4]])
-    train = where / "muld" / "character_id_train.json.bz2"
-    with bz2.open(train, "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps({"input": i, "output": o}) + "\n" for i, o in rows)
+    for split in ("train", "validation"):
+        place = where / "muld" / f"character_id_{split}.json.bz2"
+        with bz2.open(place, "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps({"input": i, "output": o}) + "\n" for i, o in rows)
     name, out = "muld-character-archetype", tmp_path / "model"
     made = leporello("train", name, "--data", where, "--out", out, "--json")
     told = json.loads(made.stdout)
     assert (told["inputs"], told["task"]) == (8, "muld/character_id")
+    assert (told["validated"], told["scores"]["f1_macro"]) == ("split validation", 100.0)
     used = ("--config", told["config"], "--data", where, "--out", tmp_path / "run")
     leporello("run", told["pipeline"], "--task", told["task"], *used)
     found = tmp_path / "run" / told["pipeline"] / "muld" / "character_id"

@@ -42,9 +42,10 @@ def row(runs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory with a train and a test split."""
+    """A data directory with the three splits."""
     splits = {
         "train": [row(((1, 6), (2, 6), (1, 4)), 1), row(((1, 5), (2, 5), (3, 5)), 2)],
+        "validation": [row(((1, 5), (2, 6)), 6)],
         "test": [row(((1, 8), (2, 8), (1, 5)), 3), row(((1, 9),), 4), row(((1, 1),), 5)],
     }
     (tmp_path / "data" / "muld").mkdir(parents=True)
@@ -62,8 +63,8 @@ def _places(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(pipeline: str, place: Path) -> tuple[str, list[Path]]:
-    """Trains a pipeline on the train split; returns its new name and config."""
-    done = train(pipeline, "muld/style_change", out=place)
+    """Trains a pipeline on the train split, without choosing; returns its new name and config."""
+    done = train(pipeline, "muld/style_change", overrides=["train.choose=[]"], out=place)
     return done.pipeline, [done.config]
 
 
@@ -95,6 +96,36 @@ def test_a_trained_pipeline_tells_the_authors_of_another_split(
     elif variant == "-literal":
         right = zip(several["changes"], [0] * 7 + [1] + [0] * 7 + [1] + [0] * 4, strict=True)
         assert sum(said == wanted for said, wanted in right) >= 17
+
+
+def test_thresholds_are_chosen_on_validation_unless_told_otherwise(tmp_path: Path) -> None:
+    """By the F1 of authors; `--set` replaces what is tried, and contradicts it no more silently."""
+    name = "muld-style-change"
+    done = train(name, out=tmp_path / "model")
+    record = json.loads((tmp_path / "model" / "training.json").read_text(encoding="utf-8"))
+    chosen = dict(pair.split("=") for pair in record["chosen"]["parameters"].split(","))
+    assert float(chosen["combiner.threshold"]) in (0.6, 0.7, 0.8)
+    assert float(chosen["combiner.change_threshold"]) in (0.1, 0.2, 0.3)
+    assert (record["validated"], record["metric"]) == ("split validation", "pan21_task3")
+    assert done.scores["pan21_task3"] == record["scores"]["pan21_task3"]
+    [used] = load_pipelines([done.config]).select([done.pipeline])
+    assert used.stages["combiner"].params["threshold"] == float(chosen["combiner.threshold"])
+    with pytest.raises(UserError, match=r"train\.choose=\[\] chooses nothing"):
+        train(name, overrides=["combiner.threshold=0.9"], out=tmp_path / "other")
+    given = ["combiner.change_threshold=0.9", "train.choose=combiner.threshold=0.1"]
+    train(name, overrides=given, out=tmp_path / "other")
+    [used] = load_pipelines([tmp_path / "other/pipeline.yaml"]).select([done.pipeline])
+    found = used.stages["combiner"].params
+    assert (found["threshold"], found["change_threshold"]) == (0.1, 0.9)
+
+
+def test_what_is_tried_begins_with_what_the_pipeline_has() -> None:
+    """So that of equals its own stands; and every variant has what it tries."""
+    names = [f"muld-style-change{variant}" for variant in ("", "-literal", "-clustered")]
+    for point in load_pipelines([]).select(names):
+        settings = point.training.settings("muld/style_change")
+        first, *_ = load_pipelines([], settings.choices, [point.name]).pipelines[point.name]
+        assert first.stages["combiner"].resolved() == point.stages["combiner"].resolved()
 
 
 def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
@@ -155,7 +186,7 @@ def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:
         train(
             "muld-style-change",
             "muld/style_change",
-            overrides=["chunker.class=Whole", "chunker.class=FixedTokens", "chunker.size=30"],
+            overrides=["chunker.class=FixedTokens", "chunker.size=30", "train.choose=[]"],
             out=tmp_path / "model",
         )
 

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from combiners import MultiHop, Stuff
 from combiners.next_query import names, nearest_sentences, without
 from leporello.config import Built
+from leporello.crew import Crew
 from leporello.engine import Engine
 from leporello.executors.groups import select_group
 from leporello.flight import Flight, ReadError
 from leporello.journal import Journal
 from leporello.launch import launch
 from leporello.progress import Progress
+from leporello.reading import Pool
 from leporello.records import (
     Chunk,
     Combination,
@@ -212,8 +214,10 @@ def test_hits_of_later_hops_are_in_the_prediction_and_the_ledger(tmp_path: Path)
     stages = Built(Blocks(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
     journal = Journal(tmp_path / "journal.jsonl")
     with Progress("test", 1) as progress:
-        engine = Engine(stages, journal, {}, progress)
-        engine.offer(0, [EXAMPLE], select_group(stages, [EXAMPLE], None).found)
+        crew = Crew(stages)
+        engine = Engine(journal, Pool(stages.reader), crew, progress)
+        found = select_group(stages, [EXAMPLE], None).found
+        engine.offer([0], crew.ready(0, [EXAMPLE], found, journal))
         engine.finish()
     [row] = journal.rows()
     found = row["prediction"]

@@ -9,15 +9,20 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from command_line import command, leporello, read_lines
+from deadly import Deadly
 from tiny_models import STORY, save
 
 from leporello.errors import UserError
+from leporello.executors.hands import LocalHands, LostError
+from leporello.executors.sending import dump
 from leporello.records import Read
 from readers import CausalLM, Seq2Seq
 from readers.replicas import Replicas
@@ -68,7 +73,7 @@ def two(models: Path) -> Any:
 
 def processes(made: Any) -> list[int]:
     """Returns the numbers of a reader's processes."""
-    return [replica.beside._process.pid for replica in made._replicas._replicas]
+    return [replica.hand._beside._process.pid for replica in made._replicas._replicas]
 
 
 def test_several_processes_say_what_one_says(models: Path, two: Any) -> None:
@@ -99,35 +104,22 @@ def test_a_process_that_dies_is_replaced(models: Path, two: Any) -> None:
     assert first not in processes(two)
 
 
-class Deadly:
-    """A reader that ends its process when it meets a certain prompt."""
-
-    def load(self) -> None:
-        """Has nothing to load."""
-
-    def budget(self) -> int:
-        """Says that there is room for little."""
-        return 10
-
-    def answer(self, batch: Any) -> Any:
-        """Dies, fails or answers."""
-        if batch[0] == "die":
-            os._exit(7)
-        if batch[0] == "fail":
-            raise UserError("told")
-        if "".join(batch) > "huge":
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return [text.upper() for text in batch]
-
-
 def test_a_batch_that_always_kills_is_given_up() -> None:
     """After three processes; the error says how they ended, and later batches are read."""
-    replicas = Replicas(Deadly(), 1)
+    replicas: Any = Replicas(Deadly(), 1)
     with pytest.raises(RuntimeError, match="ended with status 7 each time"):
-        replicas.answers([["a"], ["die"], ["b"]])  # type: ignore[list-item]  # as above
-    assert replicas.answers([["a"], ["b"]]) == [["A"], ["B"]]  # type: ignore[list-item, comparison-overlap]  # as above
+        replicas.answers([["a"], ["die"], ["b"]])
+    assert replicas.answers([["a"], ["b"]]) == [["A"], ["B"]]
+    replicas.close()
+
+
+def test_what_a_reader_raises_is_raised_here() -> None:
+    """In the same words where it cannot be sent as it is."""
+    replicas: Any = Replicas(Deadly(), 1)
     with pytest.raises(UserError, match="told"):
-        replicas.answers([["fail"]])  # type: ignore[list-item]  # as above
+        replicas.answers([["fail"]])
+    with pytest.raises(RuntimeError, match="OddError: one and two"):
+        replicas.answers([["odd"]])
     replicas.close()
 
 
@@ -135,7 +127,7 @@ def test_batches_shrink_where_a_process_has_too_little_memory() -> None:
     """What did not fit is told, and what was not begun; a prompt that fails alone is an error."""
     replicas: Any = Replicas(Deadly(), 1)
     assert replicas.answers([["a"], ["i", "j"], ["b"]]) == [["A"], None, None]
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(RuntimeError, match="CUDA out of memory"):
         replicas.answers([["i"]])
     assert replicas.budget() == 10
     replicas.close()
@@ -147,6 +139,36 @@ def test_a_model_that_cannot_be_loaded_is_told_as_ever(models: Path) -> None:
     missing.replicate(1)
     with pytest.raises(UserError, match="nowhere"):
         missing.load()
+
+
+def test_a_process_that_never_loads_is_given_up() -> None:
+    """After three; no batch is to blame."""
+    replicas: Any = Replicas(SimpleNamespace(load=partial(os._exit, 3)), 1)
+    with pytest.raises(RuntimeError, match="to read ended with status 3 while it loaded"):
+        replicas.answers([["a"]])
+    assert replicas._replicas == []
+
+
+def test_gpus_are_dealt_out_to_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that replaces another has its GPU, rather than one that is taken."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    hands, asks = LocalHands(), dump(os.getenv)
+    started = [hands.start(asks) for _ in range(2)]
+    assert [gpu_of(hand) for hand in started] == ["4", "7"]
+    started[0].end()
+    with pytest.raises(LostError, match="was killed by signal 9"):
+        gpu_of(started[0])
+    replacing = hands.start(asks)
+    assert gpu_of(replacing) == "4"
+    assert [hands.sharing(count) for count in (1, 2, 3)] == [1, 1, 2]
+    for hand in (started[1], replacing):
+        hand.end()
+
+
+def gpu_of(hand: Any) -> Any:
+    """Returns the GPU that a process sees, of which it is asked."""
+    hand.send("CUDA_VISIBLE_DEVICES")
+    return hand.receive()
 
 
 CONFIG = """
@@ -186,8 +208,8 @@ def test_a_run_with_replicas_has_the_same_bytes(config: Path, tmp_path: Path) ->
     ("arguments", "told"),
     [
         (("best-sentence", "--replicas", "2"), "BestSentence reads in this process alone"),
-        (("best-sentence", "--replicas", "many"), "takes a number or 'auto'"),
-        (("best-sentence", "--replicas", "0"), "replicas must not be so low"),
+        (("best-sentence", "--replicas", "many"), "--reader-replicas takes a number or 'auto'"),
+        (("best-sentence", "--replicas", "0"), "reader_replicas: input should be greater than 0"),
     ],
 )
 def test_what_cannot_be_replicated_is_refused(
@@ -233,7 +255,7 @@ def beside(parent: int) -> list[int]:
                 line = (place / "cmdline").read_bytes()
             except OSError:
                 continue
-            if int(words[1]) == parent and b"readers.replicas" in line:
+            if int(words[1]) == parent and b"leporello.executors.hands" in line:
                 found.append(int(place.name))
     return found
 

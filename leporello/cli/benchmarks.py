@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from leporello.cli.options import AsJson, ConfigFiles, Data, Split, print_json
+from leporello.cli.options import AsJson, ConfigFiles, Data, RunsAt, Split, print_json
+from leporello.remote import on_disk
 
 __all__ = ["analyze", "fetch", "submit"]
 
@@ -34,10 +35,13 @@ def fetch(
 
 
 def submit(
-    runs: Annotated[list[Path], typer.Argument(help="The runs' directories")],
+    runs: RunsAt,
     *,
     benchmark: Annotated[str, typer.Option("--benchmark", help="scrolls or zero_scrolls")],
-    out: Annotated[Path, typer.Option("--out", help="The CSV, or a folder for it.")] = Path(),
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="The CSV, or a folder for it.", parser=on_disk, metavar="PATH"),
+    ] = Path(),
     pipeline: Annotated[
         str, typer.Option("--pipeline", help="The one that counts, where there are several.")
     ] = "",
@@ -67,9 +71,11 @@ def analyze(
     """Measures as the papers do: a task's lengths and spread, the form of a run's answers."""
     from leporello.analysis_of import analyze_run, analyze_task
     from leporello.display_analysis import show_discrepancies, show_task
+    from leporello.remote.views import run_at
 
-    if Path(what, "manifest.json").exists():
-        found = analyze_run(Path(what))
+    run = run_at(what)
+    if (run / "manifest.json").exists():
+        found = analyze_run(run)
         if as_json:
             print_json([asdict(job) for job in found])
         else:

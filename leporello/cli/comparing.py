@@ -10,16 +10,16 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from leporello.cli.options import AsJson, Data, Tasks, print_json
+from leporello.cli.options import AsJson, Data, RunAt, RunsAt, Tasks, print_json
+from leporello.remote import on_disk
 
 __all__ = ["compare", "report", "watch"]
 
-Runs = Annotated[list[Path], typer.Argument(help="Directories of runs", show_default=False)]
 Format = Literal["table", "markdown", "csv", "json", "latex"]
 
 
 def compare(
-    runs: Runs,
+    runs: RunsAt,
     *,
     baseline: Annotated[
         str,
@@ -60,9 +60,11 @@ def compare(
 
 
 def report(
-    runs: Runs,
+    runs: RunsAt,
     *,
-    out: Annotated[Path, typer.Option("--out", help="The file.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option("--out", help="The file.", parser=on_disk, metavar="PATH")
+    ] = Path("report.html"),
     inputs: Annotated[
         int,
         typer.Option("--inputs", min=0, help="Examples a task with the readers' exact inputs."),
@@ -87,7 +89,7 @@ def report(
 
 
 def watch(
-    run: Annotated[Path, typer.Argument(help="The run's directory", show_default=False)],
+    run: RunAt,
     every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between looks.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
     as_json: AsJson = False,

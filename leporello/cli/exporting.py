@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from leporello.cli.options import Data
+from leporello.cli.options import Data, RunAt
+from leporello.remote import on_disk
 
 __all__ = ["export", "track"]
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The run's directory", show_default=False)],
+    run: RunAt,
     *,
     form: Annotated[
         Literal["parquet", "trec"],
@@ -21,7 +22,13 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="A folder. [default: RUN/export]", show_default=False),
+        typer.Option(
+            "--out",
+            help="A folder. [default: RUN/export]",
+            show_default=False,
+            parser=on_disk,
+            metavar="PATH",
+        ),
     ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
 ) -> None:
@@ -34,7 +41,7 @@ def export(
 
 
 def track(
-    run: Annotated[Path, typer.Argument(help="The run's directory", show_default=False)],
+    run: RunAt,
     *,
     to: Annotated[Literal["mlflow", "wandb"], typer.Option("--to", help="Whose tracker.")],
     project: Annotated[

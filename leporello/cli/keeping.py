@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from leporello.cli.options import AsJson, Data, print_json
+from leporello.cli.options import AsJson, Data, RunAt, print_json
 from leporello.errors import UserError
 
 __all__ = ["app"]
@@ -41,7 +40,7 @@ def ls(as_json: AsJson = False) -> None:
 
 @app.command()
 def why(
-    run: Annotated[Path, typer.Argument(help="The run's directory")],
+    run: RunAt,
     example: Annotated[str, typer.Argument(help="An example's id")],
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
     as_json: AsJson = False,

@@ -15,9 +15,11 @@ from leporello.cli.options import (
     Data,
     NoCache,
     Overrides,
+    RunAt,
     Split,
     print_json,
 )
+from leporello.remote import place
 
 __all__ = ["ask", "explain", "list_things", "schema", "score"]
 
@@ -50,7 +52,12 @@ def schema() -> None:
 
 def ask(
     *,
-    file: Annotated[Path, typer.Argument(help="txt, md, srt, vtt, html or pdf")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="txt, md, srt, vtt, html or pdf; or a URL", parser=place, metavar="FILE"
+        ),
+    ],
     question: str,
     pipeline: Annotated[str, typer.Option("--pipeline", help="[default: the default one]")] = "",
     config: ConfigFiles = None,
@@ -82,7 +89,7 @@ def ask(
 
 def explain(
     *,
-    run: Annotated[Path, typer.Argument(help="The run's directory")],
+    run: RunAt,
     example: Annotated[
         str, typer.Argument(help="An example's id. [default: all, counted]", show_default=False)
     ] = "",
@@ -103,7 +110,14 @@ def explain(
 
 def score(
     *,
-    file: Annotated[Path, typer.Argument(help="predictions.jsonl, or JSON {id: prediction}")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="predictions.jsonl, or JSON {id: prediction}; or a URL",
+            parser=place,
+            metavar="FILE",
+        ),
+    ],
     task: Annotated[
         str, typer.Option("--task", help="The task whose metrics and references count.")
     ],

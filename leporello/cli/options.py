@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from leporello.remote import place
+
 __all__ = [
+    "Address",
     "AsJson",
     "ConfigFiles",
     "Data",
+    "Executor",
     "Limit",
     "NoCache",
     "Out",
     "Overrides",
     "Pipelines",
+    "ReaderGpus",
+    "ReaderReplicas",
+    "RunAt",
+    "RunsAt",
     "Split",
     "Tasks",
     "Workers",
@@ -34,6 +42,20 @@ def _use(data: Path | None) -> Path | None:
     return data
 
 
+def _run_at(text: str) -> Path:
+    """Returns a run's directory, fetched if it is at a URL."""
+    from leporello.remote.views import run_at
+
+    return run_at(text)
+
+
+RunAt = Annotated[
+    Path, typer.Argument(help="The run's directory, or its URL", parser=_run_at, metavar="RUN")
+]
+RunsAt = Annotated[
+    list[Path],
+    typer.Argument(help="The runs' directories, or their URLs", parser=_run_at, metavar="RUN..."),
+]
 Pipelines = Annotated[
     list[str] | None,
     typer.Argument(
@@ -63,6 +85,8 @@ Data = Annotated[
         "--data",
         help="Where official data lie. [default: LEPORELLO_DATA, or ./data]",
         show_default=False,
+        parser=place,
+        metavar="PATH|URL",
         callback=_use,
         is_eager=True,
     ),
@@ -72,12 +96,49 @@ Limit = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="The run's directory. [default: runs/NAME]", show_default=False),
+    typer.Option(
+        "--out",
+        help="The run's directory. [default: runs/NAME]",
+        show_default=False,
+        parser=place,
+        metavar="PATH|URL",
+    ),
+]
+Executor = Annotated[
+    Literal["local", "ray"] | None,
+    typer.Option("--executor", help="Where to work; else as the pipeline's placement says."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="auto|HOST:PORT",
+        help="Of a Ray cluster; without, a Ray is started on this machine.",
+    ),
 ]
 Workers = Annotated[
-    int,
+    str | None,
     typer.Option(
-        "--workers", min=0, help="Processes that divide and select; 0 does it in this one."
+        "--workers",
+        metavar="N|auto",
+        help="Processes that divide and select; 0 does it in this one.",
+    ),
+]
+ReaderReplicas = Annotated[
+    str | None,
+    typer.Option(
+        "--reader-replicas",
+        "--replicas",
+        metavar="N|auto",
+        help="Processes that read, with a model each.",
+    ),
+]
+ReaderGpus = Annotated[
+    float | None,
+    typer.Option(
+        "--reader-gpus",
+        metavar="X",
+        help="GPUs of each of them, on Ray; below 1, several share one.",
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor fill the cache.")]

@@ -12,14 +12,18 @@ import typer
 from rich.console import Console
 
 from leporello.cli.options import (
+    Address,
     AsJson,
     ConfigFiles,
     Data,
+    Executor,
     Limit,
     NoCache,
     Out,
     Overrides,
     Pipelines,
+    ReaderGpus,
+    ReaderReplicas,
     Split,
     Tasks,
     Workers,
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "plan", "run"]
 
 _FAILED, _INTERRUPTED = 1, 130
+_FLIGHTS = 64  # as leporello.engine.Limits has it
 _FAILURES = 10  # told at the end of a run; all of them are in its files
 
 
@@ -50,19 +55,30 @@ def run(
     update: Annotated[
         bool, typer.Option("--update", help="Do again what was made with something else.")
     ] = False,
-    workers: Workers = 1,
+    executor: Executor = None,
+    address: Address = None,
+    workers: Workers = None,
+    reader_replicas: ReaderReplicas = None,
+    reader_gpus: ReaderGpus = None,
     example_timeout: Annotated[
         float | None,
         typer.Option(
             "--example-timeout", min=0.001, metavar="SECONDS", help="Fail what takes longer."
         ),
     ] = None,
-    replicas: Annotated[
-        str,
+    window: Annotated[
+        int,
+        typer.Option("--window", min=1, help="Inputs read together; readers may ask for more."),
+    ] = 32,
+    flights: Annotated[
+        int | None,
         typer.Option(
-            "--replicas", metavar="N|auto", help="Processes that read, with a model each."
+            "--flights",
+            min=1,
+            help="Examples under way at once. [default: twice the window, at least 64]",
+            show_default=False,
         ),
-    ] = "1",
+    ] = None,
     max_failures: Annotated[
         str, typer.Option("--max-failures", metavar="N|SHARE", help="More of them end the run.")
     ] = "",
@@ -88,9 +104,12 @@ def run(
             limit=limit,
             out=out,
             update=update,
-            limits=Limits(example_timeout=example_timeout),
-            workers=workers,
-            replicas=_count(replicas),
+            limits=Limits(flights or max(_FLIGHTS, 2 * window), window, example_timeout),
+            executor=executor,
+            address=address,
+            workers=_count(workers, "--workers"),
+            reader_replicas=_count(reader_replicas, "--reader-replicas"),
+            reader_gpus=reader_gpus,
             max_failures=_bound(max_failures),
             cached=not no_cache,
             verify=verify,
@@ -107,12 +126,14 @@ def run(
         raise typer.Exit(_FAILED)
 
 
-def _count(text: str) -> int | Literal["auto"]:
-    """Returns what --replicas says."""
+def _count(text: str | None, option: str) -> int | Literal["auto"] | None:
+    """Returns what an option says that takes a number or `auto`."""
+    if text is None:
+        return None
     if text == "auto":
         return "auto"
     if not text.isdecimal():
-        raise UserError(f"--replicas takes a number or 'auto', got {text!r}")
+        raise UserError(f"{option} takes a number or 'auto', got {text!r}")
     return int(text)
 
 
@@ -211,6 +232,7 @@ def plan(
     from leporello.display_plan import show_plan
     from leporello.jobs import prepare
     from leporello.plan import plan as plan_jobs
+    from leporello.remote.views import view
 
     if ladder:
         from leporello.cli.ladder import tell_ladder
@@ -230,7 +252,7 @@ def plan(
     jobs = prepare(
         pipelines or (), task or (), config=config or (), overrides=overrides or (), split=split
     )
-    planned = plan_jobs(jobs, out, limit)
+    planned = plan_jobs(jobs, view(out) if out else None, limit)
     if as_json:
         print_json(asdict(planned))
     else:

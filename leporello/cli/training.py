@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from leporello.cli.options import AsJson, ConfigFiles, Data, Limit, NoCache, Overrides, print_json
+from leporello.remote import on_disk
 
 if TYPE_CHECKING:
     from leporello.training import Trained
@@ -38,7 +39,11 @@ def train(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="The model's directory. [default: models/NAME]", show_default=False
+            "--out",
+            help="The model's directory. [default: models/NAME]",
+            show_default=False,
+            parser=on_disk,
+            metavar="PATH",
         ),
     ] = None,
     update: Annotated[
@@ -103,7 +108,11 @@ def examples(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="A JSON Lines file. [default: examples/NAME.jsonl]", show_default=False
+            "--out",
+            help="A JSON Lines file. [default: examples/NAME.jsonl]",
+            show_default=False,
+            parser=on_disk,
+            metavar="PATH",
         ),
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Replace what lies there.")] = False,

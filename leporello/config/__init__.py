@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.config.layers import Layers, Override, apply, parse_override
+from leporello.config.placement import PlacementSpec, check_placement, placement_flags
 from leporello.config.specs import Built, PipelineSpec, Spec, TaskSpec
 from leporello.config.training import Training, TrainingSpec, check_training
 from leporello.config.tree import Tree, read_tree
@@ -20,12 +21,14 @@ __all__ = [
     "Built",
     "Config",
     "PipelineSpec",
+    "PlacementSpec",
     "Spec",
     "TaskSpec",
     "Training",
     "TrainingSpec",
     "built_in_path",
     "load_config",
+    "placement_flags",
 ]
 
 
@@ -199,8 +202,11 @@ class _Loader:
                 self.faults.append(keys["tasks"].fault(text))
         description = " ".join(self._strings(name, "description", keys.get("description")))
         training = self._training(name, keys.get("train"))
+        place = self._placement(name, keys.get("placement"))
         return [
-            PipelineSpec(f"{name}{_suffix(labels)}", stages, own_tasks, description, training)
+            PipelineSpec(
+                f"{name}{_suffix(labels)}", stages, own_tasks, description, training, place
+            )
             for labels, stages in self._points(name, keys)
         ]
 
@@ -208,6 +214,13 @@ class _Loader:
         if tree is None:
             return TrainingSpec()
         spec, faults = check_training(name, tree)
+        self.faults.extend(faults)
+        return spec
+
+    def _placement(self, name: str, tree: Tree | None) -> PlacementSpec:
+        if tree is None:
+            return PlacementSpec()
+        spec, faults = check_placement(name, tree)
         self.faults.extend(faults)
         return spec
 

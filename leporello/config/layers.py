@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from leporello.config.keys import sounds_secret
 from leporello.config.tree import Tree, parse
 from leporello.errors import ConfigError, Fault, did_you_mean
+from leporello.placement import kept_under
 from leporello.stages import KINDS
 
 __all__ = ["Layers", "Override", "parse_override"]
@@ -15,7 +16,8 @@ __all__ = ["Layers", "Override", "parse_override"]
 _TOP = ("default", "pipelines", "tasks")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-_PIPELINE = (*KINDS, "train", "tasks", "extends", "description")
+_SETTABLE = (*KINDS, "train", "placement")
+_PIPELINE = (*_SETTABLE, "tasks", "extends", "description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,8 @@ def parse_override(text: str) -> Override:
     parts = tuple(path.strip().split("."))
     secret = sounds_secret(parts[-1])
     text = f"{path}=…" if secret else text
-    if not equals or not all(parts) or parts[0] not in (*KINDS, "train"):
-        keys = ", ".join((*KINDS, "train"))
+    if not equals or not all(parts) or parts[0] not in _SETTABLE:
+        keys = ", ".join(_SETTABLE)
         fault = f"--set {text}: must be PATH=VALUE with a path such as retriever.k, from: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:
@@ -144,8 +146,11 @@ def _is_name(name: str) -> bool:
 def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
     """A stage that names a class replaces the parent's; one that does not is merged into it.
 
-    So do settings of training that name a preset.
+    So do settings of training that name a preset. Those of a placement are merged.
     """
+    if key == "placement" and parent is not None and child.items:
+        kept = _beneath(parent, child.items.get("executor"))
+        return child.with_value({**kept.items, **child.items})
     if key == "train" and parent is not None and "preset" not in child.items and child.items:
         return child.with_value({**parent.items, **child.items})
     if parent is None or not child.items or not {"class", "sweep"}.isdisjoint(child.items):
@@ -157,6 +162,13 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
     return child.with_value({**parent.items, **child.items}) if "class" in parent.items else child
 
 
+def _beneath(placement: Tree, executor: Tree | None) -> Tree:
+    """Returns a placement as it holds under what names this executor, if it names one."""
+    if executor is None or not placement.items:
+        return placement
+    return placement.with_value({**kept_under(placement.items, executor.value)})
+
+
 def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str, Tree]:
     """Returns a pipeline's keys with every `--set` applied, in order.
 
@@ -166,7 +178,10 @@ def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str
     changed = dict(stages)
     for override in overrides:
         key, *rest = override.path
-        changed[key] = _set(changed.get(key, Tree({}, None, 0)), rest, override.value, key)
+        tree = changed.get(key, Tree({}, None, 0))
+        if override.path == ("placement", "executor"):  # as in a pipeline that extends this one
+            tree = _beneath(tree, override.value)
+        changed[key] = _set(tree, rest, override.value, key)
     return changed
 
 

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from leporello.config.tree import Tree
-from leporello.errors import did_you_mean
+from leporello.errors import UserError, did_you_mean
+from leporello.remote import is_url, place
 from leporello.stages import KINDS, MODEL_MARK, SECRET_MARK, Kind
 
 __all__ = [
@@ -128,7 +129,10 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
     plain = _from_file(tree, parameter.annotation)
     try:
         # JSON mode takes YAML's lists for tuples and its strings for paths, and stays strict.
-        return adapter(parameter.annotation).validate_json(json.dumps(plain)), None
+        value = adapter(parameter.annotation).validate_json(json.dumps(plain))
+        return (place(plain) if isinstance(value, Path) else value), None
+    except UserError as error:  # a URL that is not taken
+        return None, str(error)
     except ValidationError as error:
         return None, _message(parameter, error, plain)
 
@@ -140,6 +144,8 @@ def _from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
     is_model = marked(annotation, MODEL_MARK)
     if not isinstance(plain, str) or not (is_path or is_model):
         return plain
+    if is_path and is_url(plain):
+        return plain
     if is_model and not plain.startswith(("./", "../", "~")):
         return plain
     folder = tree.file.parent if tree.file else Path.cwd()
@@ -147,10 +153,9 @@ def _from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
 
 
 def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  # noqa: ANN401 -- as above
-    literals = [
-        a for m in members(parameter.annotation) if get_origin(m) is Literal for a in get_args(m)
-    ]
-    if literals and isinstance(plain, str):
+    kinds = members(parameter.annotation)
+    literals = [a for m in kinds if get_origin(m) is Literal for a in get_args(m)]
+    if literals and isinstance(plain, str) and all(get_origin(m) is Literal for m in kinds):
         return f"{plain!r} is not allowed{did_you_mean(plain, literals)}"
     details = error.errors(include_url=False)
     told = "; or ".join(dict.fromkeys(str(detail["msg"]) for detail in details))

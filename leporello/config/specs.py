@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.config.parameters import Parameter, marked, parameters, takes_list
+from leporello.config.placement import PlacementSpec
 from leporello.config.training import TrainingSpec
 from leporello.errors import UserError
 from leporello.records import JSON
@@ -141,6 +142,7 @@ class PipelineSpec:
         tasks: Names of tasks that `run` takes when none is named.
         description: For `list`.
         training: How its reader is trained; no run depends on it.
+        placement: Where it runs; no result depends on it.
     """
 
     name: str
@@ -148,6 +150,7 @@ class PipelineSpec:
     tasks: tuple[str, ...] = ()
     description: str = field(default="", compare=False)
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
+    placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
 
     def build(self) -> Built:
         """Returns the four stages, built; models load on first use."""

@@ -10,6 +10,7 @@ from annotated_types import Ge, Gt, Lt
 
 from leporello.config.parameters import parameters, validate
 from leporello.config.presets import PRESETS, Preset
+from leporello.config.settings import check_settings
 from leporello.config.tree import Tree
 from leporello.errors import Fault, did_you_mean
 from leporello.stages import Count, NonNegative, Positive, Share
@@ -29,13 +30,13 @@ class Training:
 
     Attributes:
         preset: Named settings that stand in place of the defaults below.
-        validation: The split that is validated on. If empty, `validation` for models that are
-            fine-tuned, where the task has splits; else nothing is validated on.
+        validation: The split that is validated on. If empty, `validation` where a model is
+            fine-tuned or something is chosen; else nothing is validated on.
         holdout: The share of the training documents, drawn, that is validated on instead and not
             learnt from.
         references: Whether the first reference of an example is learnt, or all, one by one.
         choose: Parameters to choose by the task's first metric on what is validated on, once the
-            reader has learnt: `combiner.threshold=0.3,0.5,0.7`, as `--set`.
+            reader has learnt: `combiner.threshold=0.3,0.5,0.7`, as `--set`; of equals the first.
         seed: Of draws, order, dropout and new weights.
         epochs: Passes over what is learnt.
         learning_rate: The highest; of several, the best by validation is kept.
@@ -132,12 +133,16 @@ class TrainingSpec:
     def settings(self, task: str) -> Training:
         """Returns the settings for a task: those given, the preset's, the defaults.
 
+        A share that is given as `holdout` stands in place of a preset's split.
+
         Raises:
             ValueError: They contradict each other.
         """
         preset = PRESETS.get(self.given.get("preset", ""), Preset({}))
-        own = preset.by_task.get(task.rpartition("/")[2], {})
-        return Training(**{**preset.settings, **own, **self.given})
+        known = {**preset.settings, **preset.by_task.get(task.rpartition("/")[2], {})}
+        if self.given.get("holdout"):
+            known.pop("validation", None)
+        return Training(**{**known, **self.given})
 
 
 def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
@@ -150,16 +155,7 @@ def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
     Returns:
         What it says, and all that is wrong with it.
     """
-    if not isinstance(tree.value, dict):
-        text = f"{owner}.train: must be a mapping of settings, got {tree.plain()!r}"
-        return TrainingSpec(), [tree.fault(text)]
-    given: dict[str, Any] = {}
-    faults: list[Fault] = []
-    for name, child in tree.items.items():
-        value, problem = _setting(name, child)
-        given[name] = value
-        if problem:
-            faults.append(child.fault(f"{owner}.train.{name}: {problem}"))
+    given, faults = check_settings(f"{owner}.train", tree, _setting)
     spec = TrainingSpec(given)
     if not faults:
         try:

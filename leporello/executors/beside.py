@@ -7,10 +7,8 @@ and by name rather than by multiprocessing, which would run the user's own scrip
 from __future__ import annotations
 
 import ctypes
-import io
 import logging
 import os
-import pickle
 import signal
 import socket
 import subprocess
@@ -20,15 +18,8 @@ import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-from leporello.config.classes import find_class
-from leporello.sources import file_module_name
-
-__all__ = ["CANNOT_BE_SENT", "Beside", "connected", "dump"]
-
-# What sending an object to another process raises if it cannot be.
-CANNOT_BE_SENT = (pickle.PicklingError, AttributeError, TypeError)
+__all__ = ["Beside", "connected", "module_paths", "show_log"]
 
 _PR_SET_PDEATHSIG = 1
 _LOOK = 1.0  # seconds between looks at the process that asks
@@ -54,7 +45,7 @@ class Beside:
         """
         ours, theirs = socket.socketpair()
         module, _, function = main.partition(":")
-        paths = [entry or str(Path.cwd()) for entry in sys.path]
+        paths = module_paths()
         with theirs:
             number = theirs.fileno()
             self._process = subprocess.Popen(  # noqa: S603 -- this project's own code
@@ -96,11 +87,21 @@ def connected() -> Connection:
     """
     _die_with_parent()
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
-    logging.getLogger("leporello").setLevel(logging.INFO)
+    show_log()
     connection = Connection(int(sys.argv[1]))
     sys.path[:] = connection.recv()
     return connection
+
+
+def module_paths() -> list[str]:
+    """Returns where this process finds modules, for one that is to find the same."""
+    return [entry or str(Path.cwd()) for entry in sys.path]
+
+
+def show_log() -> None:
+    """Has what this process tells people appear on its standard error."""
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.getLogger("leporello").setLevel(logging.INFO)
 
 
 def _die_with_parent() -> None:
@@ -114,22 +115,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK)
     os._exit(0)
-
-
-class _Pickler(pickle.Pickler):
-    """Names a class from a plug-in's file by that file, which no import would find."""
-
-    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401 -- whatever is pickled
-        if not isinstance(thing, type):
-            return NotImplemented
-        file = getattr(sys.modules.get(thing.__module__), "__file__", None)
-        if file is None or thing.__module__ != file_module_name(Path(file)):
-            return NotImplemented
-        return find_class, (f"{file}:{thing.__qualname__}", "", Path())
-
-
-def dump(thing: object) -> bytes:
-    """Returns a thing as bytes for a process of one's own; plug-ins' files are loaded there."""
-    buffer = io.BytesIO()
-    _Pickler(buffer).dump(thing)
-    return buffer.getvalue()

@@ -30,6 +30,11 @@ class Group:
     examples: tuple[Example, ...]
     wanted: tuple[int, ...]
 
+    @property
+    def numbers(self) -> range:
+        """Of the examples."""
+        return range(self.first, self.first + len(self.examples))
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:

@@ -13,8 +13,9 @@ from typing import Any
 
 from leporello.config import PipelineSpec
 from leporello.errors import UserError
-from leporello.executors.beside import CANNOT_BE_SENT, Beside, dump
+from leporello.executors.beside import Beside
 from leporello.executors.groups import Group, Selection
+from leporello.executors.sending import CANNOT_BE_SENT, dump
 from leporello.executors.worker import Answer, Orders, Sent, Work, source_hashes_of
 from leporello.flight import ExampleError
 from leporello.records import Document, Hit

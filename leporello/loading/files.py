@@ -24,12 +24,13 @@ def opened(path: Path) -> BufferedReader:
         UserError: There is no such file, or it is none that can be read.
     """
     try:
-        mode = path.stat().st_mode  # before it is opened: that would wait for a pipe's other end
+        found = Path(os.fspath(path))  # fetched here, if it is at a URL
+        mode = found.stat().st_mode  # before it is opened: that would wait for a pipe's other end
         if stat.S_ISDIR(mode):
             raise UserError(f"{path}: is a folder; name one file")
         if not stat.S_ISREG(mode):
             raise UserError(f"{path}: is no file but a pipe or a device; save what it gives first")
-        return path.open("rb")
+        return found.open("rb")
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except OSError as error:

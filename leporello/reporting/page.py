@@ -16,6 +16,7 @@ from leporello.errors import UserError
 from leporello.funnel import Funnel
 from leporello.reporting.joined import Job
 from leporello.reporting.plots import Bar, Plot, bars, dots
+from leporello.reporting.training import Taught
 
 __all__ = ["Page", "Source", "funnel_plots", "score_plots", "write"]
 
@@ -43,7 +44,8 @@ class Page:
         sheets: Its tables.
         scores: Plots of the scores.
         funnels: Plots of what each stage kept.
-        curves: All others.
+        trainings: How trained readers were trained.
+        curves: All other plots.
         sources: The runs.
         tasks: (name, index) of each task's examples, packed.
         pieces: (id, data) of their details, packed.
@@ -54,6 +56,7 @@ class Page:
     sheets: Sequence[Sheet]
     scores: Sequence[Plot]
     funnels: Sequence[Plot]
+    trainings: Sequence[Taught]
     curves: Sequence[Plot]
     sources: Sequence[Source]
     tasks: Sequence[tuple[str, str]]

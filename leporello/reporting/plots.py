@@ -7,9 +7,11 @@ plot has a title for those who do not see it, and the numbers stand in a table b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+
+from leporello.reporting.scales import scale, short_number, ticks, x_values
 
 __all__ = ["Bar", "Plot", "Point", "Series", "bars", "dots", "lines"]
 
@@ -19,8 +21,6 @@ _ROW = 26
 _HEIGHT = 300
 _LABEL = 22  # letters: what has room beside a row
 _STYLES = 8
-_FEW = 8  # values of an axis that are told one by one
-_DECADE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Point:
         low: Where its interval begins; equal to `y` where there is none.
         high: Where it ends.
         label: Told of it.
+        chosen: Whether it has a ring around it.
     """
 
     x: float
@@ -40,6 +41,7 @@ class Point:
     low: float
     high: float
     label: str = ""
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Plot:
 def dots(title: str, rows: Sequence[Bar], *, top: float = 100) -> Plot:
     """Draws scores as dots with their intervals, one a row."""
     height = _TOP + _ROW * len(rows) + _BOTTOM
-    x = _scale(0, top, _LEFT, _WIDTH - _RIGHT)
+    x = scale(0, top, _LEFT, _WIDTH - _RIGHT)
     marks = []
     for place, row in enumerate(rows):
         y = _TOP + _ROW * (place + 0.5)
@@ -95,7 +97,7 @@ def dots(title: str, rows: Sequence[Bar], *, top: float = 100) -> Plot:
 def bars(title: str, rows: Sequence[Bar]) -> Plot:
     """Draws shares in per cent as bars from 0 to 100, one a row."""
     height = _TOP + _ROW * len(rows) + _BOTTOM
-    x = _scale(0, 100, _LEFT, _WIDTH - _RIGHT)
+    x = scale(0, 100, _LEFT, _WIDTH - _RIGHT)
     marks = []
     for place, row in enumerate(rows):
         y = _TOP + _ROW * place
@@ -124,6 +126,7 @@ def lines(
     joined: bool = True,
     logarithmic: bool = False,
     front: Sequence[Point] = (),
+    digits: int = 2,
 ) -> Plot:
     """Draws series as lines with bands, or as single marks with intervals.
 
@@ -135,22 +138,23 @@ def lines(
         joined: Whether points are joined to lines.
         logarithmic: Whether `x`, which must be positive, is drawn so.
         front: Points of a dotted line beside the series: the best at any cost.
+        digits: Behind the point, of `y` in the numbers.
     """
     points = [point for one in series for point in one.points]
     ahead = math.log10 if logarithmic else _same
     left, right = min(ahead(p.x) for p in points), max(ahead(p.x) for p in points)
     if left == right:
         left, right = left - 0.5, right + 0.5
-    linear = _scale(left, right, 56, _WIDTH - _RIGHT)
-    top = max(1.0, *(p.high for p in points)) * 1.05
-    y = _scale(0, top, _HEIGHT - _BOTTOM, _TOP)
+    linear = scale(left, right, 56, _WIDTH - _RIGHT)
+    top = (max(p.high for p in points) or 1.0) * 1.05
+    y = scale(0, top, _HEIGHT - _BOTTOM, _TOP)
 
     def x(value: float) -> float:
         return linear(ahead(value))
 
     axes = [
         *_y_axis(top, y, y_name),
-        *_x_ticks(_x_values({p.x for p in points}, logarithmic), x, x_name),
+        *_x_ticks(x_values({p.x for p in points}, logarithmic), x, x_name),
     ]
     if front:
         path = " ".join(f"{x(p.x):.1f},{y(p.y):.1f}" for p in front)
@@ -158,12 +162,14 @@ def lines(
     drawn = [mark for place, one in enumerate(series) for mark in _series(one, place, x, y, joined)]
     height = _HEIGHT + 18 * math.ceil(len(series) / 2)
     svg = _framed(title, height, [*axes, *drawn, *_legend(series)])
+    banded = any(p.low < p.high for p in points)
+    ends = ("from", "to") if banded else ()
     rows = [
-        (one.name, p.label or f"{p.x:.6g}", f"{p.y:.2f}", f"{p.low:.2f}", f"{p.high:.2f}")
+        (one.name, _place(p), *(f"{n:.{digits}f}" for n in (p.y, p.low, p.high)[: 1 + len(ends)]))
         for one in series
         for p in one.points
     ]
-    return Plot(title, svg, ("", x_name, y_name, "from", "to"), tuple(rows))
+    return Plot(title, svg, ("", x_name, y_name, *ends), tuple(rows))
 
 
 def _series(
@@ -183,8 +189,14 @@ def _series(
     for p in one.points:
         if not joined and p.low < p.high:
             yield _line(x(p.x), y(p.low), x(p.x), y(p.high), f"whisker {kind}")
-        told = escape(f"{one.name}: {p.label or f'{p.x:.6g}'}: {p.y:.2f}")
+        told = escape(f"{one.name}: {_place(p)}: {p.y:.4g}")
         yield _mark(place, x(p.x), y(p.y), f"<title>{told}</title>")
+        if p.chosen:
+            yield f'<circle class="ring" cx="{x(p.x):.1f}" cy="{y(p.y):.1f}" r="9"/>'
+
+
+def _place(point: Point) -> str:
+    return point.label or f"{point.x:.6g}"
 
 
 def _mark(place: int, x: float, y: float, inner: str = "") -> str:
@@ -214,28 +226,17 @@ def _legend(series: Sequence[Series]) -> Iterable[str]:
 
 def _x_axis(low: float, high: float, x: Callable[[float], float], height: int) -> Iterable[str]:
     bottom = height - _BOTTOM
-    for value in _ticks(low, high):
+    for value in ticks(low, high):
         yield _line(x(value), _TOP, x(value), bottom, "grid")
         yield _text(x(value), bottom + 18, f"{value:g}", "middle", "tick")
 
 
 def _y_axis(top: float, y: Callable[[float], float], name: str) -> Iterable[str]:
-    for value in _ticks(0, top):
+    for value in ticks(0, top):
         yield _line(56, y(value), _WIDTH - _RIGHT, y(value), "grid")
         yield _text(50, y(value) + 4, f"{value:g}", "end", "tick")
     place = f'transform="translate(14 {(_TOP + _HEIGHT - _BOTTOM) / 2:.0f}) rotate(-90)"'
     yield f'<text class="axis" {place} text-anchor="middle">{escape(name)}</text>'
-
-
-def _x_values(values: Collection[float], logarithmic: bool) -> list[float]:
-    """Returns where an axis is marked: at the values where they are few and whole, else evenly."""
-    low, high = min(values), max(values)
-    if logarithmic and high >= _DECADE * low:
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        return [d * 10.0**p for p in powers for d in (1, 2, 5) if low <= d * 10.0**p <= high]
-    if not logarithmic and len(values) <= _FEW and all(float(v).is_integer() for v in values):
-        return sorted(values)
-    return _ticks(low, high) if low < high else [low]
 
 
 def _x_ticks(values: Sequence[float], x: Callable[[float], float], name: str) -> Iterable[str]:
@@ -244,29 +245,8 @@ def _x_ticks(values: Sequence[float], x: Callable[[float], float], name: str) ->
     for value in values:
         if x(value) - last > 48:  # noqa: PLR2004 -- a number's width
             last = x(value)
-            yield _text(last, _HEIGHT - _BOTTOM + 18, _number(value), "middle", "tick")
+            yield _text(last, _HEIGHT - _BOTTOM + 18, short_number(value), "middle", "tick")
     yield _text((56 + _WIDTH - _RIGHT) / 2, _HEIGHT - 8, name, "middle", "axis", limit=80)
-
-
-def _number(value: float) -> str:
-    """Returns a number as an axis has room for it."""
-    for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= 10 * unit:
-            return f"{value / unit:.3g}{letter}"
-    return f"{value:.4g}"
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Returns four to ten round numbers within an interval."""
-    rough = (high - low) / 5 or 1.0
-    unit = 10 ** math.floor(math.log10(rough))
-    step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough)
-    first = math.ceil(low / step)
-    return [round(n * step, 10) for n in range(first, math.floor(high / step) + 1)]
-
-
-def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
 def _same(value: float) -> float:

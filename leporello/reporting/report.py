@@ -14,6 +14,7 @@ from leporello.reporting.facts import facts
 from leporello.reporting.joined import Job
 from leporello.reporting.page import Page, Source, funnel_plots, score_plots, write
 from leporello.reporting.pieces import Packed, pack
+from leporello.reporting.training import trainings
 
 __all__ = ["Report", "report"]
 
@@ -73,12 +74,15 @@ def report(
         for board in compared.boards
     ]  # fmt: skip
     boards = list(zip(compared.boards, made, strict=True))
-    notes = [*known.notes, *chain.from_iterable(map(_notes, compared.boards, made))]
+    trained = trainings([job for board in compared.boards for job in _jobs(board)])
+    notes = [*known.notes, *trained.notes]
+    notes += chain.from_iterable(map(_notes, compared.boards, made))
     page = Page(
         title=f"Report on {', '.join(run.resolve().name for run in runs)}",
         sheets=sheets(compared),
         scores=[plot for board in compared.boards for plot in score_plots(board)],
         funnels=[p for one in made for p in funnel_plots(one.jobs, known.funnels)],
+        trainings=trained.taught,
         curves=[plot for board, one in boards for plot in curves(board, one, known)],
         sources=[_source(run) for run in runs],
         tasks=[(one.task, one.index) for one in made],

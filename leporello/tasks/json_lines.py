@@ -17,6 +17,7 @@ from leporello.loading import load
 from leporello.loading.files import file_hash, opened
 from leporello.metrics import check_metrics
 from leporello.records import Document, Example
+from leporello.remote import RemotePath, is_url, place
 from leporello.tasks.rows import Row, RowError, example, parse
 from leporello.tasks.scan import At, Group, Scan
 
@@ -38,7 +39,7 @@ class JsonLines:
     together.
 
     Attributes:
-        path: Of the file; `{split}` in it stands for the split.
+        path: Of the file, or its URL; `{split}` in it stands for the split.
         instruction: The prompt, put before what is read.
         metrics: What predictions are scored with.
         ignore: Fields of the rows that are passed over; other unknown fields are faults.
@@ -70,7 +71,7 @@ class JsonLines:
             )
         if has_place and not self.split:
             raise UserError(f"the path {self.path} needs a split; give `split` or --split")
-        return Path(str(self.path).replace("{split}", self.split))
+        return place(str(self.path).replace("{split}", self.split))
 
     def check(self) -> None:
         """Reads all rows once, and no document's file.
@@ -137,7 +138,18 @@ class JsonLines:
         return opened(self.file)
 
     def _beside(self, document_path: str) -> Path:
+        if is_url(document_path):
+            return self._elsewhere(document_path)
+        if isinstance(self.file, RemotePath):
+            return self.file.parent / document_path
         return self.file.parent / os.path.expanduser(document_path)  # noqa: PTH111 -- Path's raises where there is no such user
+
+    def _elsewhere(self, url: str) -> Path:
+        """Returns what a row names by a URL; rows from elsewhere name no file of this machine."""
+        found = place(url)
+        if isinstance(self.file, RemotePath) and not isinstance(found, RemotePath):
+            raise UserError(f"{url}: is a file on this machine, and it is named at {self.file}")
+        return found
 
     def _assemble(self, group: Group, file: BufferedReader) -> Iterator[Example]:
         """Yields the examples on a document, those with faults marked."""
@@ -159,8 +171,8 @@ class JsonLines:
         """Returns the document, or an empty one and why it could not be read."""
         if not group.path:
             return Document(group.id, source.document or "", group.title), ""
-        path = self._beside(group.path)
         try:
+            path = self._beside(group.path)
             document = load(path, group.id)
         except UserError as error:
             told = str(error)

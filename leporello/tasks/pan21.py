@@ -63,7 +63,7 @@ class Pan21:
         """
         digest = hashlib.sha256()
         for problem in self._problems():
-            for file in filter(Path.exists, (problem, _truth_file(problem))):
+            for file in (f for f in (problem, _truth_file(problem)) if f.exists()):
                 digest.update(f"{file.name}\0".encode() + file_hash(file))
         return digest.hexdigest()
 

@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 
 from leporello.errors import did_you_mean
 from leporello.records import Document, Example, Span
+from leporello.remote import is_url
 
 __all__ = ["Row", "RowError", "example", "parse"]
 
@@ -64,7 +65,8 @@ class Row(BaseModel):
     Attributes:
         id: Of the example.
         document: The text; official data has empty ones, which are read like any other.
-        document_path: A file that holds it, counted from the folder of the JSON Lines file.
+        document_path: A file that holds it, counted from the folder of the JSON Lines file; or a
+            URL.
         document_id: Shared by the rows on one document; one of them gives the text or the path.
         question: Empty for summarisation.
         references: Accepted answers.
@@ -103,16 +105,21 @@ class Row(BaseModel):
         """The document's id: as given, else its path, else a hash of its text."""
         if self.document_id:
             return self.document_id
-        return Path(self.document_path).as_posix() if self.document_path else self.content
+        return _spelled(self.document_path) if self.document_path else self.content
 
     @cached_property
     def content(self) -> str:
         """What tells one text from another: a path, or a hash; empty where the row gives none."""
         if self.document_path:
-            return f"path-{Path(self.document_path).as_posix()}"
+            return f"path-{_spelled(self.document_path)}"
         if self.document is None:
             return ""
         return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
+
+
+def _spelled(path: str) -> str:
+    """Returns a path in one spelling."""
+    return path if is_url(path) else Path(path).as_posix()
 
 
 def parse(line: bytes, ignore: Collection[str] = ()) -> Row:

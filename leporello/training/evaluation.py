@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from leporello.batch import Batch, Means
+from leporello.batch import Batch
 from leporello.cache import Cache
 from leporello.config import PipelineSpec
 from leporello.directory import RunDirectory
@@ -15,7 +16,9 @@ from leporello.engine import Limits
 from leporello.errors import UserError
 from leporello.interrupts import Interrupts
 from leporello.jobs import Job
+from leporello.means import Means
 from leporello.metrics import make_metrics
+from leporello.placement import Placement
 from leporello.results import Result
 from leporello.signature import job_signature
 from leporello.supply import checked_metrics
@@ -49,14 +52,25 @@ class Evaluation:
             make_metrics(checked_metrics(self.splits.validation))
             self.splits.validation.fingerprint()
 
+    @cached_property
+    def headline(self) -> str:
+        """The score that the task's first metric ranks by; empty if there is none, or no task."""
+        source = self.splits.validation
+        metrics = make_metrics(checked_metrics(source)) if source is not None else {}
+        return next((metric.headline for metric in metrics.values()), "")
+
+    def score(self, result: Result) -> float:
+        """Returns what is chosen by; a result without it is worst."""
+        return result.scores.get(self.headline, float("-inf"))
+
     def best(self, points: Sequence[PipelineSpec]) -> tuple[PipelineSpec, Result]:
-        """Returns the point with the highest first metric, the first of equals, and its scores.
+        """Returns the point with the highest score, the first of equals, and all its scores.
 
         Raises:
             UserError: Most examples failed, so that scores say nothing.
         """
         found = [(point, self._run(point)) for point in points]
-        best, result = max(found, key=lambda each: first_score(each[1]))
+        best, result = max(found, key=lambda each: self.score(each[1]))
         if result.failures * 2 > result.examples:
             raise UserError(
                 f"{result.failures} of {result.examples} examples failed on"
@@ -69,27 +83,20 @@ class Evaluation:
         source = self.splits.validation
         assert source is not None
         signature = job_signature(point, self.splits.task, source.fingerprint())
-        job = Job(point, self.splits.task, source, signature)
+        job = Job(point, self.splits.task, source, signature, Placement(workers=0))
         with TemporaryDirectory() as place, Interrupts() as interrupts:
             (Path(place) / "journal").mkdir()
             means = Means(
                 RunDirectory(Path(place)),
                 Limits(),
                 self.limit,
-                workers=0,
                 cache=self.cache,
-                replicas=1,
                 check=lambda _: interrupts.check(),
             )
             batch = Batch([job], Workshop(), means)
             batch.run()
             [result] = batch.close()
         return result
-
-
-def first_score(result: Result) -> float:
-    """Returns the task's first metric; what has none is worst."""
-    return next(iter(result.scores.values()), float("-inf"))
 
 
 def scores_of(result: Result) -> Mapping[str, float]:

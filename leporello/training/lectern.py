@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from leporello.results import Result
 from leporello.signature import job_signature
 from leporello.stages import Task
 from leporello.supply import examples_of, users_task
-from leporello.training.evaluation import Evaluation, first_score, scores_of
+from leporello.training.evaluation import Evaluation, scores_of
 from leporello.training.fine_tuning import Attempt, Unfinished, attempts, is_main_process
 from leporello.training.record import Record, write_pipeline, write_record
 from leporello.training.splits import Splits
@@ -159,31 +160,28 @@ class Lectern:
 
     def _keep_best(self, record: Record, found: list[Attempt], place: Path) -> None:
         """Saves the best checkpoint as the model, and the curves of all attempts."""
-        best, score = self._best(found, place)
-        (place / "saved").rename(place / _MODEL)
+        scores = self._scores(found, place)
+        number = _best(found, scores)
+        best = found[number]
+        best.candidate.save(place / _MODEL)
         kept: dict[str, JSON] = {"learning rate": best.rate, "step": best.candidate.step}
         kept |= {"epoch": best.candidate.epoch, "validation loss": best.candidate.loss}
-        record.kept = kept if score is None else {**kept, "score": round(score, 4)}
+        record.kept = {**kept, "score": scores[number]} if scores else kept
         record.parameters = {"model": f"./{_MODEL}"}
         record.counts = dict(best.tuned.counts)
+        record.curves = _curves(found, scores)
         for attempt in found:
-            record.curves = {**record.curves, f"{attempt.rate:g}": attempt.tuned.curve}
             copied = place / "curves" / f"rate-{attempt.rate:g}"
             if not copied.exists():
                 shutil.copytree(attempt.tuned.curves, copied)
 
-    def _best(self, found: list[Attempt], place: Path) -> tuple[Attempt, float | None]:
-        """Returns the best attempt, saved, and its score if that is what tells."""
+    def _scores(self, found: list[Attempt], place: Path) -> list[float]:
+        """Returns what each attempt scores through the pipeline; none if losses tell the best."""
         if self.plan.settings.best_by == "loss":
-            best = min(found, key=lambda attempt: attempt.candidate.loss)
-            best.candidate.save(place / "saved")
-            return best, None
-        scores = [self._score(attempt, place / "saved") for attempt in found]
-        ranked = zip(scores, (-attempt.candidate.loss for attempt in found), strict=True)
-        score, place_of_best = max((*each, n) for n, each in enumerate(ranked))[::2]
-        best = found[place_of_best]
-        best.candidate.save(place / "saved")
-        return best, score
+            return []
+        # Each in a folder of its own: a process loads what lies at one path once.
+        folders = [place / f"scored-{number}" for number, _ in enumerate(found)]
+        return [self._score(*each) for each in zip(found, folders, strict=True)]
 
     def _score(self, attempt: Attempt, folder: Path) -> float:
         """Returns the task's first metric with one checkpoint, through the pipeline."""
@@ -193,7 +191,8 @@ class Lectern:
         params = {**reader.params, "model": str(folder)}
         stages = {**point.stages, "reader": dataclasses.replace(reader, params=params)}
         _, result = self.evaluation.best([dataclasses.replace(point, stages=stages)])
-        return first_score(result)
+        shutil.rmtree(folder)
+        return round(self.evaluation.score(result), 4)
 
     # -- what is left --------------------------------------------------------------------------
 
@@ -213,10 +212,29 @@ class Lectern:
         write_record(place, record)
 
     def _validated(self, record: Record, best: PipelineSpec, result: Result) -> None:
-        record.scores = scores_of(result)
+        record.scores, record.metric = scores_of(result), self.evaluation.headline
         if self.plan.settings.choices:
             pairs = best.name.partition("@")[2] or ",".join(self.plan.settings.choices)
             record.chosen = {"parameters": pairs}
+
+
+def _best(found: Sequence[Attempt], scores: Sequence[float]) -> int:
+    """Returns the place of the attempt with the highest score; of equals, with the lowest loss."""
+    losses = [attempt.candidate.loss for attempt in found]
+    known = [math.inf if math.isnan(loss) else loss for loss in losses]
+    return min(range(len(found)), key=lambda n: (-scores[n] if scores else 0.0, known[n]))
+
+
+def _curves(
+    found: Sequence[Attempt], scores: Sequence[float]
+) -> dict[str, Sequence[Mapping[str, float]]]:
+    """Returns the curve of each learning rate, with the scores of its checkpoints if there are."""
+    made = {f"{attempt.rate:g}": [*attempt.tuned.curve] for attempt in found}
+    for attempt, score in zip(found, scores, strict=bool(scores)):
+        taken = attempt.candidate
+        row = {"step": taken.step, "epoch": taken.epoch, "validation_score": score}
+        made[f"{attempt.rate:g}"].append(row)
+    return {**made}
 
 
 def _keep(cache: Cache | None, example: Example) -> Example:

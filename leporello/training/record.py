@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from leporello.directory import atomically, write_json
+from leporello.directory import atomically, read_json, write_json
+from leporello.errors import UserError
 from leporello.manifest import versions
 from leporello.records import JSON
 
-__all__ = ["CONFIG", "RECORD", "Record", "write_pipeline", "write_record"]
+__all__ = ["CONFIG", "RECORD", "Record", "read_record", "write_pipeline", "write_record"]
 
 CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"
 _BARS = "▁▂▃▄▅▆▇█"
@@ -40,7 +41,9 @@ class Record:
         kept: Which checkpoint, at which learning rate, with which loss.
         counts: What became of the inputs.
         scores: On validation, through the pipeline.
-        curves: By learning rate.
+        metric: Which of them parameters are chosen by, and checkpoints if `best_by` says so.
+        curves: By learning rate: rows of a `Tuned`, and, where checkpoints are chosen by the
+            metric, of each its `validation_score`.
         signature: Of the pipeline on what is learnt.
     """
 
@@ -60,6 +63,7 @@ class Record:
     kept: Mapping[str, JSON] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
+    metric: str = ""
     curves: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
 
 
@@ -86,6 +90,29 @@ def write_record(folder: Path, record: Record) -> None:
     write_json(folder / RECORD, {**asdict(record), **versions()})
     with atomically(folder / CARD) as file:
         file.write(_card(record))
+
+
+def read_record(model: Path) -> Record | None:
+    """Returns the record of the training that made a model.
+
+    Args:
+        model: A folder.
+
+    Returns:
+        None if `train` did not make it.
+
+    Raises:
+        UserError: The record is damaged, or of another version of Leporello.
+    """
+    file = model.parent / RECORD
+    if not file.exists():
+        return None
+    known: Any = read_json(file)
+    try:
+        made = Record(**{f.name: known[f.name] for f in fields(Record) if f.name in known})
+        return made if made.parameters.get("model") == f"./{model.name}" else None
+    except (AttributeError, KeyError, TypeError):
+        raise UserError(f"{file}: is damaged, or of another version of Leporello") from None
 
 
 def _card(record: Record) -> str:
@@ -142,7 +169,7 @@ def _table(rows: Mapping[str, Sequence[JSON]], *, head: bool = True) -> str:
 def _curve(rate: str, rows: Sequence[Mapping[str, float]]) -> str:
     """Returns the losses as a line of bars each."""
     lines = [f"Learning rate {rate}:", ""]
-    for name in ("loss", "validation_loss"):
+    for name in ("loss", "validation_loss", "validation_score"):
         values = [row[name] for row in rows if name in row]
         told = f"    {name:<16}{values[0]:8.4f} {_bars(values)} {values[-1]:.4f}" if values else ""
         lines += filter(None, [told])

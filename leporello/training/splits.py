@@ -56,8 +56,9 @@ def split(task: TaskSpec, named: str, settings: Training, *, needed: bool) -> Sp
     validated = settings.validation or ("validation" if needed and task.has_splits else "")
     if not validated and needed:
         raise UserError(
-            f"task {task.name!r} has no splits, and a model that is fine-tuned is validated on what"
-            " it does not learn: --set train.holdout=0.1 holds a tenth of the documents out"
+            f"task {task.name!r} has no splits, and a model that is fine-tuned, or what"
+            " train.choose chooses, is validated on what is not learnt: --set train.holdout=0.1"
+            " holds a tenth of the documents out"
         )
     if not validated:
         return Splits(learnt, source, None, "")

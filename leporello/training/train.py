@@ -10,7 +10,7 @@ from typing import Any
 from leporello.cache import Cache
 from leporello.config import Config, PipelineSpec, TaskSpec, Training, load_config
 from leporello.directory import safe_name
-from leporello.errors import UserError
+from leporello.errors import ConfigError, UserError
 from leporello.models import cache_directory
 from leporello.training.choice import only
 from leporello.training.lectern import Lectern, Plan
@@ -85,21 +85,30 @@ def train(
     check_trainable(point.name, stages)
     _check_free(folder, update=update)
     settings = _settings(point, chosen)
-    if settings.choices:
-        load_config(config, [*overrides, *settings.choices], names)  # tells what is wrong with them
-    sides = splits_of(chosen, split, settings, needed=bool(tuner_of(stages.reader)))
-    if settings.choices and sides.validation is None:
-        raise UserError(_UNVALIDATED)
+    _check_choices(point.name, settings.choices, config, overrides)
+    needed = bool(tuner_of(stages.reader) or settings.choices)
+    sides = splits_of(chosen, split, settings, needed=needed)
     base = _base(loaded, point)
     cache = Cache(cache_directory()) if cached else None
     plan = Plan(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
     return _told(Lectern(plan).train(update=update), folder)
 
 
-_UNVALIDATED = (
-    "train.choose chooses by what is validated on, and nothing is: --set train.validation=SPLIT"
-    " names a split, --set train.holdout=0.1 holds a tenth of the documents out"
-)
+def _check_choices(
+    name: str, choices: Sequence[str], config: Sequence[Path], overrides: Sequence[str]
+) -> None:
+    """Refuses what cannot be chosen, and what the user has chosen already."""
+    paths = {text.partition("=")[0].strip() for text in choices}
+    given = [path for text in overrides if (path := text.partition("=")[0].strip()) in paths]
+    if given:
+        raise UserError(
+            f"{name}.train.choose chooses {given[0]} on validation, and --set gives it:"
+            " --set train.choose=[] chooses nothing, and keeps what is given"
+        )
+    try:
+        load_config(config, [*overrides, *choices], [name])
+    except ConfigError as error:
+        raise UserError(f"{name}.train.choose: {error}") from None
 
 
 def _settings(point: PipelineSpec, task: TaskSpec) -> Training:

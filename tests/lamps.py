@@ -1,0 +1,92 @@
+"""A run whose answers depend on the windows they were read in, with some that fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+# Its answers tell who was read together, as a float reader's may; some reads fail, always.
+PLUG_IN = """
+import hashlib, time
+from dataclasses import dataclass
+from leporello import Output, Read, Search
+
+@dataclass(frozen=True)
+class Mates:
+    seconds: float = 0.0
+    log: str = ""
+
+    def read(self, inputs):
+        time.sleep(self.seconds)
+        if any("11?" in read.question for read in inputs):
+            raise RuntimeError("cannot read this")
+        told = [str([p if isinstance(p, str) else p.text for p in r.passages]) for r in inputs]
+        if self.log:
+            with open(self.log, "a") as file:
+                file.writelines(f"{read.question}\\n" for read in inputs)
+        mates = hashlib.sha256("".join(told).encode()).hexdigest()[:8]
+        return [Output(f"{read.question} {mates} {len(inputs)}") for read in inputs]
+
+    def count(self, texts):
+        return [len(text) for text in texts]
+
+@dataclass(frozen=True)
+class ThreeRounds:
+    def combine(self, example, hits):
+        first = yield [Read((hit.chunk,), example.question) for hit in hits]
+        [found] = yield [Search("rain")]
+        second = yield [Read((o.text, found[0].chunk), example.question) for o in first[:2]]
+        [third] = yield [Read(tuple(o.text for o in second), example.question)]
+        return third.text
+"""
+
+ARGUMENTS = ("run", "mine", "--config")
+FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
+
+
+def project(folder: Path, examples: int, seconds: float, log: Path | None = None) -> Path:
+    """Writes documents, questions and the plug-in; returns the config's path.
+
+    Args:
+        folder: Where to.
+        examples: Questions, on 40 documents.
+        seconds: That reading a window takes.
+        log: Where the reader writes down what it reads.
+    """
+    lines = []
+    for n in range(examples):
+        row = {"id": f"q{n}", "document_id": f"d{n % 40}", "question": f"lamp {n % 97}?"}
+        if n < 40:
+            words = (f"Lamp {m} hangs here, the rain falls on house {m}." for m in range(n, 97, 5))
+            row["document"] = "\n\n".join(words)
+        lines.append(json.dumps(row) + "\n")
+    (folder / "lamps.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "plug.py").write_text(PLUG_IN, encoding="utf-8")
+    config = folder / "mine.yaml"
+    config.write_text(
+        f"""
+pipelines:
+  mine:
+    tasks: [lamps]
+    chunker: {{class: Paragraphs, size: 20}}
+    retriever: {{class: BM25, k: 3}}
+    reader: {{class: "./plug.py:Mates", seconds: {seconds}, log: "{log or ""}"}}
+    combiner: {{class: "./plug.py:ThreeRounds"}}
+tasks:
+  lamps: {{class: JsonLines, path: lamps.jsonl}}
+""",
+        encoding="utf-8",
+    )
+    return config
+
+
+def same_bytes(one: Path, other: Path) -> None:
+    """Holds the files of two runs against each other."""
+    for name in FILES:
+        path = Path("mine", "lamps", name)
+        assert (one / path).read_bytes() == (other / path).read_bytes(), name
+
+
+def journal(out: Path) -> Path:
+    """Returns where a run keeps its journal."""
+    return out / "journal" / "mine" / "lamps.jsonl"
