@@ -17,7 +17,7 @@ __all__ = ["Done", "Ingest", "ranges"]
 
 # A block has less than a call costs, or one document.
 _DOCUMENTS = 8
-_CHARACTERS = 100_000
+_CHARACTERS = 300_000
 
 # Numbers of finished examples, as ranges in ascending order.
 Done = Sequence[range]

@@ -99,7 +99,7 @@ class OnRay:
         self._lots: deque[_Lot] = deque()
         self._moves: dict[Key, Move[Far]] = {}
         self._aloft: dict[Key, _Aloft] = {}
-        self._count = 0
+        self._count = self._documents = self._characters = 0  # of lots; of what they hold
         self._open = ExitStack()
 
     def __enter__(self) -> OnRay:
@@ -154,6 +154,8 @@ class OnRay:
             if not self._lots:
                 return
             lot = self._lots.popleft()
+            self._documents -= lot.documents
+            self._characters -= lot.characters
             self._stream.ask()
             for extent in lot.supply.extents:
                 yield self._arrival(lot, extent)
@@ -194,8 +196,8 @@ class OnRay:
         characters = _CHARACTERS_AHEAD + _CHARACTERS_PER_WORKER * workers
         return (
             len(self._lots) < documents  # those of a resumed run may hold nothing
-            and sum(lot.documents for lot in self._lots) < documents
-            and sum(lot.characters for lot in self._lots) < characters
+            and self._documents < documents
+            and self._characters < characters
         )
 
     def _take_in(self, supply: Supply, block: ObjectRef[Block]) -> None:
@@ -203,6 +205,8 @@ class OnRay:
         lot = _Lot(self._count, supply, block)
         self._count += 1
         self._lots.append(lot)
+        self._documents += lot.documents
+        self._characters += lot.characters
         errands = [errand for extent in supply.extents for errand in self._errands(extent)]
         if errands:
             lot.missing = {(e.pipeline, number) for e in errands for number in e.launched}

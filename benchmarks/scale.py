@@ -1,0 +1,215 @@
+"""What Ray costs and gains: one worker, two, and this machine's own processes.
+
+    python -m benchmarks.scale FILE... [--parts selecting overhead memory] [--rounds 5]
+                              [--questions 1]
+
+The files are cut into documents of 100,000 characters, with some questions each, from which TF-IDF
+selects 10 chunks of 200 tokens. Ways take turns within a round, and what is printed are medians
+over the rounds, and of ratios within a round. Starting is told apart: it ends when the first
+document has been selected from. `overhead` and `memory` are of small documents that a reader
+without a model reads: what a document costs beside its work, and the driver's peak memory.
+
+    python -m benchmarks.scale --model S R D --workers 1 2 64 --replicas 1 8
+
+prints, of seconds a document of selecting (S), of reading (R) and of the driver (D), the documents
+a second and the days for ten million, of so many workers and replicas.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from leporello.api import run
+
+CHARACTERS, DOCUMENTS = 100_000, 600
+SMALL = (2_000, 10_000)
+LARGE = (10_000, 100_000)
+MILLIONS = 10_000_000
+DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a run is placed."""
+
+    executor: str
+    workers: int
+
+    @property
+    def name(self) -> str:
+        """As the tables have it."""
+        return f"{self.executor}, {self.workers} workers"
+
+
+WAYS = [Way("local", 1), Way("local", 2), Way("ray", 1), Way("ray", 2)]
+
+
+def main() -> None:
+    """Prints tables in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", type=Path, nargs="*", help="texts that documents are cut from")
+    parts = ["selecting", "overhead", "memory"]
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--questions", type=int, default=1, help="on each document")
+    parser.add_argument("--model", type=float, nargs=3, metavar=("S", "R", "D"))
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 8, 64])
+    parser.add_argument("--replicas", type=int, nargs="+", default=[1, 8, 64])
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.model:
+        selects, reads, drives = given.model
+        table(selects, reads, drives, given.workers, given.replicas)
+    elif given.peak:
+        peak(Path(given.peak[0]), given.peak[1])
+    else:
+        measure(given.files, given.parts, given.rounds, given.questions)
+
+
+def measure(files: Sequence[Path], parts: Sequence[str], rounds: int, questions: int) -> None:
+    """Measures each part."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        if "selecting" in parts:
+            write(place, documents(files), questions)
+            selecting(place, rounds)
+        if "overhead" in parts:
+            overhead(place, rounds)
+        if "memory" in parts:
+            memory(place)
+
+
+def documents(files: Sequence[Path]) -> list[str]:
+    """Returns documents of equal length, cut from all files in turn."""
+    text = "\n\n".join(file.read_text(encoding="utf-8") for file in files)
+    starts = range(0, len(text) - CHARACTERS, CHARACTERS)
+    cut = [text[start : start + CHARACTERS] for start in starts]
+    return (cut * (DOCUMENTS // len(cut) + 1))[:DOCUMENTS]
+
+
+def small(count: int) -> Iterator[str]:
+    """Yields documents of 30 words."""
+    rng = random.Random(0)
+    for number in range(count):
+        yield f"Document {number}: " + " ".join(f"w{rng.randrange(5000)}" for _ in range(30))
+
+
+def write(place: Path, texts: Iterator[str] | Sequence[str], questions: int = 1) -> None:
+    """Writes a task, and a pipeline whose reader has no model."""
+    rng = random.Random(1)
+    with (place / "rows.jsonl").open("w", encoding="utf-8") as file:
+        for number, text in enumerate(texts):
+            words = text.split()
+            for q in range(questions):
+                row = {"id": f"{number}-{q}", "document_id": str(number)}
+                row |= {"question": " ".join(rng.choices(words, k=6))}
+                row |= {} if q else {"document": f"{number} {text}"}
+                file.write(json.dumps(row) + "\n")
+    (place / "scale.yaml").write_text(
+        """
+pipelines:
+  scale:
+    tasks: [rows]
+    chunker: {class: FixedTokens, size: 200}
+    retriever: {class: TfIdf, k: 10}
+    reader: {class: Lead}
+    combiner: {class: Stuff}
+tasks:
+  rows: {class: JsonLines, path: rows.jsonl}
+"""
+    )
+
+
+def placed(place: Path, way: Way, limit: int | None = None) -> Mapping[str, float]:
+    """Runs once, without the cache; returns the seconds on the clock, and those of selecting."""
+    with tempfile.TemporaryDirectory() as out:
+        executor = "ray" if way.executor == "ray" else "local"
+        options = {"executor": executor, "workers": way.workers, "limit": limit}
+        done = run(
+            ["scale"],
+            config=[place / "scale.yaml"],
+            out=Path(out) / "run",
+            cached=False,
+            **options,  # type: ignore[arg-type]  # of several types
+        )
+        told = json.loads((done.directory / "scale" / "rows" / "timings.json").read_text())
+    clock: dict[str, float] = told["clock"]
+    return {**clock, "selecting": told["selecting"]["seconds"]}
+
+
+def selecting(place: Path, rounds: int) -> None:
+    """Compares how long it takes to divide and select, apart from starting."""
+    taken = [{way.name: placed(place, way) for way in WAYS} for _ in range(rounds)]
+    print("| | starting, s | working, s | selecting, CPU s |\n|---|---|---|---|")
+    for way in WAYS:
+        row = [median(each[way.name][k] for each in taken) for k in taken[0][way.name]]
+        print(f"| {way.name} | " + " | ".join(f"{seconds:.2f}" for seconds in row) + " |")
+    working = [{name: each["working"] for name, each in one.items()} for one in taken]
+    one, two, local = WAYS[2].name, WAYS[3].name, WAYS[1].name
+    gain = median(each[one] / each[two] for each in working)
+    print(f"\ntwo workers on Ray: {gain:.2f} x as fast as one (goal 1.6)")
+    print(f"as fast as local: {median(e[local] / e[two] for e in working):.2f} x (goal 1)")
+    share = median(e[WAYS[0].name] / e[local] for e in working)
+    print(f"local, two workers: {share:.2f} x as fast as one\n")
+
+
+def overhead(place: Path, rounds: int) -> None:
+    """Tells what a small document costs, beyond what it costs in this process."""
+    write(place, small(SMALL[1]))
+    taken: list[dict[str, float]] = []
+    for _ in range(rounds):
+        found = {}
+        for way in (Way("local", 0), Way("local", 2), Way("ray", 2)):
+            few, many = (placed(place, way, limit)["working"] for limit in SMALL)
+            found[way.name] = (many - few) / (SMALL[1] - SMALL[0]) * 1000
+        taken.append(found)
+    print("| | ms a small document |\n|---|---|")
+    for name in taken[0]:
+        print(f"| {name} | {median(each[name] for each in taken):.2f} |")
+    print()
+
+
+def memory(place: Path) -> None:
+    """Tells the driver's peak memory of few and of many documents."""
+    print("| documents | driver's peak, MiB | s |\n|---|---|---|")
+    for count in LARGE:
+        write(place, small(count))
+        command = [sys.executable, "-m", "benchmarks.scale", "--peak", str(place), "ray"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 -- itself
+        print(f"| {count:,} | {done.stdout.strip()} |")
+
+
+def peak(place: Path, executor: str) -> None:
+    """Runs once, and prints the peak memory of this process in MiB, and the seconds."""
+    taken = placed(place, Way(executor, 1))
+    peaked = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{peaked:,} | {taken['working']:.0f}")
+
+
+def table(
+    selecting: float, reading: float, driver: float, workers: Sequence[int], replicas: Sequence[int]
+) -> None:
+    """Prints what a cluster comes to: the slowest of its three parts sets the pace."""
+    print("| workers | replicas | documents a second | set by | days for ten million |")
+    print("|---|---|---|---|---|")
+    for count in workers:
+        for several in replicas:
+            paces = {"workers": count / selecting, "readers": several / reading}
+            paces |= {"the driver": 1 / driver}
+            slowest = min(paces, key=paces.__getitem__)
+            days = MILLIONS / paces[slowest] / DAY
+            print(f"| {count} | {several} | {paces[slowest]:.1f} | {slowest} | {days:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
