@@ -29,6 +29,9 @@ class Lead:
         self._bench = Bench(orders, kit)
         self._blocks: dict[int, Block] = {}
 
+    def arrive(self) -> None:
+        """Says that there was room for the actor."""
+
     def prepare(self, sizes: Mapping[str, int]) -> UserError | None:
         """Opens the orders; has other actors load the model, if there are any.
 

@@ -33,7 +33,8 @@ class Reader:
     """The actor that leads the reading; one that is lost is replaced.
 
     Attributes:
-        ready: Whether it is there.
+        found: Sizes that the reader found itself, as far as known.
+        ready: Whether it can be asked.
         reading: Whether it is at a window.
     """
 
@@ -61,7 +62,10 @@ class Reader:
     def _hire(self) -> None:
         self._actor = actor = self._hire_actor()
         self._known: set[int] = set()  # blocks that the actor has
-        self._since, self.ready = time.monotonic(), False
+        self._since, self._placed, self.ready = time.monotonic(), False, False
+
+        def arrived(_: None) -> None:
+            self._placed |= actor is self._actor
 
         def prepared(_: None) -> None:
             self.ready |= actor is self._actor
@@ -70,6 +74,7 @@ class Reader:
             if actor is self._actor:
                 self._replace(cause)
 
+        self._calls.add(actor.arrive.remote(), arrived, lost)
         self._calls.add(actor.prepare.remote(self.found), prepared, lost)
 
     def _replace(self, cause: str) -> None:
@@ -90,7 +95,7 @@ class Reader:
 
     def finds_no_room(self) -> bool:
         """Says, every half minute, that no node has room for the actor."""
-        late = not self.ready and time.monotonic() - self._since > _PATIENCE
+        late = not self._placed and time.monotonic() - self._since > _PATIENCE
         if late:
             self._since = time.monotonic()
         return late
