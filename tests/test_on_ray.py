@@ -335,6 +335,7 @@ def test_who_reads_the_data_may_die(lamps: Lamps, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cluster_module.Actors, "ingest", hire)
     thread = lamps.when_begun("ray", lambda: ray.kill(hired[0]))
     monkeypatch.setattr(site, "_DOCUMENTS_AHEAD", 1)
+    monkeypatch.setattr(cluster_module.Actors, "at_once", 1)
     monkeypatch.setattr(site, "_DOCUMENTS_PER_WORKER", 1)
     lamps.run("ray", executor="ray")
     thread.join()
