@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -227,6 +228,9 @@ def _connect(placement: Placement) -> None:
     there = {"address": placement.address, "runtime_env": {"py_modules": _packages()}}
     options: dict[str, Any] = there if placement.address else here
     try:
+        if ":" in placement.address:  # Ray itself tries for minutes
+            host, _, port = placement.address.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
         ray.init(**options, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = f"at {placement.address}" if placement.address else "on this machine"
