@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.errors import UserError
+from leporello.finished import Finished
 from leporello.records import JSON
 
 __all__ = ["Journal"]
@@ -29,6 +30,8 @@ _KINDS: tuple[frozenset[str], ...] = (
     frozenset({"step", "cursor", "outputs"}),
     frozenset({"retry"}),
 )
+# Examples that may have been begun and not written down; a higher number is no example's.
+_MOST_ALOFT = 10_000_000
 
 
 class Journal:
@@ -36,7 +39,7 @@ class Journal:
 
     Attributes:
         path: The file.
-        done: Where the finished line of each example begins, by the example's number.
+        done: The finished examples, and where the line of each begins.
         failed: Which of them failed.
         cursors: How many examples had been admitted before each step of this pass.
         lines: Written by this process.
@@ -44,7 +47,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.done: dict[int, int] = {}
+        self.done = Finished()
         self.failed: set[int] = set()
         self.cursors: list[int] = []
         self.lines = 0
@@ -83,9 +86,11 @@ class Journal:
 
     def _take(self, row: Mapping[str, Any], offset: int) -> None:
         if "done" in row:
-            if not isinstance(row["done"], int) or not {"prediction", "failure"} & row.keys():
+            number = row["done"]
+            possible = isinstance(number, int) and 0 <= number <= offset + _MOST_ALOFT
+            if not possible or not {"prediction", "failure"} & row.keys():
                 raise ValueError
-            self._land(row["done"], offset, failed="failure" in row)
+            self._land(number, offset, failed="failure" in row)
         elif "retry" in row:
             self._begin_pass(row["retry"])
         else:
@@ -94,14 +99,14 @@ class Journal:
             self.cursors.append(row["cursor"])
 
     def _land(self, example: int, offset: int, *, failed: bool) -> None:
-        self.done[example] = offset
+        self.done.add(example, offset)
         self._recorded.pop(example, None)
         if failed:
             self.failed.add(example)
 
     def _begin_pass(self, examples: Collection[int]) -> None:
         for example in examples:
-            del self.done[example]
+            self.done.remove(example)
         self.failed.difference_update(examples)
         self.cursors.clear()
         self._recorded.clear()
@@ -187,7 +192,7 @@ class Journal:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yields the finished rows in task order."""
-        return self.rows_of(sorted(self.done))
+        return self.rows_of(self.done)
 
     def rows_of(self, examples: Iterable[int]) -> Iterator[dict[str, Any]]:
         """Yields the rows of these finished examples."""
@@ -195,8 +200,9 @@ class Journal:
             return
         with self.path.open("rb") as file:
             for example in examples:
-                file.seek(self.done[example])
-                yield self._parse(file.readline(), self.done[example])
+                place = self.done.place(example)
+                file.seek(place)
+                yield self._parse(file.readline(), place)
 
     def close(self) -> None:
         """Closes the file."""

@@ -57,7 +57,7 @@ class Rehearsal:
         Raises:
             UserError: A mistake of the user's.
         """
-        finished = sorted(journal.done.keys() - journal.failed)
+        finished = [n for n in journal.done if n not in journal.failed]
         chosen = self._random.sample(finished, min(len(finished), _ROWS))
         for row in journal.rows_of(sorted(chosen)):
             outputs = [call["output"] for call in row["calls"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 
 from leporello.directory import atomically
 from leporello.metrics import Metric
+from leporello.metrics.many import Many
 from leporello.records import JSON
 from leporello.signature import digest
 
@@ -68,8 +70,10 @@ class Summary:
     _noted: int = 0
     _notes: Counter[str] = field(default_factory=Counter)
     _predictions: int = 0
-    _statistics: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    _shares: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _statistics: dict[str, Many] = field(default_factory=lambda: defaultdict(Many))
+    _shares: dict[str, array[float]] = field(
+        default_factory=lambda: defaultdict(lambda: array("d"))
+    )
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Counts a finished example."""

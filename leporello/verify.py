@@ -75,7 +75,7 @@ def verify_job(job: Job, means: Means) -> Verification:
     """
     journal = Journal(means.directory.journal(job.pipeline.name, job.task.name))
     within = sys.maxsize if means.limit is None else means.limit
-    finished = sorted(n for n in journal.done.keys() - journal.failed if n < within)
+    finished = [n for n in journal.done if n not in journal.failed and n < within]
     count = math.ceil(_SHARE * len(finished))
     chosen = sorted(random.SystemRandom().sample(finished, count))
     again = _run_again(job, means, frozenset(chosen))
@@ -109,7 +109,7 @@ def _run_again(job: Job, means: Means, chosen: Collection[int]) -> dict[int, dic
                 found = select_group(stages, examples, limits.example_timeout).found
                 engine.offer(numbers, crew.ready(first, examples, found, journal))
         engine.finish()
-        rows = dict(zip(sorted(journal.done), journal.rows(), strict=True))
+        rows = dict(zip(journal.done, journal.rows(), strict=True))
         journal.close()
     return rows
 

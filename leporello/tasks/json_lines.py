@@ -18,8 +18,9 @@ from leporello.loading.files import file_hash, opened
 from leporello.metrics import check_metrics
 from leporello.records import Document, Example
 from leporello.remote import RemotePath, is_url, place
+from leporello.tasks.places import Place
 from leporello.tasks.rows import Row, RowError, example, parse
-from leporello.tasks.scan import At, Group, Scan
+from leporello.tasks.scan import Group, Scan
 
 __all__ = ["JsonLines"]
 
@@ -80,7 +81,7 @@ class JsonLines:
             ConfigError: All faults of rows, with their lines.
             UserError: The file cannot be read, or has no rows.
         """
-        self._groups()
+        self._scan()
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples, those on one document together, documents as they first appear.
@@ -91,9 +92,9 @@ class JsonLines:
         Raises:
             ConfigError: As `check` does, before the first example.
         """
-        groups = self._groups()
+        scan = self._scan()
         with self._opened() as file:
-            for group in groups:
+            for group in scan.groups():
                 yield from self._assemble(group, file)
 
     def __len__(self) -> int:
@@ -102,7 +103,7 @@ class JsonLines:
         Raises:
             ConfigError: As `check` does.
         """
-        return sum(len(group.rows) for group in self._groups())
+        return len(self._scan())
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the file and of the documents' files.
@@ -112,10 +113,10 @@ class JsonLines:
         Raises:
             ConfigError: As `check` does.
         """
-        groups = self._groups()
+        scan = self._scan()
         with self._opened() as file:
             digest = hashlib.sha256(hashlib.file_digest(file, "sha256").digest())
-        paths = dict.fromkeys(group.path for group in groups if group.path)
+        paths = dict.fromkeys(group.path for group in scan.groups() if group.path)
         faults: list[UserError] = []
         for path in paths:
             digest.update(path.encode() + b"\0")
@@ -129,7 +130,7 @@ class JsonLines:
             _warn(f"{self.file}: {told} examples on them will fail: {faults[0]}{more}")
         return digest.hexdigest()
 
-    def _groups(self) -> tuple[Group, ...]:
+    def _scan(self) -> Scan:
         with self._opened() as file:
             found = os.fstat(file.fileno())
         return _checked(self, (found.st_ino, found.st_size, found.st_mtime_ns))
@@ -160,7 +161,7 @@ class JsonLines:
             row = source if at == group.source else self._row(at, file)
             yield self._example(row, at, document, fault)
 
-    def _row(self, at: At, file: BufferedReader) -> Row:
+    def _row(self, at: Place, file: BufferedReader) -> Row:
         file.seek(at.offset)
         try:
             return parse(file.readline(), self.ignore)
@@ -183,7 +184,7 @@ class JsonLines:
             return dataclasses.replace(document, title=title), ""
         return Document(group.id, "", group.title), f"document_path: {told}"
 
-    def _example(self, row: Row, at: At, document: Document, fault: str) -> Example:
+    def _example(self, row: Row, at: Place, document: Document, fault: str) -> Example:
         given = (document, self.instruction, self.headers)
         if not fault:
             try:
@@ -195,16 +196,16 @@ class JsonLines:
 
 
 @lru_cache(maxsize=8)
-def _checked(task: JsonLines, stamp: tuple[int, int, int]) -> tuple[Group, ...]:  # noqa: ARG001 -- a file with another stamp is read again
+def _checked(task: JsonLines, stamp: tuple[int, int, int]) -> Scan:  # noqa: ARG001 -- a file with another stamp is read again
     """Returns the documents and where their rows stand, all checked; once a process."""
     scan = Scan(task.file, task.ignore)
     with task._opened() as file:
         scan.read(file)
     if scan.faults:
         raise _error(scan.faults)
-    if not scan.groups:
+    if not len(scan):
         raise UserError(f"{task.file}: has no rows")
-    return tuple(scan.groups.values())
+    return scan
 
 
 @cache

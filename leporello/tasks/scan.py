@@ -2,71 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from leporello.errors import Fault, UserError
 from leporello.loading.files import LARGEST
 from leporello.loading.plain import marked_encoding
-from leporello.tasks.rows import Row, RowError, parse
+from leporello.tasks.places import Place, Places
+from leporello.tasks.rows import RowError, parse
 
-__all__ = ["At", "Group", "Scan"]
+__all__ = ["Group", "Scan"]
 
 _LONGEST = LARGEST  # bytes of a row
+_TOGETHER = 1000  # rows that are noted at once
 
 
-class At(NamedTuple):
-    """Where a row stands: byte offset, and 1-based line."""
-
-    offset: int
-    line: int
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Group:
     """The rows on one document: where they stand, never their texts.
 
     Attributes:
-        id: The document's.
         rows: In the file's order.
-        source: The row that gives the text or the path; None until one does.
-        content: What it gives, as `Row.content`.
-        path: The document's file, as the row names it, if it has one.
-        title: The document's.
+        source: The first that gives the text or the path; None if none does.
+        title: The document's: the first that a row gives.
     """
 
-    id: str
-    rows: list[At] = field(default_factory=list)
-    source: At | None = None
-    content: str = ""
-    path: str = ""
-    title: str = ""
+    rows: Sequence[Place]
+    source: Place | None
+    title: str
+
+    @property
+    def id(self) -> str:
+        """The document's."""
+        return self.rows[0].document
+
+    @property
+    def path(self) -> str:
+        """The document's file, as the row names it; empty if it has none."""
+        return self.source.path if self.source else ""
 
 
 class Scan:
     """Reads rows and keeps their places.
 
     Attributes:
-        groups: One a document, by its id, as they first appear.
         faults: What is wrong so far.
     """
 
     def __init__(self, path: Path, ignore: Collection[str]) -> None:
         self.path = path
         self.ignore = ignore
-        self.groups: dict[str, Group] = {}
         self.faults: list[Fault] = []
-        self._lines: dict[str, int] = {}  # of the examples' ids
+        self._places = Places(path)
+        self._new: list[Place] = []
         self._parsed_all = True
+
+    def __len__(self) -> int:
+        """Returns the number of rows."""
+        return len(self._places)
+
+    def groups(self) -> Iterator[Group]:
+        """Yields the documents, as they first appear."""
+        for rows in self._places.documents():
+            source = next((row for row in rows if row.content), None)
+            title = next((row.title for row in rows if row.title), "")
+            yield Group(rows, source, title)
 
     def read(self, file: BinaryIO) -> None:
         """Takes every row of the file; empty lines are passed over.
 
         Raises:
-            UserError: The file is in UTF-16 or UTF-32, or a line is longer than a document may be.
+            UserError: The file is in UTF-16 or UTF-32, or a line is longer than a document may be;
+                or there is no room to note where rows stand.
         """
         marked = marked_encoding(file.read(4))
         if marked and marked[0] != "utf-8":
@@ -82,48 +92,58 @@ class Scan:
                     " is this a JSON Lines file, one row a line?"
                 )
             if line.strip():
-                self._take(At(offset, number), line)
+                self._take(number, offset, line)
             offset += len(line)
-        self._find_groups_without_text()
+        self._note()
+        self._places.sort()
+        self._compare()
 
-    def fault(self, at: At, text: str) -> None:
-        """Notes what is wrong with a row."""
-        self.faults.append(Fault(self.path, at.line, text))
-
-    def _take(self, at: At, line: bytes) -> None:
+    def _take(self, number: int, offset: int, line: bytes) -> None:
         try:
             row = parse(line, self.ignore)
         except RowError as error:
             self._parsed_all = False
             for text in error.faults:
-                self.fault(at, text)
+                self._fault(number, text)
             return
-        first = self._lines.setdefault(row.id, at.line)
-        if first != at.line:
-            self.fault(at, f"id {row.id!r} stands on line {first} already")
-        self._join(self.groups.setdefault(row.key, Group(row.key)), row, at)
+        path = row.document_path or ""
+        self._new.append(Place(number, offset, row.id, row.key, row.content, path, row.title))
+        if len(self._new) == _TOGETHER:
+            self._note()
 
-    def _join(self, group: Group, row: Row, at: At) -> None:
-        group.rows.append(at)
-        if row.content and group.source is None:
-            group.source, group.content, group.path = at, row.content, row.document_path or ""
-        elif group.source and row.content not in ("", group.content):
+    def _note(self) -> None:
+        self._places.add(self._new)
+        self._new.clear()
+
+    def _fault(self, line: int, text: str) -> None:
+        self.faults.append(Fault(self.path, line, text))
+
+    def _compare(self) -> None:
+        """Notes where rows contradict each other."""
+        for line, row_id, first in self._places.repeats():
+            self._fault(line, f"id {row_id!r} stands on line {first} already")
+        for group in self.groups():
+            if group.source is None:
+                self._lacks_text(group)
+            for row in group.rows:
+                self._agrees(row, group)
+
+    def _agrees(self, row: Place, group: Group) -> None:
+        if group.source and row.content not in ("", group.source.content):
             before = f"line {group.source.line} has another"
-            self.fault(at, f"document {group.id!r} is given a second text; {before}")
-        if row.title not in ("", group.title or row.title):
+            self._fault(row.line, f"document {group.id!r} is given a second text; {before}")
+        if row.title not in ("", group.title):
             before = f"a line above has {group.title!r}"
-            self.fault(
-                at, f"document {group.id!r} is given a second title, {row.title!r}; {before}"
+            self._fault(
+                row.line,
+                f"document {group.id!r} is given a second title, {row.title!r}; {before}",
             )
-        group.title = group.title or row.title
 
-    def _find_groups_without_text(self) -> None:
+    def _lacks_text(self, group: Group) -> None:
         if not self._parsed_all:  # the text may stand in a row that could not be read
             return
-        for group in self.groups.values():
-            if group.source is None:
-                self.fault(
-                    group.rows[0],
-                    f"document {group.id!r} has no text: none of its rows"
-                    " gives `document` or `document_path`",
-                )
+        self._fault(
+            group.rows[0].line,
+            f"document {group.id!r} has no text: none of its rows"
+            " gives `document` or `document_path`",
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from leporello.errors import UserError
@@ -78,7 +78,7 @@ def _all_done(numbers: range, done: Done) -> bool:
     return place >= 0 and numbers.stop <= done[place].stop
 
 
-def ranges(numbers: Sequence[int]) -> list[range]:
+def ranges(numbers: Iterable[int]) -> list[range]:
     """Returns ascending numbers as ranges."""
     found: list[range] = []
     for number in numbers:

@@ -187,7 +187,7 @@ class OnRay:
 
     def _done(self) -> list[Done]:
         journals = [self._assignment.journals[place] for place in self._assignment.places]
-        return [ranges(sorted(journal.done)) for journal in journals]
+        return [ranges(journal.done) for journal in journals]
 
     def _has_room(self) -> bool:
         """Says whether more documents may be under way."""

@@ -1,0 +1,118 @@
+"""Where the rows of a file stand, and on which documents; on disk, however many there are."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from tempfile import gettempdir
+from typing import NamedTuple
+
+from leporello.errors import UserError
+
+__all__ = ["Place", "Places"]
+
+_TABLE = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE rows (
+    line INTEGER PRIMARY KEY, offset INTEGER,
+    id TEXT, document TEXT, content TEXT, path TEXT, title TEXT
+);
+CREATE TABLE documents (first INTEGER PRIMARY KEY, id TEXT);
+"""
+_INDEXES = """
+CREATE INDEX by_id ON rows (id);
+CREATE INDEX by_document ON rows (document, line);
+INSERT INTO documents SELECT min(line), document FROM rows GROUP BY document;
+"""
+
+
+class Place(NamedTuple):
+    """A row, without its texts.
+
+    Attributes:
+        line: 1-based.
+        offset: In bytes.
+        id: Of the example.
+        document: Id of its document.
+        content: What the row gives as the document, as `Row.content`.
+        path: Of the document's file, as the row names it; empty if it does not.
+        title: Of the document; empty if the row gives none.
+    """
+
+    line: int
+    offset: int
+    id: str
+    document: str
+    content: str
+    path: str
+    title: str
+
+
+class Places:
+    """A table of rows that ends with this object; SQLite moves to a temporary file what is much."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens an empty one.
+
+        Args:
+            path: Of the file that the rows stand in, for messages.
+        """
+        self._path = path
+        with self._writing():
+            # Python holds one lock around each call, so that a generator may change its thread.
+            self._table = sqlite3.connect("", check_same_thread=False)
+            self._table.executescript(_TABLE)
+
+    def __len__(self) -> int:
+        """Returns the number of rows."""
+        [(count,)] = self._table.execute("SELECT count(*) FROM rows")
+        return int(count)
+
+    def add(self, places: Iterable[Place]) -> None:
+        """Takes rows, in the file's order.
+
+        Raises:
+            UserError: There is no room for them on the disk.
+        """
+        with self._writing():
+            self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", places)
+
+    def sort(self) -> None:
+        """Makes what follows quick, once all rows are there.
+
+        Raises:
+            UserError: As `add`.
+        """
+        with self._writing():
+            self._table.executescript(_INDEXES)
+
+    def repeats(self) -> Iterator[tuple[int, str, int]]:
+        """Yields line, id and the id's first line of each row whose id stands above already."""
+        yield from self._table.execute(
+            "SELECT line, rows.id, first FROM rows JOIN"
+            " (SELECT id, min(line) AS first FROM rows GROUP BY id HAVING count(*) > 1) AS twice"
+            " ON rows.id = twice.id WHERE line > first"
+        )
+
+    def documents(self) -> Iterator[list[Place]]:
+        """Yields the rows on each document, in the file's order, documents as they first appear."""
+        rows = self._table.execute(
+            "SELECT rows.* FROM documents CROSS JOIN rows ON rows.document = documents.id"
+            " ORDER BY documents.first, line"
+        )
+        for _, together in groupby(map(Place._make, rows), key=lambda place: place.document):
+            yield [*together]
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise UserError(
+                f"{self._path}: where its rows stand cannot be kept in {gettempdir()}: {error};"
+                " make room, or set TMPDIR to a folder with more"
+            ) from None
