@@ -258,6 +258,43 @@ def test_the_reader_that_is_killed_is_replaced(
     lamps.same("ray", "local")
 
 
+# A task one of whose documents no process can take in: not once it is on its way, that is.
+TASK = """
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from leporello.tasks import JsonLines
+
+class Heavy:
+    def __reduce__(self):
+        return os._exit, (9,)
+
+@dataclass(frozen=True)
+class Weighty(JsonLines):
+    def examples(self):
+        for example in super().examples():
+            if example.document.id == "d7":
+                document = replace(example.document, text="lamp " * 70_000)
+                example = replace(example, document=document, metadata={"heavy": Heavy()})
+            yield example
+"""
+
+
+@pytest.mark.slow
+def test_a_document_that_no_worker_can_open_fails_alone(lamps: Lamps) -> None:
+    """Its questions fail; those on the documents beside it are answered as without it."""
+    (lamps.folder / "weighty.py").write_text(TASK)
+    config = lamps.config.read_text()
+    lamps.config.write_text(config.replace("class: JsonLines", "class: ./weighty.py:Weighty"))
+    done = lamps.run("ray", executor="ray", workers=2, limit=48)
+    failed = [f for f in done.failed("mine", "lamps") if f.stage == "retriever"]
+    assert [failure.example_id for failure in failed] == ["q7", "q47", "q87", "q127"]
+    assert all(re.search("its process .* each time", f.error) for f in failed)
+    assert done.failures + len([*done.predictions("mine", "lamps")]) == 48
+    # What failed is tried again, and fails again.
+    assert lamps.run("ray", executor="ray", workers=2, limit=48).failures == done.failures
+
+
 def test_a_question_that_kills_three_workers_fails_alone(lamps: Lamps) -> None:
     """All other questions on its document, too, are answered as without it."""
     lamps.run("local")

@@ -108,7 +108,12 @@ class Staff:
     """As many workers as are wanted; one that is lost is replaced."""
 
     def __init__(
-        self, calls: Calls, hire: Callable[[], Any], count: int, timeout: float | None
+        self,
+        calls: Calls,
+        hire: Callable[[], Any],
+        count: int,
+        timeout: float | None,
+        give_up: Callable[[Crewman, Piece], None],
     ) -> None:
         """Hires nobody yet; see `fill`.
 
@@ -117,8 +122,11 @@ class Staff:
             hire: Returns a new actor.
             count: Of workers.
             timeout: Seconds that a call may take for each example in it; None is no limit.
+            give_up: Called with a piece of one example that was to fail, and with the worker that
+                was lost over it.
         """
         self._calls, self._hire, self._timeout = calls, hire, timeout
+        self._give_up = give_up
         self._todo: deque[Piece] = deque()
         self._unready = 0  # that were lost one after the other
         self._told = False
@@ -230,7 +238,7 @@ class Staff:
         at = member.queue[0] if member.queue else None
         if isinstance(at, Piece):
             member.queue.popleft()
-            self.hand_out(self._again(at, member.over, cause), first=True)
+            self.hand_out(self._again(at, member, cause), first=True)
         self._take_back(member)
 
     def _take_back(self, member: Crewman) -> None:
@@ -254,19 +262,16 @@ class Staff:
             raise UserError(f"no process that selects could start on Ray: the last one {cause}")
         self._members[self._members.index(member)] = self._new()
 
-    def _again(self, piece: Piece, over: str, cause: str) -> list[Piece]:
+    def _again(self, piece: Piece, member: Crewman, cause: str) -> list[Piece]:
         """Returns what a process was lost over in smaller pieces, or has it fail."""
         piece = replace(piece, deaths=piece.deaths + 1)
         if piece.calls > 1:
             return piece.split()
-        if piece.errands[0].fault and piece.deaths >= _TRIES:
-            [number] = piece.errands[0].launched
-            raise UserError(
-                f"example {number} (counted from 0) cannot even be given up: the process that is to"
-                f" {cause} as soon as it has its document; is it too large for the workers' memory?"
-            )
-        if over or piece.deaths >= _TRIES:
-            return [piece.failing(over or f"its process {cause} each time")]
+        if piece.errands[0].fault:  # to open its document was enough
+            self._give_up(member, piece)
+            return []
+        if member.over or piece.deaths >= _TRIES:
+            return [piece.failing(member.over or f"its process {cause} each time")]
         return [piece]
 
     def _tell_waiting(self) -> None:

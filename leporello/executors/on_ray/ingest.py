@@ -10,12 +10,13 @@ from leporello.errors import UserError
 from leporello.executors.groups import by_document
 from leporello.executors.on_ray.kit import Kit
 from leporello.executors.on_ray.orders import Bench, told
-from leporello.executors.on_ray.wire import Block, Extent, Sheaf, Supply
+from leporello.executors.on_ray.wire import Block, Extent, Sent, Sheaf, Supply
+from leporello.flight import ExampleError
 from leporello.supply import examples_of
 
 __all__ = ["Done", "Ingest", "ranges"]
 
-# A block has less than a call costs, or one document.
+# A block has less than a call costs, or one document: what a worker is lost over is alone.
 _DOCUMENTS = 8
 _CHARACTERS = 300_000
 
@@ -47,6 +48,22 @@ class Ingest:
         answer = told(lambda: next(blocks, (Supply(()), ())))
         return (answer, ()) if isinstance(answer, UserError) else answer
 
+    def give_up(self, pipeline: int, number: int, fault: str) -> Sent | UserError:
+        """Fails an example that no worker can open; finds it by reading the data anew.
+
+        Args:
+            pipeline: By its place.
+            number: Of the example.
+            fault: What the failure tells.
+        """
+        return told(lambda: self._give_up(pipeline, number, fault))
+
+    def _give_up(self, pipeline: int, number: int, fault: str) -> Sent:
+        group = next(group for group in self._groups() if number in group.numbers)
+        example, error = group.examples[number - group.first], ExampleError("retriever", fault)
+        move = self._bench.crew(pipeline).launch(number, example, error)
+        return Sent(move, 0, b"")
+
     def _all(self, done: Sequence[Done], first: int) -> Iterator[tuple[Supply, Block]]:
         extents: list[Extent] = []
         block: list[Sheaf] = []
@@ -55,13 +72,14 @@ class Ingest:
                 continue
             wanted = not all(_all_done(group.numbers, finished) for finished in done)
             characters = len(group.examples[0].document.text)
+            held = sum(extent.characters for extent in extents if extent.place is not None)
+            full = len(extents) == _DOCUMENTS or held + characters > _CHARACTERS
+            if extents and full:
+                yield Supply(tuple(extents)), block
+                extents, block = [], []
             place = len(block) if wanted else None
             extents.append(Extent(group.first, len(group.examples), characters, place))
             block += [group] if wanted else []
-            held = sum(len(each.examples[0].document.text) for each in block)
-            if len(extents) == _DOCUMENTS or held >= _CHARACTERS:
-                yield Supply(tuple(extents)), block
-                extents, block = [], []
         if extents:
             yield Supply(tuple(extents)), block
 

@@ -111,7 +111,7 @@ class OnRay:
         with ExitStack() as opening:
             self._actors = actors = opening.enter_context(connected(self._assignment))
             timeout = self._assignment.means.limits.example_timeout
-            self._staff = Staff(self._calls, actors.worker, actors.workers, timeout)
+            self._staff = Staff(self._calls, actors.worker, actors.workers, timeout, self._give_up)
             sizes = self._assignment.sizes
             self._reader = Reader(self._calls, actors.lead, self._blocks, sizes)
             self._stream = Stream(
@@ -235,6 +235,16 @@ class OnRay:
                 complete = recorded[: len(recorded) - len(sent.move.replies)]
                 aloft = _Aloft(lot, errand.document, errand.selected, holder, complete)
                 self._moved((errand.pipeline, sent.move.number), aloft, sent)
+
+    def _give_up(self, holder: Crewman, piece: Piece) -> None:
+        """Has an example fail where its document is opened already."""
+        [errand] = piece.errands
+        [number] = errand.launched
+
+        def given_up(sent: Sent) -> None:
+            piece.then(holder, piece, [Begun((sent,), 0.0)])
+
+        self._stream.give_up(errand.pipeline, number, errand.fault, given_up)
 
     def _moved(self, key: Key, aloft: _Aloft, sent: Sent) -> None:
         self._moves[key] = sent.received(aloft.lot.number, aloft.document)

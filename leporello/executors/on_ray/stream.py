@@ -10,7 +10,7 @@ from leporello.errors import UserError
 from leporello.executors.on_ray.actors import kill
 from leporello.executors.on_ray.calls import Calls
 from leporello.executors.on_ray.ingest import Done
-from leporello.executors.on_ray.wire import Block, Supply
+from leporello.executors.on_ray.wire import Block, Sent, Supply
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -67,6 +67,27 @@ class Stream:
             actor = self._actor
             supply, block = actor.next.options(num_returns=2).remote()
             self._calls.add(supply, partial(self._came, actor, block), partial(self._lost, actor))
+
+    def give_up(
+        self, pipeline: int, number: int, fault: str, then: Callable[[Sent], None], tries: int = 1
+    ) -> None:
+        """Has the actor, which has its document, fail an example; calls with what comes of it.
+
+        Raises:
+            UserError: The actor is lost over it as well.
+        """
+        actor = self._actor
+
+        def lost(cause: str) -> None:
+            if tries == _TRIES:
+                raise UserError(
+                    f"example {number} (counted from 0) cannot even be given up: the process that"
+                    f" is to {cause}; is its document too large for this machine's memory?"
+                )
+            self._lost(actor, cause)
+            self.give_up(pipeline, number, fault, then, tries + 1)
+
+        self._calls.add(actor.give_up.remote(pipeline, number, fault), then, lost)
 
     def end(self) -> None:
         """Ends the actor."""
