@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -63,9 +64,10 @@ class Places:
         """
         self._path = path
         with self._writing():
-            # Python holds one lock around each call, so that a generator may change its thread.
+            # SQLite locks its own calls, so that what reads examples may change its thread.
             self._table = sqlite3.connect("", check_same_thread=False)
             self._table.executescript(_TABLE)
+        weakref.finalize(self, self._table.close)
 
     def __len__(self) -> int:
         """Returns the number of rows."""
