@@ -302,7 +302,7 @@ def test_processes_share_a_cache(tmp_path: Path) -> None:
         )
         for number in range(2)
     ]  # fmt: skip
-    told = [process.communicate(timeout=60)[1] for process in several]
+    told = [process.communicate(timeout=180)[1] for process in several]
     assert told == ["", ""]
     assert [process.returncode for process in several] == [0, 0]
     assert len(list(Cache(tmp_path).entries())) == 5

@@ -83,7 +83,7 @@ def cluster() -> Iterator[Any]:
         node = {"num_cpus": 2, "object_store_memory": 80_000_000, "include_dashboard": False}
         made = cluster_utils.Cluster(initialize_head=True, head_node_args=node)
         made.add_node(num_cpus=2, object_store_memory=80_000_000)
-        made.wait_for_nodes()
+        made.wait_for_nodes(timeout=180)
         ray.init(address=made.address, log_to_driver=False, logging_level=logging.ERROR)
         yield made
         ray.shutdown()
@@ -204,7 +204,7 @@ def test_a_node_that_leaves_costs_only_its_documents(
     usual = len(lamps.processes())
     lamps.log.unlink()
     node = lamps.cluster.add_node(num_cpus=2, object_store_memory=80_000_000)
-    lamps.cluster.wait_for_nodes()
+    lamps.cluster.wait_for_nodes(timeout=180)
     leaving.write_text(node.node_id)
 
     def leave() -> None:
@@ -429,7 +429,7 @@ def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     while not journal(tmp_path / "ray").exists():
         time.sleep(0.02)
     process.send_signal(number)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=180)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert number == signal.SIGKILL or "ended early: interrupted; the same command" in told
     leporello(*arguments, tmp_path / "ray", "--executor", "ray", status=1)

@@ -117,7 +117,7 @@ def test_what_an_actor_is_killed_over_is_read_again(alone: Seq2Seq, two: Any) ->
 
 def kill_at_work(replica: Any, number: int) -> None:
     """Kills a process once it is at a batch."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not isinstance(replica.at, int) and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(number, signal.SIGKILL)
