@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 from filelock import FileLock, Timeout
 
@@ -20,10 +21,12 @@ from leporello.records import JSON
 from leporello.signature import differences
 from leporello.stages import FineTunes
 from leporello.training.course import Candidate, Course, Lessons, Tuned
+from leporello.training.processes import is_main_process, leave_group
 
-__all__ = ["Attempt", "Unfinished", "attempts", "is_main_process"]
+__all__ = ["Attempt", "Unfinished", "attempts", "check_settings"]
 
 _RECIPE = "recipe.json"
+_INSTALL = "pip install 'leporello[train]'"
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,6 @@ class Attempt:
     rate: float
     candidate: Candidate
     tuned: Tuned
-
-
-def is_main_process() -> bool:
-    """Says whether this process is the only one, or the first that accelerate's launcher began."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Unfinished:
                 try:
                     yield
                 finally:
-                    if not any(self.path.glob("rate-*/checkpoint-*")):
+                    if not self._checkpoints():
                         self.remove()  # nothing to go on from
         except Timeout:
             raise UserError(f"{self.path}: another process is training there") from None
@@ -80,9 +78,13 @@ class Unfinished:
         """Removes all that is there."""
         shutil.rmtree(self.path, ignore_errors=True)
 
+    def _checkpoints(self) -> bool:
+        return any(self.path.glob("rate-*/checkpoint-*"))
+
     def _compare(self, recipe: Mapping[str, JSON], *, update: bool) -> None:
         file = self.path / _RECIPE
-        changed = list(differences(read_json(file), recipe)) if file.exists() else []
+        begun = file.exists() and self._checkpoints()
+        changed = list(differences(read_json(file), recipe)) if begun else []
         if changed and not update:
             told = "\n".join(f"  {text}" for text in changed[:5])
             raise UserError(
@@ -115,17 +117,32 @@ def attempts(
             course = Course(train, validation, settings.at(rate), folder, progress.example)
             tuned = tune(reader, course)
         made += [Attempt(rate, candidate, tuned) for candidate in tuned.candidates]
+    leave_group()
     return made
 
 
+def check_settings(reader: FineTunes, settings: Training) -> None:
+    """Refuses what this machine cannot follow, before anything is read.
+
+    Raises:
+        UserError: It cannot, or what fine-tunes is not installed.
+    """
+    check = getattr(_module(reader), "check", None)
+    if check:
+        check(reader, settings)
+    if settings.best_by == "metric" and not find_spec("tensorboard"):
+        raise UserError(f"train.best_by: metric needs the package tensorboard: {_INSTALL}")
+
+
 def _tuner(reader: FineTunes) -> Callable[[FineTunes, Course], Tuned]:
-    module, _, function = reader.tuner.partition(":")
-    try:
-        found: Callable[[FineTunes, Course], Tuned] = getattr(
-            importlib.import_module(module), function
-        )
-    except ImportError as error:
-        raise UserError(
-            f"fine-tuning needs what is not installed ({error}): pip install 'leporello[train]'"
-        ) from error
+    found: Callable[[FineTunes, Course], Tuned] = getattr(
+        _module(reader), reader.tuner.partition(":")[2]
+    )
     return found
+
+
+def _module(reader: FineTunes) -> ModuleType:
+    try:
+        return importlib.import_module(reader.tuner.partition(":")[0])
+    except ImportError as error:
+        raise UserError(f"fine-tuning needs what is not installed ({error}): {_INSTALL}") from error

@@ -25,8 +25,10 @@ from leporello.results import Result
 from leporello.signature import job_signature
 from leporello.stages import Task
 from leporello.supply import examples_of, users_task
+from leporello.training.curves import curves_of, write_scores
 from leporello.training.evaluation import Evaluation, scores_of
-from leporello.training.fine_tuning import Attempt, Unfinished, attempts, is_main_process
+from leporello.training.fine_tuning import Attempt, Unfinished, attempts
+from leporello.training.processes import is_main_process
 from leporello.training.record import Record, write_pipeline, write_record
 from leporello.training.splits import Splits
 from leporello.training.stages import tuner_of
@@ -169,11 +171,12 @@ class Lectern:
         record.kept = {**kept, "score": scores[number]} if scores else kept
         record.parameters = {"model": f"./{_MODEL}"}
         record.counts = dict(best.tuned.counts)
-        record.curves = _curves(found, scores)
+        record.curves = curves_of(found, scores)
         for attempt in found:
             copied = place / "curves" / f"rate-{attempt.rate:g}"
             if not copied.exists():
                 shutil.copytree(attempt.tuned.curves, copied)
+        write_scores(place / "curves", self.evaluation.headline, record.curves)
 
     def _scores(self, found: list[Attempt], place: Path) -> list[float]:
         """Returns what each attempt scores through the pipeline; none if losses tell the best."""
@@ -223,18 +226,6 @@ def _best(found: Sequence[Attempt], scores: Sequence[float]) -> int:
     losses = [attempt.candidate.loss for attempt in found]
     known = [math.inf if math.isnan(loss) else loss for loss in losses]
     return min(range(len(found)), key=lambda n: (-scores[n] if scores else 0.0, known[n]))
-
-
-def _curves(
-    found: Sequence[Attempt], scores: Sequence[float]
-) -> dict[str, Sequence[Mapping[str, float]]]:
-    """Returns the curve of each learning rate, with the scores of its checkpoints if there are."""
-    made = {f"{attempt.rate:g}": [*attempt.tuned.curve] for attempt in found}
-    for attempt, score in zip(found, scores, strict=bool(scores)):
-        taken = attempt.candidate
-        row = {"step": taken.step, "epoch": taken.epoch, "validation_score": score}
-        made[f"{attempt.rate:g}"].append(row)
-    return {**made}
 
 
 def _keep(cache: Cache | None, example: Example) -> Example:

@@ -13,7 +13,9 @@ from leporello.directory import safe_name
 from leporello.errors import ConfigError, UserError
 from leporello.models import cache_directory
 from leporello.training.choice import only
+from leporello.training.fine_tuning import check_settings
 from leporello.training.lectern import Lectern, Plan
+from leporello.training.processes import one_voice, processes
 from leporello.training.record import CONFIG, RECORD, Record
 from leporello.training.splits import split as splits_of
 from leporello.training.stages import check_trainable, tuner_of
@@ -77,21 +79,34 @@ def train(
         UserError: A mistake of the user's, or nothing to learn from.
     """
     names = [pipeline] if pipeline else []
-    loaded = load_config(config, overrides, names)
-    point = only("train", loaded.select(names))
-    chosen = only("train", loaded.select_tasks(point, [task] if task else []))
-    folder = (out or Path("models") / safe_name(f"{point.name}+{chosen.name}")).resolve()
-    stages = point.build()
-    check_trainable(point.name, stages)
-    _check_free(folder, update=update)
-    settings = _settings(point, chosen)
-    _check_choices(point.name, settings.choices, config, overrides)
-    needed = bool(tuner_of(stages.reader) or settings.choices)
-    sides = splits_of(chosen, split, settings, needed=needed)
-    base = _base(loaded, point)
-    cache = Cache(cache_directory()) if cached else None
-    plan = Plan(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
-    return _told(Lectern(plan).train(update=update), folder)
+    with one_voice():
+        loaded = load_config(config, overrides, names)
+        point = only("train", loaded.select(names))
+        chosen = only("train", loaded.select_tasks(point, [task] if task else []))
+        folder = (out or Path("models") / safe_name(f"{point.name}+{chosen.name}")).resolve()
+        stages = point.build()
+        check_trainable(point.name, stages)
+        _check_free(folder, update=update)
+        settings = _settings(point, chosen)
+        _check_choices(point.name, settings.choices, config, overrides)
+        _check_machine(stages.reader, settings)
+        needed = bool(tuner_of(stages.reader) or settings.choices)
+        sides = splits_of(chosen, split, settings, needed=needed)
+        base = _base(loaded, point)
+        cache = Cache(cache_directory()) if cached else None
+        plan = Plan(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
+        return _told(Lectern(plan).train(update=update), folder)
+
+
+def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader
+    """Refuses settings that cannot be followed here."""
+    if tuner_of(reader):
+        check_settings(reader, settings)
+    elif processes() > 1:
+        raise UserError(
+            f"{type(reader).__name__} learns by itself, in one process, and a launcher began"
+            f" {processes()}: train without it"
+        )
 
 
 def _check_choices(

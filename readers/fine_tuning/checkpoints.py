@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from accelerate import PartialState
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
@@ -51,7 +52,8 @@ class Marks(TrainerCallback):
         control: TrainerControl,  # noqa: ARG002 -- the Trainer's
         **_: object,
     ) -> None:
-        """Marks the checkpoint that was just written."""
+        """Marks the checkpoint that was just written, by all processes."""
+        PartialState().wait_for_everyone()  # each writes the state of its own draws
         if not state.is_world_process_zero:
             return
         folder = Path(str(args.output_dir))

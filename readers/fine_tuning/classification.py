@@ -12,12 +12,13 @@ from readers.batching import Prompt
 from readers.classifier import Classifier
 from readers.fine_tuning import collators
 from readers.fine_tuning.lessons import Lesson
+from readers.fine_tuning.machine import check
 from readers.fine_tuning.training import Pupil, fine_tune
 from readers.learning import check_targets
 from readers.pair_classifier import LABELS, PairClassifier
 from readers.sequence_classification import SequenceClassification
 
-__all__ = ["classifier", "pair_classifier"]
+__all__ = ["check", "classifier", "pair_classifier"]
 
 
 class _Classifies(Protocol):

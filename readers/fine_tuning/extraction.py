@@ -9,10 +9,11 @@ from leporello.training.course import Course, Lessons, Tuned
 from readers.extractive import Extractive
 from readers.fine_tuning import collators
 from readers.fine_tuning.lessons import Lesson
+from readers.fine_tuning.machine import check
 from readers.fine_tuning.training import Pupil, fine_tune
 from readers.question_answering import PassageWindow
 
-__all__ = ["extractive"]
+__all__ = ["check", "extractive"]
 
 
 def extractive(reader: Extractive, course: Course) -> Tuned:

@@ -12,11 +12,12 @@ from readers.batching import Prompt
 from readers.causal_lm import CausalLM
 from readers.fine_tuning import collators
 from readers.fine_tuning.lessons import Lesson
+from readers.fine_tuning.machine import check
 from readers.fine_tuning.training import Pupil, fine_tune
 from readers.pretrained import Architecture
 from readers.seq2seq import Seq2Seq
 
-__all__ = ["causal_lm", "seq2seq"]
+__all__ = ["causal_lm", "check", "seq2seq"]
 
 
 def seq2seq(reader: Seq2Seq, course: Course) -> Tuned:

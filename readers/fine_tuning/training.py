@@ -21,6 +21,7 @@ from transformers.integrations.integration_utils import TensorBoardCallback
 from leporello.config import Training
 from leporello.errors import UserError
 from leporello.training.course import Candidate, Course, Tuned
+from leporello.training.processes import is_main_process
 from readers.fine_tuning.checkpoints import (
     Marks,
     Steps,
@@ -32,6 +33,8 @@ from readers.fine_tuning.checkpoints import (
 )
 from readers.fine_tuning.collators import Collator
 from readers.fine_tuning.lessons import Lesson, MicroBatches
+from readers.fine_tuning.losses import LessonsTrainer
+from readers.fine_tuning.machine import check_agreement, group, is_cpu
 from readers.fine_tuning.networks import load_checkpoint, load_network, with_additions
 from readers.pretrained import Architecture, Tokens, quiet
 
@@ -87,6 +90,7 @@ def fine_tune(
     if not lessons or not validation:
         what = "learn from" if not lessons else "validate on"
         raise UserError(f"of the inputs that training got, none is left to {what}: {dict(counts)}")
+    check_agreement(pupil.device, lessons, validation)
     history = _history(pupil, course, lessons, validation)
     measured = {int(row["step"]): row for row in history if "eval_loss" in row}
     candidates = [
@@ -107,16 +111,14 @@ def _history(
     pupil: Pupil, course: Course, lessons: Sequence[Lesson], validation: Sequence[Lesson]
 ) -> Sequence[Mapping[str, float]]:
     """Trains, from the last checkpoint if there is one, and returns all that was measured."""
-    from accelerate import PartialState
-
-    with PartialState().main_process_first():
+    with group(pupil.device).main_process_first():
         begun = last_whole(course.directory)
     if begun and is_over(begun, course.settings.patience):
         return history_of(begun)
     trainer = _trainer(pupil, course, lessons, validation)
     with quiet():
         trainer.train(resume_from_checkpoint=str(begun) if begun else None)
-    PartialState().wait_for_everyone()
+    group(pupil.device).wait_for_everyone()
     found: Sequence[Mapping[str, float]] = trainer.state.log_history
     return found
 
@@ -132,7 +134,7 @@ def _trainer(
     if settings.lora_rank and settings.gradient_checkpointing:
         trained.enable_input_require_grads()
     batches = MicroBatches(lessons, settings)
-    trainer = _Trainer(
+    trainer = LessonsTrainer(
         model=trained,
         args=_arguments(course, pupil.device),
         data_collator=collator,
@@ -145,24 +147,14 @@ def _trainer(
     return trainer
 
 
-class _Trainer(Trainer):
-    """The Trainer, with a data set of micro-batches that are made up anew each epoch."""
-
-    def _get_collator_with_removed_columns(
-        self,
-        collator: Any,  # noqa: ANN401 -- the Trainer's
-        description: str | None = None,  # noqa: ARG002 -- the Trainer's
-    ) -> Any:  # noqa: ANN401 -- the Trainer's
-        return collator  # lessons have no columns
-
-
 def _callbacks(course: Course, batches: MicroBatches) -> list[TrainerCallback]:
     settings = course.settings
     made: list[TrainerCallback] = [
         Marks(keep_all=settings.best_by == "metric"),
         Steps(course.step, settings.patience, batches.set_epoch),
     ]
-    made.append(TensorBoardCallback(_writer(course.directory)))  # type: ignore[no-untyped-call]  # transformers leaves it so
+    if is_main_process():
+        made.append(TensorBoardCallback(_writer(course.directory)))  # type: ignore[no-untyped-call]  # transformers leaves it so
     return made
 
 
@@ -183,7 +175,7 @@ def _arguments(course: Course, device: str) -> TrainingArguments:
             # An item of the data set is a micro-batch.
             per_device_train_batch_size=1,
             per_device_eval_batch_size=1,
-            gradient_accumulation_steps=_accumulated(settings),
+            gradient_accumulation_steps=settings.accumulate // group(device).num_processes,
             num_train_epochs=settings.epochs,
             learning_rate=settings.rates[0],
             lr_scheduler_type=_SCHEDULES.get(settings.schedule, settings.schedule),
@@ -210,34 +202,17 @@ def _arguments(course: Course, device: str) -> TrainingArguments:
             dataloader_pin_memory=False,
             disable_tqdm=True,
             report_to=[],
-            use_cpu=device == "cpu",
+            use_cpu=is_cpu(device),
             seed=settings.seed,
             data_seed=settings.seed,
         )
     except (ValueError, ImportError) as error:
         raise UserError(f"training cannot be done as set: {error}") from error
-    if made.fp16 and made.device.type == "cpu":
-        raise UserError(
-            "precision: float16 needs a GPU; --set train.precision=float32, or bfloat16"
-        )
     if made.n_gpu > 1:
         made._n_gpu = (
             1  # several devices are for accelerate's launcher, not for threads of one process
         )
     return made
-
-
-def _accumulated(settings: Training) -> int:
-    """Returns the micro-batches that each device reads of a batch."""
-    from accelerate import PartialState
-
-    devices = int(PartialState().num_processes)
-    if settings.accumulate % devices:
-        raise UserError(
-            f"accumulate is {settings.accumulate}, which {devices} processes cannot share evenly:"
-            f" set train.accumulate to a multiple of {devices}"
-        )
-    return settings.accumulate // devices
 
 
 def _curve(history: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
