@@ -91,7 +91,7 @@ class Unfinished:
                 f"{self.path} has checkpoints of a training with something else:\n{told}\n"
                 "--update begins anew, --out names another place"
             )
-        if changed:
+        if changed or not begun:
             for path in self.path.glob("rate-*"):
                 shutil.rmtree(path)
         write_json(file, dict(recipe))

@@ -28,11 +28,14 @@ _HERE = torch.device("cpu")  # the Trainer moves them
 def translations(network: PreTrainedModel, padding: int) -> Collator:
     """Returns what makes tensors for an encoder-decoder."""
     forward = inspect.signature(network.forward).parameters
+    shifted = getattr(network, "prepare_decoder_input_ids_from_labels", None)
 
     def collate(micro_batches: list[list[Lesson]]) -> Tensors:
         [lessons] = micro_batches
         ids, mask = padded([lesson.prompt.tokens for lesson in lessons], padding, _HERE)
         given = {"input_ids": ids, "attention_mask": mask, "labels": _labels(lessons)}
+        if shifted:  # where labels are smoothed, the Trainer keeps them to itself
+            given["decoder_input_ids"] = shifted(labels=given["labels"])
         if "global_attention_mask" in forward:  # LED, as when it reads
             given["global_attention_mask"] = torch.zeros_like(mask)
             given["global_attention_mask"][:, 0] = 1

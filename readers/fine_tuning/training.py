@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -115,12 +117,20 @@ def _history(
         begun = last_whole(course.directory)
     if begun and is_over(begun, course.settings.patience):
         return history_of(begun)
-    trainer = _trainer(pupil, course, lessons, validation)
-    with quiet():
+    with _hushed():
+        trainer = _trainer(pupil, course, lessons, validation)
         trainer.train(resume_from_checkpoint=str(begun) if begun else None)
     group(pupil.device).wait_for_everyone()
     found: Sequence[Mapping[str, float]] = trainer.state.log_history
     return found
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keeps away what is told of no mistake: peft asks transformers for what it has renamed."""
+    with quiet(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        yield
 
 
 def _trainer(
@@ -162,7 +172,7 @@ def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
     from torch.utils.tensorboard import SummaryWriter
 
     begun = whole(folder)
-    after = step_of(begun[-1]) + 1 if begun else None
+    after = step_of(begun[-1]) + 1 if begun else 0  # what a killed process wrote from there on
     return SummaryWriter(str(folder / CURVES), purge_step=after)
 
 
@@ -230,7 +240,8 @@ def _save(pupil: Pupil, settings: Training, checkpoint: Path, folder: Path) -> N
         from peft import PeftModel
 
         network = load_network(pupil.model, pupil.architecture, settings.seed, pupil.labels)
-        merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
+        with _hushed():
+            merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
     else:
         merged = load_checkpoint(pupil.architecture, checkpoint)
     merged.config.use_cache = True

@@ -1,0 +1,50 @@
+"""The curves of a training: losses as they were measured, and what checkpoints score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leporello.training.fine_tuning import Attempt
+
+__all__ = ["curves_of", "write_scores"]
+
+_SCORE = "validation_score"
+
+
+def curves_of(
+    found: Sequence[Attempt], scores: Sequence[float]
+) -> dict[str, Sequence[Mapping[str, float]]]:
+    """Returns the curve of each learning rate, with the scores of its checkpoints if there are."""
+    made = {f"{attempt.rate:g}": [*attempt.tuned.curve] for attempt in found}
+    for attempt, score in zip(found, scores, strict=bool(scores)):
+        taken = attempt.candidate
+        row = {"step": taken.step, "epoch": taken.epoch, _SCORE: score}
+        made[f"{attempt.rate:g}"].append(row)
+    return {**made}
+
+
+def write_scores(
+    folder: Path, metric: str, curves: Mapping[str, Sequence[Mapping[str, float]]]
+) -> None:
+    """Writes what checkpoints score for TensorBoard, beside the losses, as `eval/METRIC`.
+
+    Args:
+        folder: Has a folder for each learning rate, in which no scores are yet.
+        metric: What they are scored by.
+        curves: By learning rate.
+    """
+    for rate, rows in curves.items():
+        points = [row for row in rows if _SCORE in row]
+        if points:
+            _write(folder / f"rate-{rate}", f"eval/{metric}", points)
+
+
+def _write(folder: Path, tag: str, points: Sequence[Mapping[str, float]]) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer: Any = SummaryWriter
+    with writer(str(folder)) as file:
+        for row in points:
+            file.add_scalar(tag, row[_SCORE], int(row["step"]))
