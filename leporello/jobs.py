@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ def prepare(
         UserError: Whatever is wrong, all of it where it can be known at once.
     """
     flags = placement_flags(placement or {})
-    loaded = load_config(config, overrides, pipelines)
+    loaded = load_config(config, [*_laid_under(flags), *overrides], pipelines)
     pairs = [
         (pipeline, task.with_split(split) if split else task)
         for pipeline in loaded.select(pipelines)
@@ -107,6 +108,13 @@ def prepare(
         Job(pipeline, task, sources[task.name], signature, placed[pipeline.name])
         for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
+
+
+def _laid_under(flags: PlacementSpec) -> list[str]:
+    """Returns the flags as overrides where they say Ray, so that `--set` may name what is its."""
+    if flags.given.get("executor") != "ray":
+        return []
+    return [f"placement.{name}={json.dumps(value)}" for name, value in flags.given.items()]
 
 
 def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict[str, Placement]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 from weakref import finalize
 
+from leporello.errors import UserError
 from leporello.executors.hands import Hand, Hands, LocalHands, LostError
 from leporello.executors.sending import dump
 from readers.batching import Prompt, Reply
@@ -82,8 +83,8 @@ class Replicas:
         """Starts all processes that are not there, and waits until they have loaded the model.
 
         Raises:
-            UserError: A mistake of the user's, such as a model that cannot be loaded.
-            RuntimeError: Processes ended while they were loading.
+            UserError: A mistake of the user's, such as a model that cannot be loaded; or
+                processes ended while they were loading.
         """
         with self._whole():
             self._start()
@@ -183,7 +184,10 @@ class Replicas:
             self._lost_in_loading += 1
             if self._lost_in_loading == _TRIES:
                 self._lost_in_loading = 0
-                raise RuntimeError(f"a process that was to read {lost} while it loaded") from lost
+                raise UserError(
+                    f"a process that was to read {lost} while it loaded the model, {_TRIES} times:"
+                    f" is there memory for {self._count}?"
+                ) from lost
 
     def _leave(self, replica: _Replica) -> None:
         self._replicas.remove(replica)

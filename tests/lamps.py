@@ -44,19 +44,22 @@ ARGUMENTS = ("run", "mine", "--config")
 FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
 
 
-def project(folder: Path, examples: int, seconds: float, log: Path | None = None) -> Path:
+def project(
+    folder: Path, examples: int, seconds: float, log: Path | None = None, documents: int = 40
+) -> Path:
     """Writes documents, questions and the plug-in; returns the config's path.
 
     Args:
         folder: Where to.
-        examples: Questions, on 40 documents.
+        examples: Questions.
         seconds: That reading a window takes.
         log: Where the reader writes down what it reads.
+        documents: That the questions are on, in turn; 97 at most.
     """
     lines = []
     for n in range(examples):
-        row = {"id": f"q{n}", "document_id": f"d{n % 40}", "question": f"lamp {n % 97}?"}
-        if n < 40:
+        row = {"id": f"q{n}", "document_id": f"d{n % documents}", "question": f"lamp {n % 97}?"}
+        if n < documents:
             words = (f"Lamp {m} hangs here, the rain falls on house {m}." for m in range(n, 97, 5))
             row["document"] = "\n\n".join(words)
         lines.append(json.dumps(row) + "\n")

@@ -21,12 +21,11 @@ from leporello.errors import UserError
 from leporello.executors.beside import module_paths
 from leporello.executors.on_ray import hands as on_ray
 from leporello.executors.on_ray import room
-from leporello.executors.on_ray.hands import RayHands, cause_of
+from leporello.executors.on_ray.hands import NoRoomError, RayHands, cause_of
 from leporello.executors.on_ray.kit import Kit
 from leporello.executors.on_ray.parcel import Parcel
 from leporello.executors.sending import dump
 from leporello.records import Read
-from leporello.time_limit import time_limit
 from readers import Seq2Seq
 from readers.replicas import Replicas
 
@@ -174,15 +173,16 @@ def test_what_no_node_has_is_refused(deadly: Any, gpus: float, cpus: float, told
 def test_waiting_for_room_is_told(
     deadly: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once; and whoever waits can be interrupted."""
+    """Once; then it is for others to make room, and nobody is left who waits."""
     monkeypatch.setattr(room, "PATIENCE", 0.0)
     caplog.set_level(logging.INFO, "leporello")
     taken = HALF.start(b"")
     while not taken.has_room():
         time.sleep(0.05)
     replicas = Replicas(deadly, 2, RayHands(gpus=0, cpus=2, kit=KIT))
-    with pytest.raises(TimeoutError), time_limit(1.5):
+    with pytest.raises(NoRoomError):
         replicas.load()
+    assert not replicas._replicas
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 1
     assert "2 of the processes" in said[0]

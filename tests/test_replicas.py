@@ -144,7 +144,7 @@ def test_a_model_that_cannot_be_loaded_is_told_as_ever(models: Path) -> None:
 def test_a_process_that_never_loads_is_given_up() -> None:
     """After three; no batch is to blame."""
     replicas: Any = Replicas(SimpleNamespace(load=partial(os._exit, 3)), 1)
-    with pytest.raises(RuntimeError, match="to read ended with status 3 while it loaded"):
+    with pytest.raises(UserError, match="to read ended with status 3 while it loaded"):
         replicas.answers([["a"]])
     assert replicas._replicas == []
 

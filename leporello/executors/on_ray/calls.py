@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class Calls:
         Args:
             while_waiting: Called several times a second; what it raises ends the waiting.
         """
-        self._while_waiting = while_waiting
+        self._while_waiting, self._looked = while_waiting, time.monotonic()
         self._awaited: dict[Future[Any], _Awaited] = {}
 
     def add(
@@ -57,13 +58,18 @@ class Calls:
         Raises:
             UserError: One of the answers was a mistake of the user's.
         """
-        while not done():
+        while not self._is_so(done):
             # Not ray.wait: what a signal's handler raises in it comes out as a SystemError.
             there, _ = wait(self._awaited, _LOOK, FIRST_COMPLETED)
             for answer in [each for each in self._awaited if each in there]:  # as they were asked
                 self._take(answer)
-            if not there:
-                self._while_waiting()
+
+    def _is_so(self, done: Callable[[], bool]) -> bool:
+        """Says whether something is so; looks about first if it has not for a while."""
+        if time.monotonic() - self._looked > _LOOK:
+            self._while_waiting()
+            self._looked = time.monotonic()
+        return done()
 
     def _take(self, answer: Future[Any]) -> None:
         from ray.exceptions import RayError, RayTaskError

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -200,7 +202,8 @@ def connected(assignment: Assignment) -> Iterator[Actors]:
     try:
         has = ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray leaves it so
         made = Actors(assignment, share(placement, has.get("CPU", 0.0), has.get("GPU", 0.0)))
-        check_room("worker", placement.worker_gpus, placement.worker_cpus)
+        worker = (placement.worker_gpus, placement.worker_cpus, placement.worker_bytes)
+        check_room("worker", *worker)
         check_room("reader", made.share.gpus, placement.reader_cpus)
         yield made
     finally:
@@ -231,7 +234,8 @@ def _connect(placement: Placement) -> None:
         if ":" in placement.address:  # Ray itself tries for minutes
             host, _, port = placement.address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-        ray.init(**options, logging_level=logging.ERROR)
+        with _own_signals():
+            ray.init(**options, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = f"at {placement.address}" if placement.address else "on this machine"
         first = str(error).strip().partition("\n")[0]
@@ -239,6 +243,17 @@ def _connect(placement: Placement) -> None:
             f"Ray {where} cannot be had: {first}; `ray status` shows whether a cluster runs here,"
             " `ray start --head` starts one"
         ) from error
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Gives SIGTERM back to the run, which it asks for a clean end; Ray takes it as it starts."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _check_connected(placement: Placement) -> None:

@@ -14,6 +14,7 @@ from leporello.errors import UserError
 from leporello.executors.on_ray import room
 from leporello.executors.on_ray.actors import kill
 from leporello.executors.on_ray.calls import Calls
+from leporello.executors.on_ray.hands import left_with_node
 from leporello.executors.on_ray.wire import Begun, Block, Errand, Sent
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Crewman", "Piece", "Staff"]
 
 _TRIES = 3  # of what kills the process that it is given to
+_DEPARTURES = 9  # after which it is no chance that nodes leave, or are out of reach, over it
 _QUEUED = 2  # pieces that a worker has at once: the next lies there when it is done with one
 _GRACE = 10.0  # seconds beyond a time-out after which a process is killed
 
@@ -37,12 +39,14 @@ class Piece:
         errands: At least one.
         then: Called with who did it, the piece, and what came of each errand.
         deaths: Of processes over it.
+        departures: Of nodes while it was worked on there, for which it is not to blame.
     """
 
     block: ObjectRef[Block]
     errands: Sequence[Errand]
     then: Callable[[Crewman, Piece, Sequence[Begun]], None]
     deaths: int = 0
+    departures: int = 0
 
     @property
     def calls(self) -> int:
@@ -264,6 +268,8 @@ class Staff:
 
     def _again(self, piece: Piece, member: Crewman, cause: str) -> list[Piece]:
         """Returns what a process was lost over in smaller pieces, or has it fail."""
+        if left_with_node(cause) and not member.over and piece.departures < _DEPARTURES:
+            return [replace(piece, departures=piece.departures + 1)]
         piece = replace(piece, deaths=piece.deaths + 1)
         if piece.calls > 1:
             return piece.split()

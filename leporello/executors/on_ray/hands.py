@@ -19,12 +19,18 @@ from leporello.executors.on_ray.kit import Kit
 from leporello.executors.on_ray.room import check_room
 from leporello.executors.sending import dump
 
-__all__ = ["RayHands", "cannot_start", "cause_of"]
+__all__ = ["NoRoomError", "RayHands", "cannot_start", "cause_of", "left_with_node"]
 
 _LOOK = 0.2  # seconds between looks at what is not there yet
+_ENDED = "ended with its node, which left the cluster"
+_UNREACHABLE = "can no longer be reached (its node may have left the cluster)"
 _STATUS = re.compile(r"exit code (\d+)")
 
 _log = logging.getLogger("leporello")
+
+
+class NoRoomError(UserError):
+    """Processes that read find no room in the cluster: others may have to make some."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +67,16 @@ class RayHands:
         return _RayHand(made.remote(held, ray.put(self.kit)))
 
     def ready(self, hands: Sequence[_RayHand]) -> list[_RayHand]:
-        """Waits for any of these; what finds no room is told; see `Hands`."""
+        """Waits for any of these; what finds no room is told; see `Hands`.
+
+        Raises:
+            NoRoomError: None of them has found any for a while.
+        """
         while not (there := _answered(hands)):
-            self._tell([hand for hand in hands if hand.is_late()])
+            late = [hand for hand in hands if hand.is_late()]
+            self._tell(late)
+            if late and not any(hand.has_room() for hand in hands):
+                raise NoRoomError("no process that reads finds room in the Ray cluster")
         return there
 
     def sharing(self, count: int) -> int:
@@ -131,14 +144,19 @@ def cause_of(error: Exception) -> str:
     if isinstance(error, exceptions.OutOfMemoryError):
         return "was killed by Ray, since its node ran low on memory"
     if getattr(error, "preempted", False) or "its node has died" in told:
-        return "ended with its node, which left the cluster"
+        return _ENDED
     if isinstance(error, exceptions.ActorUnavailableError | exceptions.NodeDiedError):
-        return "can no longer be reached (its node may have left the cluster)"
+        return _UNREACHABLE
     if status := _STATUS.search(told):
         return f"ended with status {status[1]}"
     if "worker process has died" in told:
         return "was killed, or crashed (often for lack of memory)"
     return f"gave no answer ({told:.300})"
+
+
+def left_with_node(cause: str) -> bool:
+    """Says whether a node is the cause, rather than what its process was at."""
+    return cause in (_ENDED, _UNREACHABLE)
 
 
 def cannot_start(error: Exception) -> str:

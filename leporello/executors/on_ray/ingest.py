@@ -10,7 +10,7 @@ from leporello.errors import UserError
 from leporello.executors.groups import by_document
 from leporello.executors.on_ray.kit import Kit
 from leporello.executors.on_ray.orders import Bench, told
-from leporello.executors.on_ray.wire import Block, Extent, Sent, Sheaf, Supply
+from leporello.executors.on_ray.wire import Block, Extent, Sent, Sheaf, Supply, wrapped
 from leporello.flight import ExampleError
 from leporello.supply import examples_of
 
@@ -62,11 +62,11 @@ class Ingest:
         group = next(group for group in self._groups() if number in group.numbers)
         example, error = group.examples[number - group.first], ExampleError("retriever", fault)
         move = self._bench.crew(pipeline).launch(number, example, error)
-        return Sent(move, 0, b"")
+        return Sent(move)
 
     def _all(self, done: Sequence[Done], first: int) -> Iterator[tuple[Supply, Block]]:
         extents: list[Extent] = []
-        block: list[Sheaf] = []
+        block: list[bytes] = []
         for group in self._groups():
             if group.first < first:
                 continue
@@ -79,7 +79,7 @@ class Ingest:
                 extents, block = [], []
             place = len(block) if wanted else None
             extents.append(Extent(group.first, len(group.examples), characters, place))
-            block += [group] if wanted else []
+            block += [wrapped(group)] if wanted else []
         if extents:
             yield Supply(tuple(extents)), block
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.crew import Replies
 from leporello.errors import UserError
+from leporello.executors.on_ray import room
 from leporello.executors.on_ray.actors import kill
 from leporello.executors.on_ray.calls import Calls
-from leporello.executors.on_ray.wire import Block, Far, Packed, Said
+from leporello.executors.on_ray.wire import Block, Crowded, Far, Packed, Said
 from leporello.flight import ReadError
 from leporello.reading import Tally
 from leporello.records import Output
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FarPool", "Reader"]
 
-_PATIENCE = 30.0  # seconds for an actor to find room and start
 _LOSSES = 24  # of actors, none of which answered; to find a guilty read takes fewer
 _TRIES = 3  # of a window whose process dies over it
 
@@ -35,6 +35,7 @@ class Reader:
     Attributes:
         found: Sizes that the reader found itself, as far as known.
         ready: Whether it can be asked.
+        crowded: Whether those that read for it wait for room.
         reading: Whether it is at a window.
     """
 
@@ -55,7 +56,7 @@ class Reader:
         """
         self._calls, self._hire_actor, self._blocks = calls, hire, blocks
         self.found, self._is_found = sizes, False
-        self.reading = False
+        self.reading = self.crowded = self._wants_room = False
         self._losses = 0  # one after the other
         self._hire()
 
@@ -67,15 +68,28 @@ class Reader:
         def arrived(_: None) -> None:
             self._placed |= actor is self._actor
 
-        def prepared(_: None) -> None:
-            self.ready |= actor is self._actor
+        def prepared(said: Crowded | None) -> None:
+            if actor is not self._actor:
+                return
+            self._hear(said)
+            if said is None:
+                self.ready = True
+            else:
+                prepare()
 
         def lost(cause: str) -> None:
             if actor is self._actor:
                 self._replace(cause)
 
+        def prepare() -> None:
+            self._calls.add(actor.prepare.remote(self.found), prepared, lost)
+
         self._calls.add(actor.arrive.remote(), arrived, lost)
-        self._calls.add(actor.prepare.remote(self.found), prepared, lost)
+        prepare()
+
+    def _hear(self, said: object) -> None:
+        """Notes whether those that read have room."""
+        self.crowded = self._wants_room = isinstance(said, Crowded)
 
     def _replace(self, cause: str) -> None:
         """Hires another actor.
@@ -94,11 +108,17 @@ class Reader:
         self._hire()
 
     def finds_no_room(self) -> bool:
-        """Says, every half minute, that no node has room for the actor."""
-        late = not self._placed and time.monotonic() - self._since > _PATIENCE
+        """Says, from time to time, that no node has room for the actor, or for those it leads."""
+        late = not self._placed and time.monotonic() - self._since > room.PATIENCE
         if late:
             self._since = time.monotonic()
-        return late
+            _log.warning(
+                "the process that reads found no room in the Ray cluster for %.0f s; `ray status`"
+                " shows what takes it; waiting goes on",
+                room.PATIENCE,
+            )
+        wanted, self._wants_room = self._wants_room, False
+        return late or wanted
 
     def sizes(self) -> Mapping[str, int]:
         """Returns the sizes that the reader finds itself, for which it may load its model.
@@ -137,20 +157,26 @@ class Reader:
         kill(self._actor)
 
     def _sent(self, pipeline: int, window: Sequence[Far]) -> Any:  # noqa: ANN401 -- an ObjectRef
-        rounds = [(packed, [far.place for far in reads]) for packed, reads in _by_round(window)]
-        wanted = {packed.block for packed, _ in rounds}
+        parts = [(packed, [far.place for far in reads]) for packed, reads in _together(window)]
+        wanted = {packed.block for packed, _ in parts}
         forget = [*(self._known - self._blocks.keys())]
         self._known = self._known - {*forget} | wanted
         blocks = {number: self._blocks[number] for number in wanted}
-        return self._actor.read.remote(pipeline, rounds, blocks, forget)
+        return self._actor.read.remote(pipeline, parts, blocks, forget)
 
     def _asked(self, ask: Callable[[], Any]) -> tuple[Any, str]:
         """Returns an answer, or None and why there is none; then the actor has been replaced."""
+        while isinstance((said := self._answer(ask))[0], Crowded):
+            pass  # others make room meanwhile
+        return said
+
+    def _answer(self, ask: Callable[[], Any]) -> tuple[Any, str]:
         self._calls.until(lambda: self.ready)
         actor, came = self._actor, list[tuple[Any, str]]()
 
         def then(said: object) -> None:
             self._losses = 0
+            self._hear(said)
             came.append((said, ""))
 
         def lost(cause: str) -> None:
@@ -167,10 +193,10 @@ class Reader:
         return came[0]
 
 
-def _by_round(window: Sequence[Far]) -> Iterator[tuple[Packed, list[Far]]]:
-    for _, together in groupby(window, key=lambda far: id(far.round)):
+def _together(window: Sequence[Far]) -> Iterator[tuple[Packed, list[Far]]]:
+    for _, together in groupby(window, key=lambda far: id(far.among)):
         reads = [*together]
-        yield reads[0].round, reads
+        yield reads[0].among, reads
 
 
 class FarPool:

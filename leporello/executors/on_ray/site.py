@@ -179,7 +179,7 @@ class OnRay:
             self._assignment.means.check(self._assignment.progress)
         if self._reader.finds_no_room():
             self._staff.make_room()
-        elif self._reader.ready:
+        elif self._reader.ready and not self._reader.crowded:
             self._staff.fill()
         self._staff.deal()
 

@@ -6,9 +6,11 @@ Reads are sent as bytes in which the document is left out; who unpacks them has 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leporello.crew import Move, Recorded
+from leporello.errors import UserError
+from leporello.executors.sending import CANNOT_BE_SENT, dump, opened
 from leporello.flight import ReadError
 from leporello.reading import Tally
 from leporello.records import Example, Output, Read
@@ -16,6 +18,7 @@ from leporello.records import Example, Output, Read
 __all__ = [
     "Begun",
     "Block",
+    "Crowded",
     "Errand",
     "Extent",
     "Far",
@@ -24,6 +27,8 @@ __all__ = [
     "Sent",
     "Sheaf",
     "Supply",
+    "unwrapped",
+    "wrapped",
 ]
 
 
@@ -78,8 +83,49 @@ class Sheaf:
         return range(self.first, self.first + len(self.examples))
 
 
-# Of a supply, what has anything left to do.
-Block = Sequence[Sheaf]
+# Of a supply, what has anything left to do: sheaves, each as bytes of its own.
+Block = Sequence[bytes]
+
+
+def wrapped(sheaf: Sheaf) -> bytes:
+    """Returns a sheaf as bytes; examples that cannot be sent have a fault instead.
+
+    Raises:
+        UserError: An example cannot be sent whatever is left out.
+    """
+    try:
+        return dump(sheaf)
+    except CANNOT_BE_SENT:
+        return dump(Sheaf(sheaf.first, (*map(_sendable, sheaf.examples),)))
+
+
+def _sendable(example: Example) -> Example:
+    """Returns the example, or what is left of one that cannot be sent."""
+    told = ""
+    for attempt in (example, replace(example, metadata={})):
+        try:
+            dump(attempt)
+        except CANNOT_BE_SENT as error:
+            told = f"the example cannot be sent to another process ({error})"
+        else:
+            return replace(attempt, fault=told) if told else attempt
+    raise UserError(f"example {example.id!r}: {told}")
+
+
+def unwrapped(block: Block, place: int) -> Sheaf:
+    """Returns a sheaf of a block.
+
+    Raises:
+        UserError: What the task put into its examples cannot be opened in another process.
+    """
+    try:
+        sheaf: Sheaf = opened(block[place])
+    except Exception as error:
+        raise UserError(
+            "an example cannot be opened in another process; what a task puts into it has to be"
+            f" picklable ({type(error).__name__}: {error})"
+        ) from error
+    return sheaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +154,7 @@ class Errand:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The reads of one round of an example.
+    """Some reads of one round of an example.
 
     Attributes:
         block: Number of the block that has its document.
@@ -123,9 +169,9 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """A read elsewhere: the one at this place of a round."""
+    """A read elsewhere: the one at this place among some."""
 
-    round: Packed
+    among: Packed
     place: int
 
 
@@ -135,21 +181,19 @@ class Sent:
 
     Attributes:
         move: Without its reads.
-        count: Of its reads.
-        reads: All of them, packed.
+        parts: Its reads, some at a time: how many, and as `pack` leaves them.
     """
 
     move: Move[Read]
-    count: int
-    reads: bytes
+    parts: Sequence[tuple[int, bytes]] = ()
 
     def received(self, block: int, document: int) -> Move[Far]:
         """Returns the move as the driver knows it."""
-        packed = Packed(block, document, self.reads)
+        parts = [(count, Packed(block, document, reads)) for count, reads in self.parts]
         move = self.move
         return Move(
             move.number,
-            [Far(packed, place) for place in range(self.count)],
+            [Far(packed, place) for count, packed in parts for place in range(count)],
             move.replies,
             move.step,
             move.line,
@@ -168,6 +212,11 @@ class Begun:
 
     moves: tuple[Sent, ...]
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """Those that read for the lead find no room in the cluster; it is to be asked again."""
 
 
 @dataclass(frozen=True, slots=True)

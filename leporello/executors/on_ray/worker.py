@@ -11,13 +11,15 @@ from leporello.errors import UserError
 from leporello.executors.groups import select_group
 from leporello.executors.on_ray.kit import Kit
 from leporello.executors.on_ray.orders import Bench, told
-from leporello.executors.on_ray.wire import Begun, Block, Errand, Sent
+from leporello.executors.on_ray.wire import Begun, Block, Errand, Sent, Sheaf, unwrapped
 from leporello.executors.sending import pack
 from leporello.flight import ExampleError
 from leporello.records import Example, Read
 from leporello.selection import Found
 
 __all__ = ["Worker"]
+
+_TOGETHER = 64  # reads that are packed together: a window unpacks little that is not in it
 
 
 class Worker:
@@ -40,17 +42,22 @@ class Worker:
 
     def begin(self, block: Block, errands: Sequence[Errand]) -> list[Begun] | UserError:
         """Divides, selects and starts examples; returns what came of each errand."""
-        return told(lambda: [self._begun(block, errand) for errand in errands])
+        return told(lambda: self._all_begun(block, errands))
 
     def deliver(self, pipeline: int, rounds: Sequence[Round]) -> list[Sent] | UserError:
         """Hands replies to combiners of one pipeline; returns their next moves, in order."""
         return told(lambda: [*map(_sent, self._crews[pipeline].deliver(rounds))])
 
-    def _begun(self, block: Block, errand: Errand) -> Begun:
-        group = block[errand.document]
-        asked = {number: group.examples[number - group.first] for number in errand.selected}
+    def _all_begun(self, block: Block, errands: Sequence[Errand]) -> list[Begun]:
+        """Opens each document once, so that pipelines share what they derive from it."""
+        sheaves = {place: unwrapped(block, place) for place in {e.document for e in errands}}
         if cache := self._bench.cache:
-            group.examples[0].document.keep_on(cache)
+            for sheaf in sheaves.values():
+                sheaf.examples[0].document.keep_on(cache)
+        return [self._begun(sheaves[errand.document], errand) for errand in errands]
+
+    def _begun(self, sheaf: Sheaf, errand: Errand) -> Begun:
+        asked = {number: sheaf.examples[number - sheaf.first] for number in errand.selected}
         found, seconds = self._select(errand, [*asked.values()])
         results = dict(zip(asked, found, strict=True))
         crew = self._crews[errand.pipeline]
@@ -71,5 +78,6 @@ class Worker:
 
 
 def _sent(move: Move[Read]) -> Sent:
-    reads = pack(move.reads) if move.reads else b""
-    return Sent(dataclasses.replace(move, reads=()), len(move.reads), reads)
+    firsts = range(0, len(move.reads), _TOGETHER)
+    reads = [move.reads[first : first + _TOGETHER] for first in firsts]
+    return Sent(dataclasses.replace(move, reads=()), [(len(some), pack(some)) for some in reads])
