@@ -389,6 +389,38 @@ def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path)
     assert _one(config, "mine").build().retriever.k == 4
 
 
+def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
+    """With parameters of its own beside those inherited, all checked as where they were written."""
+    source = """
+        from __future__ import annotations
+
+        from dataclasses import dataclass
+        from typing import Annotated
+
+        from pydantic import Field
+        from retrievers import TfIdf
+
+        Small = Annotated[float, Field(le=2)]
+
+        @dataclass(frozen=True)
+        class Mine(TfIdf):
+            boost: Small = 1.0
+        """
+    _write(tmp_path, source, "heir.py")
+    text = """
+        pipelines:
+          m:
+            retriever: {class: ./heir.py:Mine, k: 3, ngrams: 2, boost: BOOST}
+            reader: {class: Lead}
+        """
+    built = _one(_load(tmp_path, text.replace("BOOST", "1.5")), "m").build().retriever
+    assert (built.k, built.ngrams, built.boost) == (3, 2, 1.5)
+    wrong = text.replace("BOOST", "3.0").replace("k: 3", "k: 0")
+    told = _faults(tmp_path, wrong)
+    assert "m.retriever.k: input should be greater than 0" in told[0]
+    assert "m.retriever.boost: input should be less than or equal to 2" in told[1]
+
+
 @pytest.mark.parametrize(
     ("override", "told"),
     [

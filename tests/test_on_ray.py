@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from command_line import command, leporello, read_lines
 from lamps import journal, project, same_bytes
 from tiny_models import save
@@ -373,14 +374,22 @@ def test_a_reader_that_cannot_read_in_several_actors_is_refused(lamps: Lamps) ->
 
 
 @pytest.mark.slow
-def test_readers_in_several_actors_read_what_one_reads(lamps: Lamps, tmp_path: Path) -> None:
-    """A model in two actors says what it says in one, failures and journal included."""
+def test_readers_in_several_actors_read_what_one_reads(
+    lamps: Lamps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model in two actors says what it says in one, and here, journal included."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as actors have
     save("t5", tmp_path / "t5")
     model = ["reader.class=Seq2Seq", f"reader.model={tmp_path / 't5'}", "reader.max_new_tokens=6"]
     model += ["reader.batch_tokens=400", "combiner.class=ReadEach"]
     lamps.run("one", *model, executor="ray", limit=24)
     lamps.run("two", *model, executor="ray", limit=24, reader_replicas=2)
     lamps.same("two", "one")
+    lamps.run("here", *model, limit=24)
+    lamps.same("here", "one")
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,13 +66,32 @@ def parameters(cls: type[Any]) -> Mapping[str, Parameter]:
     Raises:
         NameError: An annotation names something that its module does not have.
     """
-    hints = get_type_hints(cls.__init__, include_extras=True)
+    hints = _hints(cls)
     skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
         name: Parameter(name, hints.get(name, _OPEN), parameter.default)
         for name, parameter in inspect.signature(cls).parameters.items()
         if parameter.kind not in skipped
     }
+
+
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """Returns the annotations of the constructor.
+
+    Those of a dataclass's own stand where its fields do: what a base class in another module calls
+    `Positive` means nothing in the module of a class that inherits it.
+    """
+    owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+    if "__dataclass_params__" not in vars(owner) or not vars(owner)["__dataclass_params__"].init:
+        return get_type_hints(cls.__init__, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(owner.__mro__):
+        own = inspect.get_annotations(base)
+        fields = {name: own[name] for name in inspect.signature(cls).parameters if name in own}
+        names = vars(sys.modules[base.__module__])
+        written = types.SimpleNamespace(__annotations__=fields)
+        hints |= get_type_hints(written, names, include_extras=True)
+    return hints
 
 
 def members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- annotations have no common type
