@@ -18,3 +18,14 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         del os.environ["LEPORELLO_CACHE"]
     else:
         os.environ["LEPORELLO_CACHE"] = before
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Has this process compute as those that replicas run in: last digits depend on threads."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

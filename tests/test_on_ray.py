@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from command_line import command, leporello, read_lines
 from lamps import journal, project, same_bytes
 from tiny_models import save
@@ -374,13 +373,9 @@ def test_a_reader_that_cannot_read_in_several_actors_is_refused(lamps: Lamps) ->
 
 
 @pytest.mark.slow
-def test_readers_in_several_actors_read_what_one_reads(
-    lamps: Lamps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("one_thread")
+def test_readers_in_several_actors_read_what_one_reads(lamps: Lamps, tmp_path: Path) -> None:
     """A model in two actors says what it says in one, and here, journal included."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as actors have
     save("t5", tmp_path / "t5")
     model = ["reader.class=Seq2Seq", f"reader.model={tmp_path / 't5'}", "reader.max_new_tokens=6"]
     model += ["reader.batch_tokens=400", "combiner.class=ReadEach"]
@@ -389,7 +384,6 @@ def test_readers_in_several_actors_read_what_one_reads(
     lamps.same("two", "one")
     lamps.run("here", *model, limit=24)
     lamps.same("here", "one")
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from tiny_models import STORY, save
 
 from leporello.config.classes import find_class
@@ -32,7 +31,8 @@ from readers.replicas import Replicas
 ray = pytest.importorskip("ray")
 
 KIT = Kit({}, module_paths(), Parcel({}, {}))
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
+# One cluster at a time.
+pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("one_thread")]
 HALF = RayHands(gpus=0, cpus=0.5, kit=KIT)
 
 
@@ -46,15 +46,6 @@ def _cluster() -> Iterator[None]:
         ray.init(address="local", include_dashboard=False, log_to_driver=False, **given)
         yield
         ray.shutdown()
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Has this process compute as the others do: the last digits depend on the threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

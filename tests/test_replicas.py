@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 from command_line import command, leporello, read_lines
 from deadly import Deadly
 from tiny_models import STORY, save
@@ -26,6 +24,8 @@ from leporello.executors.sending import dump
 from leporello.records import Read
 from readers import CausalLM, Seq2Seq
 from readers.replicas import Replicas
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +51,6 @@ def reader(models: Path, kind: str) -> Any:
         return Seq2Seq(str(models / "t5"), max_new_tokens=8, batch_tokens=300, device="cpu")
     model = str(models / "chat")
     return CausalLM(model, max_new_tokens=8, batch_tokens=300, device="cpu")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Has this process compute as the others do: the last digits depend on the threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -55,6 +54,7 @@ def train(
 ) -> None:
     """Trains a pipeline's reader on what the pipeline has it read; tells how to use it."""
     from leporello.training import train as train_reader
+    from leporello.training.processes import is_main_process
 
     with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
         done = train_reader(
@@ -68,7 +68,7 @@ def train(
             update=update,
             cached=not no_cache,
         )
-    if os.environ.get("RANK", "0") != "0":  # one of several processes tells
+    if not is_main_process():  # one of several tells
         return
     if as_json:
         print_json(asdict(done))

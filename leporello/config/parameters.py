@@ -85,9 +85,10 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
     if "__dataclass_params__" not in vars(owner) or not vars(owner)["__dataclass_params__"].init:
         return get_type_hints(cls.__init__, include_extras=True)
     hints: dict[str, Any] = {}
+    given = inspect.signature(cls).parameters
     for base in reversed(owner.__mro__):
         own = inspect.get_annotations(base)
-        fields = {name: own[name] for name in inspect.signature(cls).parameters if name in own}
+        fields = {name: own[name] for name in given if name in own}
         names = vars(sys.modules[base.__module__])
         written = types.SimpleNamespace(__annotations__=fields)
         hints |= get_type_hints(written, names, include_extras=True)

@@ -50,6 +50,7 @@ class Trained:
     shared: int = 0
 
 
+@one_voice()
 def train(
     pipeline: str = "",
     task: str = "",
@@ -79,23 +80,22 @@ def train(
         UserError: A mistake of the user's, or nothing to learn from.
     """
     names = [pipeline] if pipeline else []
-    with one_voice():
-        loaded = load_config(config, overrides, names)
-        point = only("train", loaded.select(names))
-        chosen = only("train", loaded.select_tasks(point, [task] if task else []))
-        folder = (out or Path("models") / safe_name(f"{point.name}+{chosen.name}")).resolve()
-        stages = point.build()
-        check_trainable(point.name, stages)
-        _check_free(folder, update=update)
-        settings = _settings(point, chosen)
-        _check_choices(point.name, settings.choices, config, overrides)
-        _check_machine(stages.reader, settings)
-        needed = bool(tuner_of(stages.reader) or settings.choices)
-        sides = splits_of(chosen, split, settings, needed=needed)
-        base = _base(loaded, point)
-        cache = Cache(cache_directory()) if cached else None
-        plan = Plan(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
-        return _told(Lectern(plan).train(update=update), folder)
+    loaded = load_config(config, overrides, names)
+    point = only("train", loaded.select(names))
+    chosen = only("train", loaded.select_tasks(point, [task] if task else []))
+    folder = (out or Path("models") / safe_name(f"{point.name}+{chosen.name}")).resolve()
+    stages = point.build()
+    check_trainable(point.name, stages)
+    _check_free(folder, update=update)
+    settings = _settings(point, chosen)
+    _check_choices(point.name, settings.choices, config, overrides)
+    _check_machine(stages.reader, settings)
+    needed = bool(tuner_of(stages.reader) or settings.choices)
+    sides = splits_of(chosen, split, settings, needed=needed)
+    base = _base(loaded, point)
+    cache = Cache(cache_directory()) if cached else None
+    plan = Plan(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
+    return _told(Lectern(plan).train(update=update), folder)
 
 
 def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader

@@ -64,7 +64,7 @@ class Piece:
 
     def failing(self, told: str) -> Piece:
         """Returns the piece with no more to do than to fail."""
-        return replace(self, errands=[replace(e, fault=told) for e in self.errands], deaths=0)
+        return replace(self, errands=[replace(e, fault=told) for e in self.errands])
 
 
 @dataclass(eq=False)
