@@ -120,7 +120,7 @@ class _LinePage:
     @property
     def cues(self) -> tuple[Cue, ...]:
         """The cues of the subtitle file that the document was loaded from."""
-        return tuple(section for section in self.document.sections if isinstance(section, Cue))
+        return tuple(place for place in self.document.places if isinstance(place, Cue))
 
     def has_markup(self, parts: Sequence[_LinePart]) -> bool:
         """Says whether anything but white space stands between lines that follow each other."""

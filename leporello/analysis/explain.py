@@ -32,8 +32,8 @@ from leporello.engine.journal.serialization import (
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
-from leporello.loaders import place_of_span
 from leporello.metrics import make_metrics
+from leporello.text.outline import place_of_span
 
 __all__ = ["Explanation", "ReadInput", "explain"]
 

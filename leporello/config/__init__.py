@@ -150,7 +150,7 @@ def load_config(
     for file in dict.fromkeys([built_in_path(), *files]):
         layers.add(read_tree(file))
     try:
-        return _Loader(layers, _parse_overrides(overrides), names).load()
+        return _ConfigBuilder(layers, _parse_overrides(overrides), names).load()
     except RecursionError:
         raise UserError("the config is nested too deeply") from None
 
@@ -168,7 +168,7 @@ def _parse_overrides(texts: Sequence[str]) -> list[Override]:
     return parsed
 
 
-class _Loader:
+class _ConfigBuilder:
     def __init__(self, layers: Layers, overrides: Sequence[Override], names: Sequence[str]) -> None:
         self.layers, self.overrides = layers, overrides
         self.faults: list[Fault] = []

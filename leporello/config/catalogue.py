@@ -13,13 +13,13 @@ from leporello.config import Config, PipelineSpec
 from leporello.config.parameters import parameters
 from leporello.core.annotations import marked
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import KINDS, MODEL_MARK, SECRET_MARK
+from leporello.core.protocols import KINDS, LOADER, MODEL_MARK, SECRET_MARK
 from leporello.metrics import METRICS
 from leporello.models.locate import locate
 
 __all__ = ["KINDS_OF_THINGS", "listing", "runs_offline"]
 
-_PACKAGES: Mapping[str, str] = {f"{kind.key}s": kind.package for kind in KINDS.values()}
+_PACKAGES: Mapping[str, str] = {f"{kind.key}s": kind.package for kind in (*KINDS.values(), LOADER)}
 KINDS_OF_THINGS = ("pipelines", "tasks", *_PACKAGES, "metrics")
 
 

@@ -17,7 +17,7 @@ from leporello.cache.source_code import file_module_name, neighbours
 from leporello.config.parameters import parameters
 from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
-from leporello.core.protocols import KINDS, TASK, Kind
+from leporello.core.protocols import KINDS, LOADER, TASK, Kind
 
 __all__ = ["ClassError", "check_methods", "find_class", "is_built_in", "load_file"]
 
@@ -162,7 +162,7 @@ def check_methods(cls: type, kind: Kind) -> str | None:
 
 
 def _is_a(cls: type) -> str:
-    for kind in (*KINDS.values(), TASK):
+    for kind in (*KINDS.values(), LOADER, TASK):
         if all(callable(getattr(cls, method, None)) for method in kind.methods):
             return f"; it looks like a {kind.key}"
     return ""

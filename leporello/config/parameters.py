@@ -16,7 +16,7 @@ from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, Val
 from leporello.config.tree import Tree
 from leporello.core.annotations import annotations_of, marked
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import KINDS, MODEL_MARK, SECRET_MARK, Kind
+from leporello.core.protocols import KINDS, LOADER, MODEL_MARK, SECRET_MARK, Kind
 from leporello.storage import is_url, to_path
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _OPEN: object = inspect.Parameter.empty
-_KIND_OF = {kind.protocol: kind for kind in KINDS.values()}
+_KIND_OF = {kind.protocol: kind for kind in (*KINDS.values(), LOADER)}
 _LISTS = (tuple, list, set, frozenset)
 
 

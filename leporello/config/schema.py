@@ -8,7 +8,7 @@ from typing import Any
 
 from leporello.config.parameters import Parameter, adapter, nested_kind, parameters, takes_list
 from leporello.config.placement import Placement
-from leporello.core.protocols import KINDS, TASK, Kind
+from leporello.core.protocols import KINDS, LOADER, TASK, Kind
 from leporello.core.records import JSON
 from leporello.core.training import Training
 
@@ -17,7 +17,7 @@ __all__ = ["schema"]
 
 def schema() -> dict[str, JSON]:
     """Returns the schema; classes of the user's own are allowed with any parameters."""
-    kinds = (*KINDS.values(), TASK)
+    kinds = (*KINDS.values(), LOADER, TASK)
     stages: dict[str, JSON] = {kind.key: {"$ref": f"#/$defs/{kind.key}"} for kind in KINDS.values()}
     text: JSON = {"type": "string"}
     texts: JSON = {"anyOf": [text, {"type": "array", "items": text}]}
@@ -81,7 +81,7 @@ def _kind(kind: Kind) -> JSON:
         "description": "Parameters merged into those of the pipeline that this one extends",
         "not": {"required": ["class"]},
     }
-    return {"anyOf": [*built_in, plug_in, *([] if kind is TASK else [merged])]}
+    return {"anyOf": [*built_in, plug_in, *([] if kind in (LOADER, TASK) else [merged])]}
 
 
 def _is_stage(cls: object, methods: Sequence[str]) -> bool:

@@ -1,61 +1,97 @@
-"""The ledger: which characters of a document were selected, read and cut.
+"""The ledger: what became of every character of a file, from the page to the answer.
 
-A column is added here alone: tables, reports and exports take their columns from `Coverage` and
-`SHARES`.
+A column is added here alone: tables, reports and exports take theirs from `Coverage` and `PARTS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from leporello.core.spans import Span, covered, merge
 
-__all__ = ["SHARES", "Coverage", "mean_shares", "share_of"]
+if TYPE_CHECKING:
+    from leporello.core.records import Document
 
-# What tables show of it: a column, and the one of which it is a share.
-SHARES: Mapping[str, str] = {"selected": "document", "read": "document", "cut": "selected"}
+__all__ = ["PARTS", "Coverage", "mean_shares", "shares", "shown"]
+
+# Columns into which all that a file holds falls apart, in the order of what is done with it.
+PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "read")
+_EVER = PARTS[3:]  # shown where they are nothing, too
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The ledger of one example, in characters of the document.
+    """The ledger of one example, in characters.
 
     Attributes:
-        document: Its length.
+        document: Length of the document's text.
         selected: Characters that the hits cover.
         read: Characters that the reader saw.
         cut: Characters that were selected and that the reader never saw.
+        unselected: Characters of chunks that were neither selected nor read.
+        unchunked: Characters that are in no chunk, white space apart.
+        furniture: Characters of running heads, feet and page numbers, which are not in the text.
+        lost: Characters of the file that did not become text, as far as they can be told.
     """
 
     document: int
     selected: int
     read: int
     cut: int
+    unselected: int = 0
+    unchunked: int = 0
+    furniture: int = 0
+    lost: int = 0
 
     @classmethod
-    def of(cls, characters: int, selected: Iterable[Span], read: Iterable[Span]) -> Coverage:
+    def of(
+        cls,
+        document: Document,
+        selected: Iterable[Span],
+        read: Iterable[Span],
+        unchunked: int = 0,
+    ) -> Coverage:
         """Returns the ledger of one example.
 
         Args:
-            characters: Length of the document.
+            document: The document.
             selected: Spans of the hits.
             read: Spans that the reader saw.
+            unchunked: Number of characters that are in no chunk.
         """
+        characters = len(document.text)
         chosen, was_read = merge(selected), merge(read)
         either, seen = covered((*chosen, *was_read)), sum(map(len, was_read))
-        return cls(characters, sum(map(len, chosen)), seen, either - seen)
+        unchunked = min(unchunked, characters - either)  # a combiner may read what is in no chunk
+        furniture = sum(loss.characters for loss in document.losses if loss.furniture)
+        return cls(
+            document=characters,
+            selected=sum(map(len, chosen)),
+            read=seen,
+            cut=either - seen,
+            unselected=characters - unchunked - either,
+            unchunked=unchunked,
+            furniture=furniture,
+            lost=sum(loss.characters for loss in document.losses) - furniture,
+        )
 
 
-def share_of(ledger: Mapping[str, int], column: str) -> float | None:
-    """Returns a column's share, 0 to 1; None where there is nothing of which it could be one."""
-    whole = ledger.get(SHARES[column])
-    return ledger[column] / whole if whole else None
+def shares(ledger: Mapping[str, int]) -> dict[str, float]:
+    """Returns the share of each part, 0 to 1; nothing where the file holds nothing."""
+    whole = sum(ledger.get(part, 0) for part in PARTS)
+    return {part: ledger.get(part, 0) / whole for part in PARTS} if whole else {}
 
 
-def mean_shares(ledgers: Sequence[Mapping[str, int]]) -> dict[str, float]:
-    """Returns the mean share of each column over examples, rounded; 0 where none has one."""
-    shares = {name: [share_of(ledger, name) for ledger in ledgers] for name in SHARES}
-    known = {name: [share for share in of if share is not None] for name, of in shares.items()}
-    return {name: round(fmean(of), 6) if of else 0.0 for name, of in known.items()}
+def mean_shares(ledgers: Iterable[Mapping[str, int]]) -> dict[str, float]:
+    """Returns the mean share of each part over examples whose files hold anything, rounded."""
+    known = [*filter(None, map(shares, ledgers))]
+    return {part: round(fmean(of[part] for of in known), 6) if known else 0.0 for part in PARTS}
+
+
+def shown(results: Iterable[Mapping[str, float]]) -> tuple[str, ...]:
+    """Returns the parts that a table of such shares has a column for: those that are something."""
+    met = {part for shares in results for part, share in shares.items() if share}
+    return tuple(part for part in PARTS if part in met or part in _EVER)

@@ -1,4 +1,4 @@
-"""The four kinds of stage, as protocols, and the table that ties them to YAML keys.
+"""The kinds of stage, loaders and tasks, as protocols, and what ties them to YAML keys.
 
 A stage is a frozen dataclass with the methods named here; it inherits nothing. Its constructor
 is its schema: parameters are checked against the annotations before any work begins, and its
@@ -32,6 +32,7 @@ from leporello.core.records import (
 
 __all__ = [
     "KINDS",
+    "LOADER",
     "TASK",
     "Batching",
     "CancelsReads",
@@ -42,6 +43,7 @@ __all__ = [
     "FineTunes",
     "Kind",
     "Learns",
+    "Loader",
     "ModelSource",
     "NonNegative",
     "PacksBatches",
@@ -323,6 +325,22 @@ class Task(Protocol):
         ...
 
 
+class Loader(Protocol):
+    """Makes a document of a file.
+
+    One with `suffixes: ClassVar[tuple[str, ...]]` is asked for files that are named so; one without
+    for all.
+    """
+
+    def load(self, path: Path) -> Document:
+        """Returns the document: text, outline, places, and what of the file is lost.
+
+        Raises:
+            UserError: The file cannot be read as a document.
+        """
+        ...
+
+
 @runtime_checkable
 class Sharded(Protocol):
     """What a task offers besides whose documents can be found without reading those before them.
@@ -377,4 +395,5 @@ KINDS: Mapping[str, Kind] = {
     )
 }
 
+LOADER = Kind("loader", "leporello.loaders", ("load",), Loader, None)
 TASK = Kind("task", "leporello.tasks", ("examples", "fingerprint"), Task, None)

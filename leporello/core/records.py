@@ -32,7 +32,9 @@ __all__ = [
     "Fit",
     "Hit",
     "Index",
+    "Loss",
     "Output",
+    "Place",
     "Prediction",
     "Read",
     "Request",
@@ -90,6 +92,42 @@ class Section:
     level: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of text as a person finds it in the file: a page, a cell, a moment of a film.
+
+    Attributes:
+        name: Name of the place: `p. 14`, `Costs!B7`, `00:41:07`.
+        start: First character, half-open like every span.
+        end: One past the last character.
+    """
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something of a file that is not in the document's text.
+
+    Attributes:
+        what: Kind of thing, in the singular: `page without text`, `image`, `hidden sheet`.
+        why: Reason, and what would bring it back where anything does.
+        place: Place in the file, as a `Place` is named; may be empty.
+        characters: Length of its text, counted or estimated; 0 where it holds none.
+        count: Number of such things.
+        furniture: Whether it was left out on purpose: running heads and feet, page numbers.
+    """
+
+    what: str
+    why: str
+    place: str = ""
+    characters: int = 0
+    count: int = 1
+    furniture: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """A document as extracted text; equal only to itself, since it may be megabytes long.
@@ -102,6 +140,9 @@ class Document:
         title: Title; may be empty.
         sections: Sections in document order, where the loader knows pages, cues or headings.
         parts: Ready-made spans where the data has them (reviews, paragraphs, summaries).
+        places: Places in document order, an outer one before those inside it.
+        losses: What of the file is not in the text.
+        notes: What the loader guessed or found odd: an encoding, a wrong suffix.
     """
 
     id: str
@@ -109,6 +150,9 @@ class Document:
     title: str = ""
     sections: tuple[Section, ...] = ()
     parts: tuple[Span, ...] = ()
+    places: tuple[Place, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
     _memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _cache: CacheProtocol | None = field(default=None, init=False, repr=False)
 
@@ -123,7 +167,8 @@ class Document:
 
     def __reduce__(self) -> tuple[type[Document], tuple[object, ...]]:
         """Leaves behind what was derived, when a document goes to another process."""
-        return Document, (self.id, self.text, self.title, self.sections, self.parts)
+        told = (self.places, self.losses, self.notes)
+        return Document, (self.id, self.text, self.title, self.sections, self.parts, *told)
 
     def chunk(self, start: int, end: int) -> Chunk:
         """Returns the chunk of these characters.

@@ -55,6 +55,7 @@ class ActiveExample:
         stages: Stages of the pipeline, which answer a `Search` or a `Fit` at once.
         hits: Hits that the retriever gave, best first; `Search` adds to them.
         combiner: Generator of the combiner.
+        unchunked: Number of characters that are in no chunk.
         reads: Reads of the present round.
         calls: Reads of earlier rounds, with what came of them.
         notes: Notes of its stages.
@@ -67,6 +68,7 @@ class ActiveExample:
     stages: Pipeline
     hits: list[Hit]
     combiner: Generator[Sequence[Request], list[Any], JSON]
+    unchunked: int
     reads: Sequence[Read] = ()
     calls: list[Call] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -89,8 +91,9 @@ class ActiveExample:
         """
         visible = example if sees_gold(stages.combiner) else example.without_gold()
         combiner = _combination(stages, visible, selection.hits)
-        notes = [*selection.notes]
-        return cls(number, example, stages, selection.hits, combiner, notes=notes)
+        active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
+        active._note((*example.document.notes, *selection.notes))
+        return active
 
     def start(self) -> None:
         """Runs the combiner up to its first reads, or its return.

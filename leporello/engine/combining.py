@@ -132,7 +132,9 @@ class ActiveCombiners:
         """Returns what the journal says of a finished example; what cannot be said fails it."""
         with stage_errors("combiner"):
             calls = ((call.read, call.reply) for call in active.calls)
-            prediction = prediction_of(active.example, active.hits, calls, active.value)
+            prediction = prediction_of(
+                active.example, active.hits, calls, active.value, active.unchunked
+            )
         if self.normalise:
             with stage_errors("task"):
                 text = self.normalise(prediction.prediction, active.example)

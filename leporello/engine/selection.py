@@ -9,12 +9,13 @@ from functools import partial
 
 from leporello.config import Pipeline
 from leporello.core.calls.contracts import asks_question
-from leporello.core.calls.derived import chunks
+from leporello.core.calls.derived import chunks as chunks_of
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
+from leporello.core.spans import Span, letters, merge, outside
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.time_limit import time_limit
 
@@ -27,10 +28,12 @@ class Selection:
 
     Attributes:
         hits: Hits, best first.
+        unchunked: Number of the document's characters that are in no chunk, white space apart.
         notes: Notes of chunker and retriever.
     """
 
     hits: list[Hit]
+    unchunked: int
     notes: tuple[str, ...] = ()
 
 
@@ -111,8 +114,12 @@ def select_apart(
 
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
-        lists = retrieve(stages.retriever, examples, divided(stages.chunker, examples[0]))
-    return [Selection(hits, tuple(notes)) for hits in lists]
+        chunks = divided(stages.chunker, examples[0])
+        lists = retrieve(stages.retriever, examples, chunks)
+    document = examples[0].document
+    gaps = outside(Span(0, len(document.text)), merge(chunk.span for chunk in chunks))
+    unchunked = letters(document.text, gaps)
+    return [Selection(hits, unchunked, tuple(notes)) for hits in lists]
 
 
 def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
@@ -125,6 +132,6 @@ def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
     document = example.document
     question = example.question if asks_question(chunker) else None
     with stage_errors("chunker"):
-        return chunks(
+        return chunks_of(
             document, chunker, question, partial(divide, chunker, document, question or "")
         )

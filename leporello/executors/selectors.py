@@ -27,7 +27,7 @@ _CHARACTERS_AHEAD = 8_000_000
 
 # What is selected for an example: its hits as (start, end, score), and its notes. Spans instead of
 # chunks: the document stays where it is.
-_Spans: TypeAlias = "tuple[list[tuple[int, int, float]], tuple[str, ...]]"
+_Spans: TypeAlias = "tuple[list[tuple[int, int, float]], int, tuple[str, ...]]"
 _Selected: TypeAlias = "dict[int, tuple[list[_Spans | ExampleError], float]]"
 
 
@@ -113,8 +113,9 @@ def _is_enough(ahead: deque[tuple[OpenedDocument, Future[bytes]]]) -> bool:
 def _selection(document: Document, result: _Spans | ExampleError) -> Selection | ExampleError:
     if isinstance(result, ExampleError):
         return result
-    hits, notes = result
-    return Selection([Hit(document.chunk(start, end), score) for start, end, score in hits], notes)
+    spans, unchunked, notes = result
+    hits = [Hit(document.chunk(start, end), score) for start, end, score in spans]
+    return Selection(hits, unchunked, notes)
 
 
 # -- in such a process -------------------------------------------------------------------------
@@ -147,4 +148,4 @@ def _spans(selection: Selection | ExampleError) -> _Spans | ExampleError:
     if isinstance(selection, ExampleError):
         return selection
     hits = [(hit.chunk.start, hit.chunk.end, hit.score) for hit in selection.hits]
-    return hits, selection.notes
+    return hits, selection.unchunked, selection.notes

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from leporello.core.coverage import SHARES, share_of
+from leporello.core.coverage import PARTS, shares
 from leporello.core.records import JSON
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import cost_of
@@ -34,7 +34,7 @@ class Result:
         scores: Scores by name, 0 to 100.
         signatures: Signature of each metric: what exactly was computed.
         sees_gold: Whether a stage had the references or the evidence in view (an oracle).
-        shares: Mean shares of the ledger by column, 0 to 1.
+        shares: Mean shares of the parts of the ledger, 0 to 1; together 1.
         noted: Number of examples that a stage noted something of.
         notes: Notes of most examples, with their number.
     """
@@ -54,8 +54,8 @@ class Result:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
         """Returns what `row` made."""
-        others = {name: value for name, value in row.items() if name not in SHARES}
-        return cls(**others, shares={name: row[name] for name in SHARES})
+        others = {name: value for name, value in row.items() if name not in PARTS}
+        return cls(**others, shares={name: row[name] for name in PARTS})
 
     def row(self) -> dict[str, JSON]:
         """Returns what metrics.json holds; shares stand beside the other numbers."""
@@ -163,9 +163,8 @@ class Summary:
         self._empty += example.empty
         self._noted += bool(example.notes)
         self._notes.update(example.notes)
-        for name in SHARES:
-            if (share := share_of(example.coverage, name)) is not None:
-                self._shares[name].append(share)
+        for name, share in shares(example.coverage).items():
+            self._shares[name].append(share)
 
     def result(self, pipeline: str, task: str, *, sees_gold: bool = False) -> Result:
         """Returns what it all came to."""
@@ -174,7 +173,7 @@ class Summary:
             if self._statistics[name]:
                 scores |= metric.aggregate(self._statistics[name])
         failures = self.failures.total()
-        shares = {n: round(fmean(self._shares[n]), 6) if self._shares[n] else 0.0 for n in SHARES}
+        means = {n: round(fmean(self._shares[n]), 6) if self._shares[n] else 0.0 for n in PARTS}
         return Result(
             pipeline=pipeline,
             task=task,
@@ -184,7 +183,7 @@ class Summary:
             scores=scores,
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
-            shares=shares,
+            shares=means,
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
         )

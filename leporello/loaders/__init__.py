@@ -1,55 +1,76 @@
-"""The user's own files as documents: plain text, Markdown, subtitles, HTML, PDF.
+"""The user's own files as documents.
 
-One file a format, each a function from bytes to text with sections; `load` below picks it by the
-suffix. Spans count characters of the *extracted* text; a document's sections say where its pages,
-cues and headings stand in it. It may touch the file that it is given, and nothing else.
+One file a format, each a class: how it is recognised, and how bytes become text with an outline,
+places, and what of the file is lost. `load` finds the format by content and suffix. Spans count
+characters of the *extracted* text. A loader may touch the file that it is given, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
 from pathlib import Path
 
-from leporello.core.errors import UserError
+from leporello.core.protocols import Loader
 from leporello.core.records import Document
-from leporello.loaders import html as hypertext
-from leporello.loaders import markdown, pdf, subtitles
-from leporello.loaders import text as plain
-from leporello.loaders.files import read_bytes
-from leporello.text.outline import Extracted, place, place_of_span
+from leporello.loaders.files import Format, document_of, read_bytes
+from leporello.loaders.html import Html
+from leporello.loaders.markdown import Markdown
+from leporello.loaders.pdf import Pdf
+from leporello.loaders.subtitles import Subtitles
+from leporello.loaders.text import Text
 
-__all__ = ["FORMATS", "load", "place", "place_of_span"]
+__all__ = ["Html", "Markdown", "Pdf", "Subtitles", "Text"]
 
-FORMATS: Mapping[str, Callable[[bytes, Path], Extracted]] = {
-    ".htm": hypertext.extract,
-    ".html": hypertext.extract,
-    ".markdown": markdown.extract,
-    ".md": markdown.extract,
-    ".pdf": pdf.extract,
-    ".srt": subtitles.extract,
-    ".text": plain.extract,
-    ".txt": plain.extract,
-    ".vtt": subtitles.extract,
-    ".xhtml": hypertext.extract,
-}
+# In the order in which they are asked whether they recognise a file.
+FORMATS: tuple[type[Format], ...] = (Pdf, Html, Subtitles, Markdown, Text)
+_HEAD = 2**16  # bytes that are looked at
 
 
-def load(path: Path, id: str = "") -> Document:  # noqa: A002 -- the record's own word
-    """Returns the file as a document; a file of no known suffix is read as plain text.
+def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- the record's own word
+    """Returns a file as a document.
 
     Args:
         path: Path of the file.
         id: Id of the document; the file's name where empty.
+        loader: Loader for files of its suffixes, or for all if it has none; others are read by what
+            they are.
 
     Raises:
         UserError: The file cannot be read, is too large, or has no text.
     """
-    extract = FORMATS.get(path.suffix.lower(), plain.extract)
-    try:
-        extracted = extract(read_bytes(path), path)
-    except MemoryError:
-        raise UserError(f"{path}: does not fit into this machine's memory; divide it") from None
-    if not extracted.text.strip():
-        raise UserError(f"{path}: the file has no text")
-    title = " ".join(extracted.title.split()) or path.stem
-    return Document(id or path.name, extracted.text, title, extracted.sections)
+    if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
+        document = loader.load(path)
+    else:
+        data = read_bytes(path)
+        format_, note = recognised(data[:_HEAD], path)
+        own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
+        document = document_of(
+            loader if own and isinstance(loader, Format) else format_(), data, path
+        )
+        document = dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
+    return dataclasses.replace(document, id=id) if id else document
+
+
+def _takes(loader: Loader, path: Path) -> bool:
+    suffixes = getattr(loader, "suffixes", ())
+    return not suffixes or path.suffix.lower() in suffixes
+
+
+def recognised(head: bytes, path: Path) -> tuple[type[Format], str]:
+    """Returns what a file is by its content, else by its suffix; and a note if these differ.
+
+    Args:
+        head: First bytes of the file.
+        path: Path of the file.
+
+    Raises:
+        UserError: It is none of the formats that are read.
+    """
+    named = next((f for f in FORMATS if path.suffix.lower() in f.suffixes), None)
+    if named and named.recognises(head, path):
+        return named, ""
+    found = next((f for f in FORMATS if f.recognises(head, path)), None)
+    if found and found is not named:
+        of_suffix = f", not {named.__name__} as its suffix says" if named else ""
+        return found, f"{path.name} was read as {found.__name__}, which it is{of_suffix}"
+    return named or Text, ""

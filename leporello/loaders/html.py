@@ -5,19 +5,25 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 from leporello.core.errors import UserError
+from leporello.loaders.files import Format
 from leporello.loaders.text import decode
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["extract"]
+__all__ = ["Html"]
 
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""",
     re.IGNORECASE,
+)
+_BEGINS = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.{0,999}?-->\s*)?<(?:!doctype\s+html|html)[\s>]", re.I | re.S
 )
 _DECLARED_WITHIN = 4096  # bytes; browsers look at the first 1024
 # What browsers mean by names that say less (https://encoding.spec.whatwg.org/#names-and-labels).
@@ -47,26 +53,37 @@ _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 
-def extract(data: bytes, path: Path) -> Extracted:
-    """Returns the text between the tags; scripts and styles are left out.
+@dataclass(frozen=True)
+class Html(Format):
+    """HTML: its text as a browser would break it into lines, its headings as sections."""
 
-    White space is collapsed except in `<pre>`; blocks stand on lines of their own, paragraphs
-    with an empty line between them; table cells are parted by tabs.
+    suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm", ".xhtml")
 
-    Raises:
-        UserError: The charset declared is unknown, or the bytes are not in it.
-    """
-    from lxml.etree import HTMLParser
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether the file begins with HTML's doctype or root element."""
+        return _BEGINS.match(head) is not None
 
-    page = _HtmlText()
-    parser = HTMLParser(
-        target=page,  # type: ignore[arg-type]  # its stubs ask for more than lxml
-        huge_tree=True,  # otherwise text that is nested too deep is lost
-    )
-    parser.feed(decode(data, path, _charset(data, path)) or " ")
-    parser.close()
-    text = "".join(page.pieces)
-    return Extracted(text, page.title, outline(page.headings, len(text)))
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the text between the tags; scripts and styles are left out.
+
+        White space is collapsed except in `<pre>`; blocks stand on lines of their own, paragraphs
+        with an empty line between them; table cells are parted by tabs.
+
+        Raises:
+            UserError: The charset declared is unknown, or the bytes are not in it.
+        """
+        from lxml.etree import HTMLParser
+
+        page = _HtmlText()
+        parser = HTMLParser(
+            target=page,  # type: ignore[arg-type]  # its stubs ask for more than lxml
+            huge_tree=True,  # otherwise text that is nested too deep is lost
+        )
+        parser.feed(decode(data, path, _charset(data, path)) or " ")
+        parser.close()
+        text = "".join(page.pieces)
+        return Extracted(text, page.title, outline(page.headings, len(text)))
 
 
 def _charset(data: bytes, path: Path) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from leporello.loaders.files import Format
 from leporello.loaders.text import decode
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["extract"]
+__all__ = ["Markdown"]
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
@@ -22,19 +25,25 @@ _NO_PARAGRAPH = re.compile(
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 
 
-def extract(data: bytes, path: Path) -> Extracted:
-    """Returns the text with a section for each ATX (`#`) and setext (underlined) heading.
+@dataclass(frozen=True)
+class Markdown(Format):
+    """Markdown: the text as it stands, its headings as sections."""
 
-    The rules are CommonMark's for documents' own headings; headings inside code, quotes and
-    lists are none. The title is the first heading of level 1.
+    suffixes: ClassVar[tuple[str, ...]] = (".md", ".markdown")
 
-    Raises:
-        UserError: The bytes are not text in a known encoding.
-    """
-    text = decode(data, path)
-    headings = list(_headings(text))
-    title = next((heading.title for heading in headings if heading.level == 1), "")
-    return Extracted(text, title, outline(headings, len(text)))
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the text with a section for each ATX (`#`) and setext (underlined) heading.
+
+        The rules are CommonMark's for documents' own headings; headings inside code, quotes and
+        lists are none. The title is the first heading of level 1.
+
+        Raises:
+            UserError: The bytes are not text in a known encoding.
+        """
+        text = decode(data, path)
+        headings = list(_headings(text))
+        title = next((heading.title for heading in headings if heading.level == 1), "")
+        return Extracted(text, title, outline(headings, len(text)))
 
 
 def _headings(text: str) -> Iterator[Heading]:

@@ -3,42 +3,53 @@
 from __future__ import annotations
 
 import html
-import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from leporello.core.errors import UserError
+from leporello.loaders.files import Format
 from leporello.loaders.text import decode
 from leporello.text.outline import Extracted, tile
 from leporello.text.subtitles import MARKUP, Cue, cues, same_length
 
-__all__ = ["extract"]
+__all__ = ["Subtitles"]
 
 
-def extract(data: bytes, path: Path) -> Extracted:
-    """Returns the cues' texts, a newline between cues, styling left out.
+@dataclass(frozen=True)
+class Subtitles(Format):
+    """Subtitles (SubRip, WebVTT): the cues' texts, a place for each."""
 
-    Sections are named `cue 12, 00:01:02.000–00:01:05.000`; a cue's own lines are kept.
+    suffixes: ClassVar[tuple[str, ...]] = (".srt", ".vtt")
 
-    Raises:
-        UserError: There is no cue, or the bytes are not text in a known encoding.
-    """
-    text = decode(data, path)
-    web = path.suffix.lower() == ".vtt"
-    found = list(cues(same_length(text), web))
-    if not found:
-        raise UserError(f"{path}: there is no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
-    titles = [_title(number, timing) for number, (timing, _, _) in enumerate(found, 1)]
-    bodies = (_plain(text[body.start : body.end]) for _, body, _ in found)
-    tiled = tile(titles, [html.unescape(body) if web else body for body in bodies], "\n")
-    inner = [inner for _, _, inner in found]
-    ends = [*(body.end for _, body, _ in found[:-1]), len(text)]
-    return Extracted(
-        tiled.text,
-        sections=tuple(
-            Cue(s.title, s.start, s.end, s.level, text[begin : own.start], text[own.end : end])
-            for s, begin, own, end in zip(tiled.sections, [0, *ends], inner, ends, strict=False)
-        ),
-    )
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether the file begins as WebVTT does; what is SubRip its suffix tells."""
+        return head.removeprefix(b"\xef\xbb\xbf").startswith(b"WEBVTT")
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the cues' texts, a newline between cues, styling left out.
+
+        Places are named by when a cue begins, `00:01:02`; a cue's own lines are kept.
+
+        Raises:
+            UserError: There is no cue, or the bytes are not text in a known encoding.
+        """
+        text = decode(data, path)
+        web = path.suffix.lower() == ".vtt" or self.recognises(data, path)
+        found = list(cues(same_length(text), web))
+        if not found:
+            raise UserError(
+                f"{path}: there is no cue (a line such as 00:01:02,000 --> 00:01:05,000)"
+            )
+        bodies = (_plain(text[body.start : body.end]) for _, body, _ in found)
+        joined, spans = tile([html.unescape(body) if web else body for body in bodies], "\n")
+        ends = [0, *(body.end for _, body, _ in found[:-1]), len(text)]
+        names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in found)
+        heads = (text[begin : own.start] for begin, (_, _, own) in zip(ends, found, strict=False))
+        tails = (text[own.end : end] for end, (_, _, own) in zip(ends[1:], found, strict=True))
+        cues_ = zip(names, spans, heads, tails, strict=True)
+        return Extracted(joined, places=tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_))
 
 
 def _plain(text: str) -> str:
@@ -46,10 +57,5 @@ def _plain(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _title(number: int, timing: re.Match[str]) -> str:
-    parts = timing.groups(default="0")
-    return f"cue {number}, {_clock(*parts[:4])}–{_clock(*parts[4:])}"
-
-
-def _clock(hours: str, minutes: str, seconds: str, fraction: str) -> str:
-    return f"{int(hours):02}:{int(minutes):02}:{int(seconds):02}.{fraction.ljust(3, '0')}"
+def _clock(hours: str, minutes: str, seconds: str) -> str:
+    return f"{int(hours):02}:{int(minutes):02}:{int(seconds):02}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from leporello.core.errors import UserError
+from leporello.loaders.files import Format
 from leporello.text.outline import Extracted
 
-__all__ = ["decode", "extract", "marked_encoding"]
+__all__ = ["Text", "decode", "marked_encoding"]
 
 # UTF-32 first: its little-endian mark begins with UTF-16's.
 _MARKS = (
@@ -20,13 +23,26 @@ _MARKS = (
 )
 
 
-def extract(data: bytes, path: Path) -> Extracted:
-    """Returns the text as it stands, line endings included.
+@dataclass(frozen=True)
+class Text(Format):
+    """Plain text, to the character.
 
-    Raises:
-        UserError: The bytes are not text in a known encoding.
+    Attributes:
+        encoding: Encoding of files without a byte order mark; guessed where it is empty and the
+            file is no UTF-8.
     """
-    return Extracted(decode(data, path))
+
+    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".text")
+
+    encoding: str = ""
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the text as it stands, line endings included.
+
+        Raises:
+            UserError: The bytes are not text in a known encoding.
+        """
+        return Extracted(decode(data, path, self.encoding or "utf-8"))
 
 
 def marked_encoding(data: bytes) -> tuple[str, int] | None:

@@ -21,10 +21,11 @@ from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReader
 from leporello.engine.selection import select_document
 from leporello.jobs.jobs import check_files
-from leporello.loaders import load, place_of_span
+from leporello.loaders import load
 from leporello.models.locate import cache_directory
 from leporello.storage import to_path
 from leporello.text.english.language import looks_english
+from leporello.text.outline import place_of_span
 
 __all__ = ["Answer", "Passage", "ask"]
 

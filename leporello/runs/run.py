@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from leporello.cache.store import Cache
-from leporello.core.coverage import SHARES
+from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
@@ -56,6 +56,7 @@ class Run:
         from leporello.core.table import ResultTable, html
 
         names = list(dict.fromkeys(name for result in self.results for name in result.scores))
+        parts = shown(result.shares for result in self.results)
         rows = tuple(
             (
                 result.pipeline,
@@ -63,11 +64,11 @@ class Run:
                 *(f"{result.scores[n]:.2f}" if n in result.scores else "" for n in names),
                 f"{result.examples:,}",
                 f"{result.failures:,}",
-                *(f"{share:.1%}" for share in result.shares.values()),
+                *(f"{result.shares[part]:.1%}" for part in parts),
             )
             for result in self.results
         )
-        ledger = ("examples", "failed", *SHARES)
+        ledger = ("examples", "failed", *parts)
         return html([ResultTable(str(self.directory), ("pipeline", "task", *names, *ledger), rows)])
 
     @property

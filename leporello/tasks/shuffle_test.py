@@ -140,7 +140,7 @@ class ShuffleTest:
             status = os.fstat(file.fileno())
         return _checked(self, (status.st_ino, status.st_size, status.st_mtime_ns))
 
-    def _of(self, text: _Text) -> Iterator[Example]:
+    def _of(self, text: _ShuffledText) -> Iterator[Example]:
         yield _example(text, "original", text.original, {"block_size": 0, "unchanged": True})
         for size in self.block_sizes:
             # Of its own: neither `--limit` nor another block size changes a shuffle (decision 21).
@@ -154,7 +154,7 @@ class ShuffleTest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _ShuffledText:
     """A row as it is tested: what is scored as the original, and what is shuffled."""
 
     id: str
@@ -162,7 +162,7 @@ class _Text:
     sentences: Sequence[str]
 
 
-def _example(text: _Text, name: str, content: str, gold: Mapping[str, JSON]) -> Example:
+def _example(text: _ShuffledText, name: str, content: str, gold: Mapping[str, JSON]) -> Example:
     name, size = f"{text.id}/{name}", gold["block_size"]
     return Example(
         id=name,
@@ -174,7 +174,7 @@ def _example(text: _Text, name: str, content: str, gold: Mapping[str, JSON]) -> 
     )
 
 
-def _text(line: bytes, number: int, task: ShuffleTest) -> _Text:
+def _text(line: bytes, number: int, task: ShuffleTest) -> _ShuffledText:
     """Returns the text of a row, cut as the task says.
 
     Raises:
@@ -194,7 +194,7 @@ def _text(line: bytes, number: int, task: ShuffleTest) -> _Text:
             original = beginning(row["text"], sentences, limit)
         except ValueError as error:
             raise RowError([str(error)]) from None
-    return _Text(row.get("id", str(number)), original, taken)
+    return _ShuffledText(row.get("id", str(number)), original, taken)
 
 
 def _stripped(sentences: Sequence[str]) -> list[str]:

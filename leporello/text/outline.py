@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-from leporello.core.records import Document, Section, Span
+from leporello.core.records import Document, Loss, Place, Section, Span
 
-__all__ = ["Extracted", "Heading", "outline", "place", "place_of_span", "tile"]
+__all__ = ["Extracted", "Heading", "heading", "outline", "place_of_span", "tile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,17 @@ class Extracted:
         text: The text that spans will count characters in.
         title: Title as the file says it; may be empty.
         sections: Sections in document order; an outer section before those inside it.
+        places: Places in document order; an outer place before those inside it.
+        losses: What of the file is not in the text.
+        notes: What was guessed or found odd.
     """
 
     text: str
     title: str = ""
     sections: tuple[Section, ...] = ()
+    places: tuple[Place, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +60,16 @@ def outline(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
     )
 
 
-def tile(titles: Sequence[str], texts: Iterable[str], separator: str) -> Extracted:
-    """Returns the texts joined, one section each; a separator belongs to what it follows."""
-    parts: list[str] = []
-    starts = [0]
-    for text in texts:
-        parts.append(text)
-        starts.append(starts[-1] + len(text) + len(separator))
+def tile(texts: Iterable[str], separator: str) -> tuple[str, tuple[Span, ...]]:
+    """Returns the texts joined, and the span of each; a separator belongs to what it follows."""
+    parts = [*texts]
+    starts = [0, *accumulate(len(part) + len(separator) for part in parts)]
     starts[-1] -= len(separator) if parts else 0
-    sections = (Section(title, *span) for title, span in zip(titles, pairwise(starts), strict=True))
-    return Extracted(separator.join(parts), sections=tuple(sections))
+    return separator.join(parts), tuple(Span(*ends) for ends in pairwise(starts))
 
 
-def place(document: Document, offset: int) -> str:
-    """Returns where a character stands, outermost first (`Part II > Chapter 3`, `page 3`).
+def heading(document: Document, offset: int) -> str:
+    """Returns the titles of the sections around a character, outermost first: `Part II > 3`.
 
     Empty where the document has no section there.
     """
@@ -76,6 +78,15 @@ def place(document: Document, offset: int) -> str:
 
 
 def place_of_span(document: Document, span: Span) -> str:
-    """Returns where a span stands: `page 3`, or `page 3 to page 4`; empty as for `place`."""
-    ends = [place(document, span.start), place(document, max(span.end - 1, span.start))]
-    return " to ".join(filter(None, dict.fromkeys(ends)))
+    """Returns where a span stands, as a person finds it.
+
+    `p. 14`, `p. 14 to p. 15, Part II > Chapter 3`; the headings' path is of the span's beginning.
+    """
+    last = max(span.end - 1, span.start)
+    ends = [_found(document.places, span.start), _found(document.places, last)]
+    of_headings = heading(document, span.start)
+    return ", ".join(filter(None, (" to ".join(dict.fromkeys(filter(None, ends))), of_headings)))
+
+
+def _found(places: Sequence[Place], offset: int) -> str:
+    return " ".join(place.name for place in places if place.start <= offset < place.end)

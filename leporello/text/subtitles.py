@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from leporello.core.records import Section, Span
+from leporello.core.records import Place, Span
 
 __all__ = ["MARKUP", "Cue", "cue_lines", "cues", "rewritten", "same_length"]
 
@@ -28,7 +28,7 @@ _RENEWED = re.compile(r"</([a-zA-Z])>\s*\n\s*<\1>")  # <i>one</i> above <i>two</
 
 
 @dataclass(frozen=True, slots=True)
-class Cue(Section):
+class Cue(Place):
     """A cue's text, and what stands around it in the file, to the character.
 
     All heads, texts and tails one after the other are the file, unless there is markup in the

@@ -478,7 +478,7 @@ def test_stages_that_cannot_be_told_are_kept_in_memory_only(tmp_path: Path) -> N
     document.use_cache(cache)
     one, other = (Pipeline(FixedTokens(), Plain(), None, None) for _ in range(2))
     for stages in (one, other, one, other):
-        assert select(stages, [Example("0", document)]) == [Selection([])]
+        assert select(stages, [Example("0", document)]) == [Selection([], 0)]
     assert Plain.made == 2
     assert index_key(document, one.retriever, (), fingerprint) is None
     assert "index" not in {entry.kind for entry in cache.entries()}

@@ -10,10 +10,10 @@ import pytest
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
-from leporello import Document
+from leporello import Document, Span
 from leporello.core.errors import UserError
-from leporello.loaders import FORMATS, load, place
-from leporello.text.outline import Extracted
+from leporello.loaders import Text, load
+from leporello.text.outline import Extracted, heading, place_of_span
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -24,8 +24,10 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def stretches(document: Document) -> list[tuple[str, str]]:
-    """Returns each section's title and text."""
-    return [(s.title, document.text[s.start : s.end]) for s in document.sections]
+    """Returns each section's title and text, or each place's name and text."""
+    of = [(s.title, s.start, s.end) for s in document.sections]
+    of = of or [(p.name, p.start, p.end) for p in document.places]
+    return [(name, document.text[start:end]) for name, start, end in of]
 
 
 def pdf(pages: list[str], password: str | None = None, title: str = "") -> bytes:
@@ -128,7 +130,7 @@ def test_a_file_that_is_no_documents_size_is_refused(
     def exhausted(*_: object) -> Extracted:
         raise MemoryError
 
-    monkeypatch.setitem(FORMATS, ".odd", exhausted)
+    monkeypatch.setattr(Text, "extract", exhausted)
     with pytest.raises(UserError, match=r"a\.odd: does not fit into this machine's memory"):
         load(written(tmp_path, "a.odd", "text"))
 
@@ -148,8 +150,8 @@ def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
         ("Four", "Four\n===\nd"),
     ]
     assert document.title == "One"
-    assert place(document, text.index("\nc")) == "One > Three lines"
-    assert place(document, 0) == ""
+    assert heading(document, text.index("\nc")) == "One > Three lines"
+    assert heading(document, 0) == ""
 
 
 @pytest.mark.parametrize(
@@ -194,16 +196,15 @@ SRT = (
 )
 
 
-def test_subrip_cues_become_text_and_sections(tmp_path: Path) -> None:
+def test_subrip_cues_become_text_and_places(tmp_path: Path) -> None:
     """Numbers, times and styling go; cues' lines, braces and a closing number stay."""
     document = load(written(tmp_path, "film.srt", SRT))
     assert document.text == "Hello {laughs}\nthere\n\nIn\n1984"
     assert stretches(document) == [
-        ("cue 1, 00:00:01.000–00:00:02.500", "Hello {laughs}\nthere\n"),
-        ("cue 2, 00:00:03.000–00:00:04.000", "\n"),
-        ("cue 3, 01:00:05.000–01:00:06.000", "In\n1984"),
+        ("00:00:01", "Hello {laughs}\nthere\n"),
+        ("00:00:03", "\n"),
+        ("01:00:05", "In\n1984"),
     ]
-    assert place(document, document.text.index("1984")).startswith("cue 3,")
 
 
 def test_webvtt_comments_names_and_inline_times_are_no_text(tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_webvtt_comments_names_and_inline_times_are_no_text(tmp_path: Path) -> N
     )
     document = load(written(tmp_path, "film.vtt", text))
     assert document.text == "Hi & you\nto all\na < b"
-    assert document.sections[1].title == "cue 2, 00:00:03.000–01:00:04.000"
+    assert document.places[1].name == "00:00:03"
 
 
 def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
@@ -253,7 +254,7 @@ def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> Non
     document = load(written(tmp_path, "a.htm", page))
     assert [s.title for s in document.sections] == ["One bold", "In list", "Cell", "Open", "Last"]
     assert all(text.startswith(title) for title, text in stretches(document))
-    assert place(document, document.text.index("e\tf")) == "One bold > Cell"
+    assert heading(document, document.text.index("e\tf")) == "One bold > Cell"
 
 
 @pytest.mark.parametrize(
@@ -308,14 +309,15 @@ def test_megabytes_are_read_whole(
 # PDF
 
 
-def test_pdf_pages_become_sections(tmp_path: Path) -> None:
+def test_pdf_pages_become_places(tmp_path: Path) -> None:
     """Pages are parted by an empty line, and every character has its page."""
     document = load(written(tmp_path, "a.pdf", pdf(["First page.", "", "Third."], title="My PDF")))
     assert document.title == "My PDF"
-    assert [s.title for s in document.sections] == ["page 1", "page 2", "page 3"]
-    assert place(document, document.text.index("First")) == "page 1"
-    assert place(document, document.text.index("Third")) == "page 3"
-    assert document.sections[-1].end == len(document.text)
+    assert [p.name for p in document.places] == ["p. 1", "p. 2", "p. 3"]
+    first, third = (document.text.index(word) for word in ("First", "Third"))
+    assert place_of_span(document, Span(first, first + 1)) == "p. 1"
+    assert place_of_span(document, Span(first, third + 1)) == "p. 1 to p. 3"
+    assert document.places[-1].end == len(document.text)
 
 
 def test_a_pdf_open_to_all_is_read_though_encrypted(tmp_path: Path) -> None:

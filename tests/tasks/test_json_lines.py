@@ -17,7 +17,7 @@ from reportlab.pdfgen.canvas import Canvas
 from leporello import Span
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import Task
-from leporello.loaders import FORMATS
+from leporello.loaders import Text
 from leporello.tasks import JsonLines
 
 
@@ -254,7 +254,7 @@ def test_a_library_that_trips_over_a_file_faults_its_own_examples(
     def trip(*_: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setitem(FORMATS, ".odd", trip)
+    monkeypatch.setattr(Text, "extract", trip)
     (tmp_path / "a.odd").touch()
     faulty, sound = JsonLines(
         written(tmp_path, {"id": "a", "document_path": "a.odd"}, SOUND)

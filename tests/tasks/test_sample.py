@@ -9,8 +9,8 @@ from pydoc_data import topics
 import pytest
 
 from leporello.core.protocols import Task
-from leporello.loaders import place
 from leporello.tasks import Sample
+from leporello.text.outline import heading
 
 
 def test_three_documents_each_with_questions() -> None:
@@ -47,7 +47,7 @@ def test_a_topic_of_the_reference_is_a_section() -> None:
     documents = {example.document.id: example.document for example in Sample().examples()}
     python = documents["python"]
     assert len(python.sections) == len(topics.topics)
-    assert place(python, python.text.index("break\n\n")) != ""
+    assert heading(python, python.text.index("break\n\n")) != ""
     assert python.sections[-1].end == len(python.text)
 
 

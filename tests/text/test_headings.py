@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from leporello import Document
 from leporello.core.records import Section
-from leporello.loaders import html as hypertext
-from leporello.loaders import markdown
+from leporello.loaders import Html, Markdown
 from leporello.text.headings import headings, is_bare, label_of, name_of
 
 BODY = (
@@ -469,11 +468,11 @@ def test_a_heading_without_text_is_told() -> None:
 def test_headings_of_a_loader_are_taken() -> None:
     """Markdown and HTML say themselves what their headings are."""
     source = "# Ferries\n\nText.\n\nRopes and\nknots\n---\n\nText.\n\n1 Not a heading\n"
-    found = markdown.extract(source.encode(), Path("a.md"))
+    found = Markdown().extract(source.encode(), Path("a.md"))
     loaded = Document("d", found.text, found.title, found.sections)
     assert [s.title for s in headings(loaded)] == ["Ferries", "Ropes and knots"]
     page = "<h1>Ferries</h1><p>Text<h3>Ropes <b>and</b> knots</h3><p>Text"
-    found = hypertext.extract(page.encode(), Path("a.html"))
+    found = Html().extract(page.encode(), Path("a.html"))
     loaded = Document("d", found.text, found.title, found.sections)
     assert [(s.level, s.title) for s in headings(loaded)] == [
         (1, "Ferries"),

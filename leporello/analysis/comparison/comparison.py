@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 
 from leporello.analysis.comparison.oracle_gap import OracleGap, oracle_gaps
 from leporello.analysis.comparison.outcomes import Outcome, Outcomes, outcomes
@@ -223,6 +224,12 @@ def _pipeline_scores(
     )
 
 
+def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
+    """Returns the mean share of what was selected that the reader did not see."""
+    chosen = [ledger for ledger in ledgers if ledger.get("selected")]
+    return fmean(ledger["cut"] / ledger["selected"] for ledger in chosen) if chosen else 0.0
+
+
 def _warnings(
     outcomes: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[Outcome]]
 ) -> list[str]:
@@ -230,7 +237,7 @@ def _warnings(
     warnings = []
     if len({str(outcome.signature.get("data")) for outcome in outcomes}) > 1:
         warnings.append("the runs were made on different data")
-    shares = [mean_shares([example.ledger for example in row])["cut"] for row in rows]
+    shares = [_unseen([example.ledger for example in row]) for row in rows]
     if max(shares) - min(shares) > _POINT:
         most, least = shares.index(max(shares)), shares.index(min(shares))
         warnings.append(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from leporello.analysis.comparison.comparison import Comparison, PipelineScores, TaskComparison
 from leporello.analysis.comparison.oracle_gap import OracleGap
 from leporello.analysis.comparison.scores import Difference, Score
-from leporello.core.coverage import SHARES
+from leporello.core.coverage import shown
 from leporello.core.table import ResultTable
 
 __all__ = ["csv_of", "latex", "markdown", "tables_of"]
@@ -40,7 +40,9 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
         yield replace(tested[-1], notes=(_explained(comparison),))
     for ladder in task.ladders:
         yield from _headroom(task, ladder)
-    yield ResultTable(f"Coverage and cost on {task.task}", _COSTS, tuple(map(_cost, task.entries)))
+    parts = shown(entry.shares for entry in task.entries)
+    costs = tuple(_cost(entry, parts) for entry in task.entries)
+    yield ResultTable(f"Coverage and cost on {task.task}", ("pipeline", *parts, *_COSTS), costs)
 
 
 def _headroom(task: TaskComparison, ladder: OracleGap) -> Iterator[ResultTable]:
@@ -84,7 +86,7 @@ def _tested(task: TaskComparison, share: str) -> Iterator[ResultTable]:
 
 
 _TESTS = ("wins/ties/losses", "p (bootstrap)", "p (randomisation)", "p (Holm)")
-_COSTS = ("pipeline", *SHARES, "s/example", "tokens in", "tokens out", "dollars")
+_COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 
 
 def _scores(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
@@ -123,10 +125,10 @@ def _explained(comparison: Comparison) -> str:
     )
 
 
-def _cost(entry: PipelineScores) -> tuple[str, ...]:
+def _cost(entry: PipelineScores, parts: Sequence[str]) -> tuple[str, ...]:
     return (
         entry.label,
-        *(f"{_HUNDRED * share:.1f} %" for share in entry.shares.values()),
+        *(f"{_HUNDRED * entry.shares[part]:.1f} %" for part in parts),
         _NO if entry.seconds is None else f"{entry.seconds:.3g}",
         f"{entry.input_tokens:,}",
         f"{entry.output_tokens:,}",

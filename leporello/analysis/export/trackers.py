@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from leporello.core.coverage import SHARES
+from leporello.core.coverage import PARTS
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
@@ -22,7 +22,7 @@ __all__ = ["Tracker", "track"]
 Tracker: TypeAlias = Literal["mlflow", "wandb"]
 
 _FILES = ("predictions.jsonl", "failures.jsonl", "metrics.json", "timings.json")
-_COUNTS = ("examples", "failures", "empty", *SHARES)
+_COUNTS = ("examples", "failures", "empty", *PARTS)
 _LONGEST = 500  # letters of a parameter, as MLflow's own limit has it
 
 

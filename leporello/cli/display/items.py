@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from leporello.core.items import Item
 from leporello.core.records import Document, Span
-from leporello.loaders import place_of_span
+from leporello.text.outline import place_of_span
 
 __all__ = ["show_items"]
 

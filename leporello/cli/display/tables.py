@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.core.coverage import SHARES
+from leporello.core.coverage import PARTS, shares, shown
 from leporello.core.records import Coverage, Example, Failure, Prediction, Span
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _EXCERPT = 360
 _HITS = 2  # passages that are shown of an answer
 _HITS_SHOWN = 12
 _SCORES_ABREAST = 8
-_LEDGER = ("examples", "failed", "empty", *SHARES)
+_COUNTS = ("examples", "failed", "empty")
 
 
 def _percent(share: float) -> str:
@@ -95,12 +96,12 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
 
 def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
     names = list(dict.fromkeys(name for result in results for name in result.scores))
-    ledger = _table(f"Ledger of {escape(task)}", "pipeline", *_LEDGER)
+    parts = shown(result.shares for result in results)
+    ledger = _table(f"Ledger of {escape(task)}", "pipeline", *_COUNTS, *parts)
     for r in results:
         pipeline = _name(r)
         counts = [str(count) for count in (r.examples, r.failures, r.empty)]
-        shares = [_percent(share) for share in r.shares.values()]
-        ledger.add_row(pipeline, *counts, *shares)
+        ledger.add_row(pipeline, *counts, *(_percent(r.shares[part]) for part in parts))
     if names:
         console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(ledger)
@@ -137,13 +138,11 @@ def stretch(span: Span, place: str) -> str:
 
 
 def ledger_line(coverage: Coverage) -> str:
-    """Returns how much of a document was selected, read and cut, in one line."""
-    whole = max(coverage.document, 1)
-    return (
-        f"document {coverage.document:,} characters;"
-        f" selected {coverage.selected:,} ({_percent(coverage.selected / whole)});"
-        f" read {coverage.read:,} ({_percent(coverage.read / whole)}); cut {coverage.cut:,}"
-    )
+    """Returns what became of all that a file holds, in one line."""
+    ledger = asdict(coverage)
+    of = shares(ledger)
+    told = [f"{part} {ledger[part]:,} ({_percent(of.get(part, 0.0))})" for part in shown([of])]
+    return f"{sum(ledger[part] for part in PARTS):,} characters: {'; '.join(told)}"
 
 
 def prediction(console: Console, example: Example, row: Prediction) -> None:

@@ -30,6 +30,7 @@ PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "read": (("inputs",), ()),
     "count": (("texts",), ()),
     "combine": (("example", "hits"), ()),
+    "load": (("path",), ()),
 }
 
 

@@ -68,7 +68,11 @@ def rounded(score: float) -> float:
 
 
 def prediction_of(
-    example: Example, hits: Iterable[Hit], calls: Iterable[tuple[Read, Reply]], value: JSON
+    example: Example,
+    hits: Iterable[Hit],
+    calls: Iterable[tuple[Read, Reply]],
+    value: JSON,
+    unchunked: int = 0,
 ) -> Prediction:
     """Returns the prediction of an example.
 
@@ -77,6 +81,7 @@ def prediction_of(
         hits: Hits in rank order.
         calls: Reads, each with what came of it.
         value: Value that the combiner returned.
+        unchunked: Number of characters that are in no chunk.
 
     Raises:
         TypeError: The combiner returned something that JSON does not hold.
@@ -91,7 +96,7 @@ def prediction_of(
         raw=value,
         hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
         read=read,
-        coverage=Coverage.of(len(document.text), [hit.chunk.span for hit in hits], read),
+        coverage=Coverage.of(document, [hit.chunk.span for hit in hits], read, unchunked),
         document_sha256=document.sha256,
     )
 
@@ -118,7 +123,7 @@ def _as_text(value: JSON) -> str:
 
 def empty_prediction(example: Example) -> Prediction:
     """Returns what a failed example is scored as."""
-    ledger = Coverage(len(example.document.text), 0, 0, 0)
+    ledger = Coverage.of(example.document, (), ())
     return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from leporello.core.records import Document, Example
+from leporello.core.records import Document, Example, Section
 from leporello.loaders import load
 from leporello.metrics import check_metrics
 from leporello.tasks.jsonl.schema import Row, RowError, example, parse
@@ -107,8 +107,9 @@ def _python() -> Document:
     from pydoc_data.topics import topics
 
     names = sorted(topics)
-    tiled = tile(names, (f"{name}\n\n{topics[name].strip()}" for name in names), "\n\n")
-    return Document("python", tiled.text, "Python language reference", tiled.sections)
+    text, spans = tile((f"{name}\n\n{topics[name].strip()}" for name in names), "\n\n")
+    sections = (Section(name, s.start, s.end) for name, s in zip(names, spans, strict=True))
+    return Document("python", text, "Python language reference", tuple(sections))
 
 
 _DOCUMENTS: Mapping[str, Callable[[], Document]] = {
