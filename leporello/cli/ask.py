@@ -52,6 +52,7 @@ def ask(
         ledger = asdict(answer.coverage)
         shown = {"answer": answer.text, "passages": passages, "coverage": ledger}
         spans = [asdict(span) for span in answer.spans]
-        print_json({**shown, "notes": answer.notes, "spans": spans})
+        losses = [asdict(loss) for loss in answer.document.losses]
+        print_json({**shown, "notes": answer.notes, "spans": spans, "losses": losses})
     else:
         show_answer(stdout(), answer, all_passages=all_passages)

@@ -5,7 +5,8 @@ A column is added here alone: tables, reports and exports take theirs from `Cove
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -13,12 +14,21 @@ from typing import TYPE_CHECKING
 from leporello.core.spans import Span, covered, merge
 
 if TYPE_CHECKING:
-    from leporello.core.records import Document
+    from leporello.core.records import Document, Loss
 
-__all__ = ["PARTS", "Coverage", "mean_shares", "shares", "shown"]
+__all__ = [
+    "PARTS",
+    "Coverage",
+    "ledger_line",
+    "loss_lines",
+    "mean_shares",
+    "shares",
+    "shown",
+]
 
 # Columns into which all that a file holds falls apart, in the order of what is done with it.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "read")
+_PLACES = 4  # that are named of each kind of loss
 _EVER = PARTS[3:]  # shown where they are nothing, too
 
 
@@ -95,3 +105,29 @@ def shown(results: Iterable[Mapping[str, float]]) -> tuple[str, ...]:
     """Returns the parts that a table of such shares has a column for: those that are something."""
     met = {part for shares in results for part, share in shares.items() if share}
     return tuple(part for part in PARTS if part in met or part in _EVER)
+
+
+def ledger_line(ledger: Mapping[str, int]) -> str:
+    """Returns what became of all that a file holds, in one line."""
+    of = shares(ledger)
+    told = (f"{n} {ledger.get(n, 0):,} ({100 * of.get(n, 0.0):.1f} %)" for n in shown([of]))
+    return f"{sum(ledger.get(part, 0) for part in PARTS):,} characters: {'; '.join(told)}"
+
+
+def loss_lines(losses: Iterable[Loss]) -> list[str]:
+    """Returns what of a file is not in its text, those of a kind and reason in one line."""
+    kinds: dict[tuple[str, str, bool], list[Loss]] = defaultdict(list)
+    for loss in losses:
+        kinds[loss.what, loss.why, loss.furniture].append(loss)
+    return [_line(what, why, of) for (what, why, _), of in kinds.items()]
+
+
+def _line(what: str, why: str, losses: Sequence[Loss]) -> str:
+    places = [*dict.fromkeys(loss.place for loss in losses if loss.place)]
+    more = ", …" if len(places) > _PLACES else ""
+    characters = sum(loss.characters for loss in losses)
+    told = [f"{characters:,} characters"] if characters else []
+    told += [", ".join(places[:_PLACES]) + more] if places else []
+    count = sum(loss.count for loss in losses)
+    where = f" ({'; '.join(told)})" if told else ""
+    return f"{count:,} × {what}{where}: {why}"

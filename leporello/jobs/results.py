@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from statistics import fmean
 from typing import Any
 
@@ -54,8 +54,9 @@ class Result:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
         """Returns what `row` made."""
-        others = {name: value for name, value in row.items() if name not in PARTS}
-        return cls(**others, shares={name: row[name] for name in PARTS})
+        known = {field.name for field in fields(cls)}
+        others = {name: value for name, value in row.items() if name in known}
+        return cls(**others, shares={name: row.get(name, 0.0) for name in PARTS})
 
     def row(self) -> dict[str, JSON]:
         """Returns what metrics.json holds; shares stand beside the other numbers."""

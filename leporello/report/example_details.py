@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.records import JSON, Example, Span
 from leporello.core.spans import merge
 from leporello.report.join import JobRows, JoinedExample, Row
@@ -137,6 +138,7 @@ class Detail:
                     "id": document.id,
                     "title": cut(document.title, _OUTPUT),
                     "length": len(document.text),
+                    "losses": loss_lines(document.losses)[:_PASSAGES],
                     "excerpts": {},
                 }
             )
@@ -175,6 +177,7 @@ def job_detail(
         "selected": _selected(prediction),
         "read": prediction["read"][:_SPANS],
         "coverage": prediction["coverage"],
+        "ledger": ledger_line(prediction["coverage"]),
         "calls": [_call(call) for call in calls[: limits.calls]],
         "more_calls": max(0, len(calls) - limits.calls),
         "notes": [cut(note, _OUTPUT) for note in row.statistics.notes],

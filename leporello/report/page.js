@@ -226,7 +226,7 @@ function jobDetail(number_, job, example, document_) {
   if (job === null) return node;
   node.append(...[
     job.failure ? facts([["failed in", job.failure.stage], ["error", job.failure.error]]) : null,
-    facts([["prediction", job.failure ? "" : job.prediction || "(empty)"], ["as combined", job.raw], ["lost at", job.lost_at], ["notes", (job.notes || []).join("\n")]]),
+    facts([["prediction", job.failure ? "" : job.prediction || "(empty)"], ["as combined", job.raw], ["lost at", job.lost_at], ["ledger", job.ledger], ["not in the text", document_ ? document_.losses.join("\n") : ""], ["notes", (job.notes || []).join("\n")]]),
     ...(document_ && document_.length && !job.failure ? strip(example, job, document_.length) : []),
     job.hits.length ? fold(`Hits (${job.hits.length + job.more_hits})`, false, h("ol", {}, job.hits.map(([start, end, score]) => h("li", {}, `score ${score} `, passage([start, end], document_))))) : null,
     job.calls.length ? fold(`Inputs and outputs (${job.calls.length + job.more_calls})`, false, h("ol", {}, job.calls.map(one => call(one, example, document_))), job.more_calls ? h("p", { class: "note" }, `and ${job.more_calls} more`) : null) : null,

@@ -78,14 +78,11 @@ def heading(document: Document, offset: int) -> str:
 
 
 def place_of_span(document: Document, span: Span) -> str:
-    """Returns where a span stands, as a person finds it.
-
-    `p. 14`, `p. 14 to p. 15, Part II > Chapter 3`; the headings' path is of the span's beginning.
-    """
-    last = max(span.end - 1, span.start)
-    ends = [_found(document.places, span.start), _found(document.places, last)]
-    of_headings = heading(document, span.start)
-    return ", ".join(filter(None, (" to ".join(dict.fromkeys(filter(None, ends))), of_headings)))
+    """Returns where a span stands, as a person finds it: `p. 14 to p. 15, Part II > Chapter 3`."""
+    ends = (span.start, max(span.end - 1, span.start))
+    places = dict.fromkeys(_found(document.places, end) for end in ends)
+    headings = dict.fromkeys(heading(document, end) for end in ends)
+    return ", ".join(filter(None, (" to ".join(filter(None, of)) for of in (places, headings))))
 
 
 def _found(places: Sequence[Place], offset: int) -> str:

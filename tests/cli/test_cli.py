@@ -264,6 +264,7 @@ def test_list_and_schema_are_for_programs_too() -> None:
         "retrievers",
         "readers",
         "combiners",
+        "loaders",
         "metrics",
     } == set(lists)
     assert (

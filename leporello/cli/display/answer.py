@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
 
 from leporello.cli.display.items import show_items
-from leporello.cli.display.tables import excerpt, ledger_line, stretch
+from leporello.cli.display.tables import excerpt, stretch
+from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.records import Span
 from leporello.runs.ask import Answer, Passage
 from leporello.text.answers import unanswerable
@@ -30,7 +32,8 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
     else:
         for rank, passage in _listed(answer, all_passages=all_passages):
             _show_passage(console, rank, passage, answer.spans)
-    console.print(f"[dim]{ledger_line(answer.coverage)}[/dim]")
+    for line in (ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)):
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def _told(answer: Answer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,7 +12,8 @@ from rich.panel import Panel
 from leporello.analysis.explain import Explanation, ReadInput
 from leporello.analysis.funnel import Gold, gold_of
 from leporello.cli.display.items import show_items
-from leporello.cli.display.tables import excerpt, ledger_line, stretch
+from leporello.cli.display.tables import excerpt, stretch
+from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.items import items_of
 from leporello.core.records import Span
 
@@ -65,7 +67,9 @@ def _answer(console: Console, explanation: Explanation) -> None:
     show_items(console, items_of(prediction.raw) or (), explanation.example.document)
     scores = ", ".join(f"{name} {value:.2f}" for name, value in explanation.scores.items())
     console.print(f"scores     {escape(scores or '(none)')}")
-    console.print(f"ledger     {ledger_line(prediction.coverage)}")
+    console.print(f"ledger     {ledger_line(asdict(prediction.coverage))}", soft_wrap=True)
+    for line in loss_lines(explanation.example.document.losses):
+        console.print(f"lost       {escape(line)}", soft_wrap=True)
     for text in explanation.notes:
         console.print(f"note       [yellow]{escape(text)}[/yellow]")
 

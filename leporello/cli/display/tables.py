@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.core.coverage import PARTS, shares, shown
-from leporello.core.records import Coverage, Example, Failure, Prediction, Span
+from leporello.core.coverage import shown
+from leporello.core.records import Example, Failure, Prediction, Span
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
@@ -27,7 +26,6 @@ __all__ = [
     "excerpt",
     "failures",
     "kept",
-    "ledger_line",
     "listing",
     "prediction",
     "reuses",
@@ -41,6 +39,7 @@ _EXCERPT = 360
 _HITS = 2  # passages that are shown of an answer
 _HITS_SHOWN = 12
 _SCORES_ABREAST = 8
+_WORTH_TELLING = 0.01  # share of files that no chunker handed on
 _COUNTS = ("examples", "failed", "empty")
 
 
@@ -83,11 +82,14 @@ def _averages(console: Console, results: Sequence[Result]) -> None:
 
 
 def _notes(console: Console, results: Sequence[Result]) -> None:
-    """Prints what stages noted, and of how many examples."""
+    """Prints what stages noted, of how many examples, and whether much was lost before them."""
     for r in results:
+        name = f"{r.pipeline} on {r.task}"
+        if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_TELLING:
+            text = f"{name}: {_percent(unseen)} of the files is in no chunk (explain shows what)"
+            console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
         if not r.noted:
             continue
-        name = f"{r.pipeline} on {r.task}"
         heading = f"{name}: notes on {r.noted:,} of {r.examples:,} examples (calls.jsonl, explain)"
         console.print(heading, style="yellow", markup=False, highlight=False, soft_wrap=True)
         for text, count in r.notes.items():
@@ -135,14 +137,6 @@ def excerpt(text: str) -> str:
 def stretch(span: Span, place: str) -> str:
     """Returns a span as a person finds it: its characters, and page, cue or heading if known."""
     return f"characters {span.start}–{span.end}" + (f", {place}" if place else "")
-
-
-def ledger_line(coverage: Coverage) -> str:
-    """Returns what became of all that a file holds, in one line."""
-    ledger = asdict(coverage)
-    of = shares(ledger)
-    told = [f"{part} {ledger[part]:,} ({_percent(of.get(part, 0.0))})" for part in shown([of])]
-    return f"{sum(ledger[part] for part in PARTS):,} characters: {'; '.join(told)}"
 
 
 def prediction(console: Console, example: Example, row: Prediction) -> None:

@@ -1,0 +1,47 @@
+"""The ledger: what became of every character of a file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leporello import Document, Span
+from leporello.core.coverage import PARTS, Coverage, ledger_line, loss_lines, mean_shares, shares
+from leporello.core.records import Loss
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda two: Span(*sorted(two)))
+)
+
+
+@given(SPANS, SPANS, st.integers(0, 60), st.lists(st.tuples(st.integers(0, 99), st.booleans())))
+def test_parts_add_up_to_the_file(
+    selected: list[Span], read: list[Span], unchunked: int, lost: list[tuple[int, bool]]
+) -> None:
+    """Whatever was selected, read or lost, each character is in one part; shares are 1 in all."""
+    losses = tuple(Loss("image", "is one", "", length, 1, aside) for length, aside in lost)
+    document = Document("d", "x" * 50, losses=losses)
+    ledger = asdict(Coverage.of(document, selected, read, unchunked))
+    assert min(ledger.values()) >= 0
+    assert sum(ledger[part] for part in PARTS) == 50 + sum(length for length, _ in lost)
+    assert abs(sum(shares(ledger).values()) - 1) < 1e-9
+
+
+def test_an_empty_file_has_no_shares() -> None:
+    """Where there is nothing, nothing is a share of it, and no mean counts it."""
+    empty = asdict(Coverage.of(Document("d", ""), (), ()))
+    half = asdict(Coverage.of(Document("d", "abcd"), (Span(0, 2),), (Span(0, 2),)))
+    assert shares(empty) == {}
+    assert mean_shares([empty, half])["read"] == 0.5
+    assert ledger_line(empty).startswith("0 characters: unselected 0 (0.0 %)")
+
+
+def test_losses_of_a_kind_stand_in_one_line() -> None:
+    """Counts and characters are summed, a few places named."""
+    pages = [Loss("page without text", "scanned", f"p. {n}", 100) for n in range(1, 7)]
+    assert loss_lines([*pages, Loss("image", "not read", count=3)]) == [
+        "6 × page without text (600 characters; p. 1, p. 2, p. 3, p. 4, …): scanned",
+        "3 × image: not read",
+    ]
