@@ -1,16 +1,19 @@
-"""Times lexical retrieval: all questions of a document at once, against two usual ways.
+"""Times lexical retrieval: all questions of a document at once, against other libraries.
 
     OMP_NUM_THREADS=1 python -m benchmarks.retrieval [--text FILE] [--questions 30] [--rounds 7]
+    OMP_NUM_THREADS=1 python -m benchmarks.retrieval --memory --questions 5000
 
 Each round measures every way once, in CPU seconds, indexing and tokenising included; what is
 printed are medians over the rounds of the ratios within a round, so that a busy machine shifts
-both sides alike.
+both sides alike. bm25s and tantivy are compared where they are installed, each with its own
+tokenizer. `--memory` searches once, and prints what the process took at most.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,16 +21,16 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from rank_bm25 import BM25Okapi
 
 from leporello import Chunk, Document, Hit
-from leporello.core.protocols import Retriever
+from leporello.core.environment.extras import is_installed
 from leporello.retrievers import BM25, TfIdf
 from leporello.text.tokens import Words, terms
 
 Ways = Mapping[str, Callable[[], Sequence[Any]]]
 CHUNK_WORDS = 200
 QUESTION_WORDS = 12
+PEERS = ("rank_bm25", "bm25s", "tantivy")
 
 
 def main() -> None:
@@ -36,11 +39,15 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="a file of text; generated if not given")
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--memory", action="store_true")
     options = parser.parse_args()
     text = options.text.read_text(encoding="utf-8") if options.text else generated()
     document = Document("benchmark", text)
     chunks = chunked(document)
     questions = drawn(document, options.questions)
+    if options.memory:
+        search_once(questions, chunks)
+        return
     print(f"{len(text):,} characters, {len(chunks):,} chunks, {len(questions)} questions")
     report([measure(ways(questions, chunks)) for _ in range(options.rounds)])
 
@@ -71,24 +78,61 @@ def drawn(document: Document, count: int) -> list[str]:
 
 def ways(questions: Sequence[str], chunks: Sequence[Chunk]) -> Ways:
     """Returns what is compared, by name."""
-    return {
+    texts = [chunk.text for chunk in chunks]
+    found: dict[str, Callable[[], Sequence[Any]]] = {
         "TfIdf": lambda: TfIdf().retrieve(questions, chunks),
         "BM25": lambda: BM25().retrieve(questions, chunks),
-        "TfIdf, again for each question": lambda: one_by_one(TfIdf(), questions, chunks),
-        "BM25, again for each question": lambda: one_by_one(BM25(), questions, chunks),
+        "scikit-learn": lambda: by_scikit_learn(questions, texts),
         "rank_bm25": lambda: by_rank_bm25(questions, chunks),
+        "bm25s": lambda: by_bm25s(questions, texts),
+        "tantivy": lambda: by_tantivy(questions, texts),
     }
+    return {name: way for name, way in found.items() if name not in PEERS or is_installed(name)}
 
 
-def one_by_one(
-    retriever: Retriever, questions: Sequence[str], chunks: Sequence[Chunk]
-) -> list[list[Hit]]:
-    """Returns the hits of a retriever that is called again for each question."""
-    return [hits for question in questions for hits in retriever.retrieve([question], chunks)]
+def by_scikit_learn(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> Sequence[Any]:
+    """Returns the best chunks by TfidfVectorizer, fitted once."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer()
+    weights = vectorizer.fit_transform(texts)
+    scores = (vectorizer.transform(questions) @ weights.T).toarray()
+    return [np.argsort(-row, kind="stable")[:k] for row in scores]
+
+
+def by_bm25s(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> Sequence[Any]:
+    """Returns the best chunks by bm25s, all words counted as ours are."""
+    import bm25s
+
+    options = {"stopwords": None, "token_pattern": r"(?u)\w+", "show_progress": False}
+    index = bm25s.BM25(k1=1.5, b=0.75)
+    index.index(bm25s.tokenize([*texts], **options), show_progress=False)
+    asked = bm25s.tokenize([*questions], **options)
+    found: Sequence[Any] = index.retrieve(asked, k=k, show_progress=False).documents
+    return found
+
+
+def by_tantivy(questions: Sequence[str], texts: Sequence[str], k: int = 10) -> Sequence[Any]:
+    """Returns the best chunks by tantivy, in memory, by one thread."""
+    import tantivy
+
+    schema = tantivy.SchemaBuilder().add_text_field("text").build()
+    index = tantivy.Index(schema)
+    writer = index.writer(heap_size=100_000_000, num_threads=1)
+    for text in texts:
+        writer.add_document(tantivy.Document(text=[text]))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+    words = [" ".join(terms(question)) for question in questions]
+    return [searcher.search(index.parse_query(asked, ["text"]), k).hits for asked in words]
 
 
 def by_rank_bm25(questions: Sequence[str], chunks: Sequence[Chunk], k: int = 10) -> list[list[Hit]]:
     """Returns the hits of rank_bm25, indexed once and asked question by question."""
+    from rank_bm25 import BM25Okapi
+
     index = BM25Okapi([terms(chunk.text) for chunk in chunks])
     found = []
     for question in questions:
@@ -96,6 +140,15 @@ def by_rank_bm25(questions: Sequence[str], chunks: Sequence[Chunk], k: int = 10)
         best = np.argsort(-scores, kind="stable")[:k]
         found.append([Hit(chunks[i], float(scores[i])) for i in best])
     return found
+
+
+def search_once(questions: Sequence[str], chunks: Sequence[Chunk]) -> None:
+    """Prints what the process takes before and after it has searched."""
+    for retriever in (BM25(), TfIdf()):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        retriever.retrieve(questions, chunks)
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(f"{type(retriever).__name__}: at most {before >> 10} MiB before, {after >> 10} after")
 
 
 def measure(compared: Ways) -> dict[str, float]:
@@ -112,8 +165,8 @@ def report(rounds: Sequence[Mapping[str, float]]) -> None:
     """Prints each way's median time, and the ratios to ours."""
     for name in rounds[0]:
         print(f"{median(r[name] for r in rounds):8.3f} s  {name}")
-    for ours in ("TfIdf", "BM25"):
-        for other in (f"{ours}, again for each question", "rank_bm25"):
+    for ours, others in {"TfIdf": ["scikit-learn"], "BM25": PEERS}.items():
+        for other in (other for other in others if other in rounds[0]):
             ratio = median(r[other] / r[ours] for r in rounds)
             print(f"{ratio:8.2f} x  {ours} is faster than {other}")
 

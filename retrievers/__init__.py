@@ -14,6 +14,7 @@ from leporello.retrievers.mentions import Mentions
 from leporello.retrievers.mixed import Mixed
 from leporello.retrievers.neighbours import Neighbours
 from leporello.retrievers.oracle import Oracle, OracleAnswer
+from leporello.retrievers.rank_bm25 import RankBM25
 from leporello.retrievers.rerank import Rerank
 from leporello.retrievers.selected import Selected
 from leporello.retrievers.tfidf import TfIdf
@@ -33,6 +34,7 @@ __all__ = [
     "Oracle",
     "OracleAnswer",
     "Random",
+    "RankBM25",
     "Rerank",
     "Selected",
     "TfIdf",

@@ -56,7 +56,7 @@ class BM25:
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns what each term adds to each chunk."""
-        counts, ids = count_terms([terms(chunk.text) for chunk in chunks])
+        counts, ids = count_terms(terms(chunk.text) for chunk in chunks)
         weights = self._weights(counts, len(chunks)) if ids else counts.counts
         return pack(counts, weights, ids)
 

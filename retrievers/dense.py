@@ -20,11 +20,12 @@ __all__ = ["Dense"]
 
 # What a text's batch mates change in its embedding shows in the sixth digit of a cosine.
 _DIGITS = 5
+_BLOCK = 256  # questions whose scores are in memory at once
 
 
 @dataclass(frozen=True)
 class Dense:
-    """Embeds with sentence-transformers and searches with faiss, exactly.
+    """Embeds with sentence-transformers and compares with every chunk, exactly.
 
     Nothing is cut off. A chunk longer than the model's window is embedded in pieces, and its
     score is that of its best piece: what answers a question stands in one place, and the mean
@@ -70,9 +71,12 @@ class Dense:
         if not chunks or not questions:
             return [[] for _ in questions]
         packed: Any = index
-        by_piece = _cosines(self._questions(questions), packed["vectors"])
-        by_chunk = np.maximum.reduceat(by_piece, packed["first"], axis=1)
-        return best_chunks(by_chunk.astype(np.float64).round(_DIGITS), chunks, self.k)
+        vectors, first = packed["vectors"].T, packed["first"]
+        asked = self._questions(questions)
+        blocks = (asked[i : i + _BLOCK] @ vectors for i in range(0, len(asked), _BLOCK))
+        by_chunk = (np.maximum.reduceat(block, first, axis=1) for block in blocks)
+        rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
+        return best_chunks(rounded, chunks, self.k)
 
     def _questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """Returns one vector a question, of length 1, or 0 if the question is blank."""
@@ -107,16 +111,3 @@ class Dense:
         )
         first = np.cumsum([0, *map(len, pieces)])[:-1]
         return np.asarray(vectors, dtype=np.float32), first
-
-
-def _cosines(questions: NDArray[np.float32], passages: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns the products of vectors of length 1, of shape (questions, passages)."""
-    import faiss
-    import numpy as np
-
-    index = faiss.IndexFlatIP(passages.shape[1])
-    index.add(np.ascontiguousarray(passages))
-    products, columns = index.search(np.ascontiguousarray(questions), len(passages))
-    cosines = np.empty_like(products)
-    np.put_along_axis(cosines, columns, products, axis=1)
-    return cosines

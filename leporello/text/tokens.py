@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, pairwise
@@ -38,6 +39,13 @@ _TERM = regex.compile(
 # Where there is nothing else than Latin letters and punctuation, `\w` finds the same terms sooner.
 _NOT_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
 _LATIN_TERM = re.compile(r"\w+")
+# Sooner still where a character is a byte: case-folded, and a blank for all that is in no term.
+_BYTES = "cp1252"
+# Not µ and ß: no byte stands for their folded forms.
+_FOLDED = bytes(
+    ord(character.casefold().encode(_BYTES, "replace")[:1]) if re.match(r"\w", character) else 32
+    for character in bytes(range(256)).decode(_BYTES, "replace")
+)
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
@@ -247,6 +255,10 @@ def terms(text: str) -> list[str]:
     Runs of letters, digits and marks; in scripts without spaces overlapping pairs of characters
     (the usual choice for Chinese and Japanese), or the character itself where it stands alone.
     """
+    with suppress(UnicodeEncodeError):
+        data = text.encode(_BYTES)
+        if b"\xb5" not in data and b"\xdf" not in data:
+            return data.translate(_FOLDED).decode(_BYTES).split()
     folded = text.casefold()
     if not _NOT_LATIN.search(folded):
         return _LATIN_TERM.findall(folded)

@@ -32,7 +32,7 @@ _NOT_LOADED = [
 @lru_cache(maxsize=2)
 def load_embedder(model: str) -> SentenceTransformer:
     """Returns the model, loaded once a process however many retrievers of a sweep name it."""
-    require(f"model {model!r}", "sentence_transformers", "faiss")
+    require(f"model {model!r}", "sentence_transformers")
     from sentence_transformers import SentenceTransformer
 
     return _load(SentenceTransformer, model)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.records import Index
@@ -29,8 +29,9 @@ __all__ = [
 ]
 
 _BETWEEN = "\n"  # terms, which no term has in it
+_BLOCK = 1 << 20  # sums and what is added up to them that are in memory at once
 # The terms of each index that is in memory, by the id of its array.
-_UNPACKED: dict[int, dict[str, int]] = {}
+_UNPACKED: dict[int, Mapping[str, int]] = {}
 
 
 def grams(text: str, longest: int) -> list[str]:
@@ -63,7 +64,7 @@ class TermCounts:
     counts: NDArray[np.float64]
 
 
-def count_terms(bags: Sequence[Sequence[str]]) -> tuple[TermCounts, dict[str, int]]:
+def count_terms(bags: Iterable[Sequence[str]]) -> tuple[TermCounts, dict[str, int]]:
     """Returns the counts of all terms, and the terms with their numbers."""
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new term gets the next number
@@ -72,16 +73,24 @@ def count_terms(bags: Sequence[Sequence[str]]) -> tuple[TermCounts, dict[str, in
 
 def count_known(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
     """Returns the counts of the terms that have a number; other terms are left out."""
-    return _count([[term for term in bag if term in ids] for bag in bags], ids)
+    return _count(([term for term in bag if term in ids] for bag in bags), ids)
 
 
-def _count(bags: Sequence[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
+def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
     import numpy as np
 
-    texts = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-    numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(bags)), np.int64, len(texts))
-    pairs, counts = np.unique(numbers * len(bags) + texts, return_counts=True)
-    return TermCounts(pairs % len(bags), pairs // len(bags), counts.astype(np.float64))
+    lengths: list[int] = []
+
+    def noted() -> Iterator[Sequence[str]]:
+        for bag in bags:
+            lengths.append(len(bag))
+            yield bag  # and forget it: terms are numbered while the processor's cache has them
+
+    numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(noted())), np.int64)
+    texts = np.repeat(np.arange(len(lengths)), lengths)
+    pairs, counts = np.unique(numbers * len(lengths) + texts, return_counts=True)
+    terms = pairs // max(1, len(lengths))
+    return TermCounts(pairs - terms * len(lengths), terms, counts.astype(np.float64))
 
 
 def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int]) -> Index:
@@ -91,12 +100,13 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
     """
     import numpy as np
 
-    written = _BETWEEN.join(ids).encode("utf-8", "surrogatepass")
+    written = np.frombuffer(_BETWEEN.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
+    _remember(written, ids)
     return {
         "weights": weights,
         "chunks": counts.texts.astype(np.int32),
         "starts": np.searchsorted(counts.terms, np.arange(len(ids) + 1)),
-        "terms": np.frombuffer(written, np.uint8),
+        "terms": written,
     }
 
 
@@ -106,30 +116,45 @@ def term_ids(index: Index) -> Mapping[str, int]:
     if id(written) not in _UNPACKED:
         text = written.tobytes().decode("utf-8", "surrogatepass")
         terms = text.split(_BETWEEN) if text else []
-        _UNPACKED[id(written)] = {term: number for number, term in enumerate(terms)}
-        weakref.finalize(written, _UNPACKED.pop, id(written)).atexit = False
+        _remember(written, {term: number for number, term in enumerate(terms)})
     return _UNPACKED[id(written)]
+
+
+def _remember(written: NDArray[np.uint8], ids: Mapping[str, int]) -> None:
+    _UNPACKED[id(written)] = ids
+    weakref.finalize(written, _UNPACKED.pop, id(written)).atexit = False
 
 
 def add_up(
     index: Index, queries: TermCounts, weights: NDArray[np.float64], shape: tuple[int, int]
-) -> NDArray[np.float64]:
-    """Returns the products of the questions' weights with those of an index.
+) -> Iterator[NDArray[np.float64]]:
+    """Yields the products of the questions' weights with those of an index, by blocks of questions.
 
     Args:
         index: Index as packed.
         queries: Terms of the questions.
         weights: Weights of these terms, shape (entries,).
-        shape: Shape of what is returned, (questions, chunks).
+        shape: Number of questions and of chunks.
+
+    Yields:
+        Sums of shape (some questions, chunks), in the questions' order.
     """
     import numpy as np
 
     packed: Any = index
-    first = packed["starts"][queries.terms]
-    lengths = packed["starts"][queries.terms + 1] - first
-    skipped = np.cumsum(lengths) - lengths
-    entries = np.arange(lengths.sum()) + np.repeat(first - skipped, lengths)
-    cells = np.repeat(queries.texts * shape[1], lengths) + packed["chunks"][entries]
-    products = np.repeat(weights, lengths) * packed["weights"][entries]
-    sums: NDArray[Any] = np.bincount(cells, products, minlength=shape[0] * shape[1])
-    return sums.reshape(shape)
+    questions, chunks = shape
+    order = queries.texts.argsort(kind="stable")  # terms stay in order, and sums the same
+    texts, terms, weights = queries.texts[order], queries.terms[order], weights[order]
+    first = packed["starts"][terms]
+    lengths = packed["starts"][terms + 1] - first
+    cost = np.cumsum(np.bincount(texts, lengths, minlength=questions) + chunks)
+    bounds = np.flatnonzero(np.diff(cost // _BLOCK, prepend=-1, append=np.inf))
+    for begin, end in pairwise(bounds.tolist()):
+        part = slice(*np.searchsorted(texts, (begin, end)))
+        spans = lengths[part]
+        skipped = np.cumsum(spans) - spans
+        entries = np.arange(spans.sum()) + np.repeat(first[part] - skipped, spans)
+        cells = np.repeat((texts[part] - begin) * chunks, spans) + packed["chunks"][entries]
+        products = np.repeat(weights[part], spans) * packed["weights"][entries]
+        sums: NDArray[Any] = np.bincount(cells, products, minlength=(end - begin) * chunks)
+        yield sums.reshape(end - begin, chunks)

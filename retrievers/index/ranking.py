@@ -15,14 +15,36 @@ __all__ = ["best_chunks", "in_order"]
 
 
 def best_chunks(
-    scores: NDArray[np.floating[Any]], chunks: Sequence[Chunk], k: int
+    blocks: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int
 ) -> list[list[Hit]]:
-    """Returns the k best chunks of each question, of scores of shape (questions, chunks)."""
-    order = (-scores).argsort(axis=1, kind="stable")[:, :k]
+    """Returns the k best chunks of each question.
+
+    Args:
+        blocks: Scores of questions, of shape (some questions, chunks) each.
+        chunks: The chunks.
+        k: Number of chunks a question.
+    """
     return [
-        [Hit(chunks[i], score) for i, score in zip(row.tolist(), of[row].tolist(), strict=True)]
-        for row, of in zip(order, scores, strict=True)
+        [Hit(chunks[i], score) for i, score in zip(best.tolist(), row[best].tolist(), strict=True)]
+        for rows in blocks
+        for row in rows
+        for best in (_best(row, k),)
     ]
+
+
+def _best(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.intp]:
+    """Returns where the k highest scores stand, best first, equal ones in their order."""
+    import numpy as np
+
+    ranks = -scores
+    if k >= len(ranks):
+        return ranks.argsort(kind="stable")
+    worst = np.partition(ranks, k - 1)[k - 1]
+    good = np.flatnonzero(
+        ~(ranks > worst)
+    )  # k of them, and those equal to the last; NaN sorts last
+    best: NDArray[np.intp] = good[ranks[good].argsort(kind="stable")[:k]]
+    return best
 
 
 def in_order(hits: Iterable[Hit]) -> list[Hit]:

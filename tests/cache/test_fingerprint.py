@@ -281,7 +281,7 @@ def test_a_models_libraries_count_where_there_is_a_model(tmp_path: Path) -> None
     assert {"tokenizers", "transformers"} <= set(known(HuggingFace(folder))["libraries"])
     assert {"tokenizers", "transformers"} <= set(known(FixedTokens(tokenizer=folder))["libraries"])
     libraries = known(Dense(model=folder))["libraries"]
-    assert {"torch", "sentence-transformers", "faiss-cpu"} <= set(libraries)
+    assert {"torch", "sentence-transformers"} <= set(libraries)
 
 
 def test_every_library_of_a_plug_in_counts(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from leporello import Document, Span, chunkers
 from leporello.chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sections, Sentences, Whole
+from leporello.chunkers.recursive import LANGUAGES, Language
 from leporello.core.protocols import Chunker
 from leporello.text.sentences import sentence_starts
 from leporello.text.tokens import tokenizer
@@ -49,6 +50,7 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
         Entry(Recursive),
         Entry(Recursive, overlaps=True),
         Entry(lambda size, _, model: Recursive(size, 0, model, ("。", "ab", "\r", "👩"))),
+        Entry(lambda size, _, model: Recursive(size, 0, model, language="markdown")),
     ),
     "Sections": (
         Entry(lambda size, _, model: Sections(size, model), bounded=False),
@@ -330,6 +332,49 @@ def test_repeated_text_is_told_apart() -> None:
     """Recursive says where each chunk stands, not where its text is found first."""
     spans = list(Recursive(1).chunk(Document("d", "chunk chunk chunk")))
     assert spans == [Span(0, 5), Span(6, 11), Span(12, 17)]
+
+
+CODE = "".join(
+    f"class C{n}:\n    def f(self):\n\n        return {n} if self else 'a'\n\n{'x = 1' * (n % 3)}\n"
+    f"def g{n}(x):\n\tdef h(y):\n\t\treturn y\n\treturn h(x)\n"
+    for n in range(9)
+)
+
+
+@pytest.mark.parametrize("size", [3, 8, 20])
+@pytest.mark.parametrize("language", ["python", "go", "markdown"])
+def test_code_is_divided_where_langchain_divides_it(language: Any, size: int) -> None:
+    """By a language's own separators, whether it is named or told by the file's suffix."""
+    from langchain_text_splitters import Language as Known
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+    token = len(CODE) + 2
+    splitter = RecursiveCharacterTextSplitter.from_language(
+        Known(language),
+        chunk_size=token * (size + 1) - 1,
+        chunk_overlap=0,
+        strip_whitespace=False,
+        length_function=lambda piece: token * len(piece.split()) + len(piece),
+    )
+    expected = [piece.strip() for piece in splitter.split_text(CODE) if piece.strip()]
+    suffix = {"python": "py", "go": "go", "markdown": "md"}[language]
+    named = Recursive(size, language=language).chunk(Document("d", CODE))
+    told = Recursive(size, language="auto").chunk(Document(f"src/a.{suffix}", CODE))
+    for spans in (named, told):
+        assert [CODE[span.start : span.end] for span in spans] == expected
+
+
+def test_languages_are_those_that_langchain_knows() -> None:
+    """Each can be named, and has separators; a suffix that says none leaves the plain ones."""
+    from langchain_text_splitters import Language as Known
+
+    not_implemented = {"perl"}
+    assert {*get_args(Language)} - {"auto"} == {known.value for known in Known} - not_implemented
+    assert {*LANGUAGES.values()} == {*get_args(Language)} - {"auto"}
+    for language in LANGUAGES.values():
+        assert [*Recursive(9, language=language).chunk(Document("d", CODE))]  # type: ignore[arg-type]  # one of them
+    plain, told = Recursive(9), Recursive(9, language="auto")
+    assert [*told.chunk(Document("d.xyz", CODE))] == [*plain.chunk(Document("d", CODE))]
 
 
 @pytest.mark.parametrize("chunker", [FixedTokens, Recursive])

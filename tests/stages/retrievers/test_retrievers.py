@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from rank_bm25 import BM25Okapi
+from rank_bm25 import BM25L, BM25Okapi, BM25Plus
 from retrieval import asked, chunked
 
 from leporello import Chunk, Document, Hit, retrievers
@@ -30,11 +30,13 @@ from leporello.retrievers import (
     Fusion,
     Neighbours,
     Random,
+    RankBM25,
     Rerank,
     Selected,
     TfIdf,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
+from leporello.retrievers.index.ranking import best_chunks
 from leporello.text.tokens import terms
 
 STORY = (
@@ -59,6 +61,7 @@ CASES: dict[str, Make] = {
     "Fusion": lambda _: Fusion((TfIdf(k=5), Neighbours(BM25(k=5)), Random(k=5)), k=3),  # type: ignore[arg-type]  # takes examples
     "Neighbours": lambda _: Neighbours(BM25(k=3)),
     "Random": lambda _: Random(k=3),
+    "RankBM25": lambda _: RankBM25(k=3),
     "Rerank": lambda model: Rerank(TfIdf(k=5), model=model, k=3, batch_size=2),
     "Selected": lambda _: Selected(),
     "TfIdf": lambda _: TfIdf(k=3),
@@ -300,15 +303,57 @@ def joined(texts: Sequence[str]) -> list[Chunk]:
     b=st.floats(0, 1),
 )
 def test_bm25_is_rank_bm25s(texts: list[str], question: str, k1: float, b: float) -> None:
-    """Scores equal rank_bm25's, its floor for terms in most chunks and repeated terms included."""
+    """Scores equal rank_bm25's, its floor for terms in most chunks and repeated terms included.
+
+    So does their order; `RankBM25` gives each variant's very numbers.
+    """
     bags = [terms(text) for text in texts]
-    assume(any(bags))  # rank_bm25 divides by zero
     chunks = joined(texts)
-    with np.errstate(invalid="ignore"):  # it divides 0 by 0 for a chunk without terms if b is 1
-        expected = np.nan_to_num(BM25Okapi(bags, k1=k1, b=b).get_scores(terms(question)))
+    numbers: dict[str, list[float]] = {}
+    for variant, scorer in (("okapi", BM25Okapi), ("plus", BM25Plus), ("l", BM25L)):
+        numbers[variant] = [0.0] * len(chunks)
+        if any(bags):  # else rank_bm25 divides by zero
+            with np.errstate(invalid="ignore"):  # as for a chunk without terms if b is 1
+                scores = scorer(bags, k1=k1, b=b).get_scores(terms(question))
+            numbers[variant] = np.nan_to_num(scores).tolist()
+        [hits] = found(RankBM25(99, variant, k1, b), [question], chunks)  # type: ignore[arg-type]  # a Literal
+        assert [(hit.chunk.start, hit.score) for hit in hits] == [
+            (chunks[i].start, numbers[variant][i])
+            for i in sorted(range(len(chunks)), key=lambda i: -numbers[variant][i])
+        ]
     [hits] = found(BM25(k=99, k1=k1, b=b), [question], chunks)
     scores = {hit.chunk: hit.score for hit in hits}
-    assert [scores[chunk] for chunk in chunks] == pytest.approx(expected, abs=1e-9)
+    assert [scores[chunk] for chunk in chunks] == pytest.approx(numbers["okapi"], abs=1e-9)
+    [reference] = found(RankBM25(k=99, k1=k1, b=b), [question], chunks)
+    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in reference], abs=1e-9)
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([0.0, 0.5, 1.0, float("nan")]), min_size=9, max_size=9), max_size=5
+    ),
+    k=st.integers(1, 10),
+)
+def test_the_best_are_those_of_a_full_sort(rows: list[list[float]], k: int) -> None:
+    """Of equal scores the first ones are taken, wherever the k-th one stands among them."""
+    chunks = joined([*"abcdefghi"])
+    scores = np.array(rows).reshape(-1, 9)
+    expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
+    hits = best_chunks((scores[:2], scores[2:]), chunks, k)
+    assert [[hit.chunk.start // 2 for hit in one] for one in hits] == expected.tolist()
+
+
+@pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
+def test_many_questions_are_searched_in_blocks(
+    retriever: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much is in memory at once changes no bit of a score."""
+    chunks = chunked(STORY)
+    questions = [*QUESTIONS, "", *STORY.split()] * 9
+    expected = found(retriever, questions, chunks)
+    for block in (1, 40, 1000):
+        monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
+        assert found(retriever, questions, chunks) == expected
 
 
 @pytest.mark.parametrize("retriever", [TfIdf(k=2), TfIdf(k=2, ngrams=2), BM25(k=2), Dense(k=2)])

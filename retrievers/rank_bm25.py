@@ -1,0 +1,67 @@
+"""BM25 as the library rank_bm25 computes it: the reference implementation's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from leporello.core.protocols import NonNegative, Positive, Share
+from leporello.core.records import Chunk, Hit
+from leporello.retrievers.index.ranking import best_chunks
+from leporello.text.tokens import terms
+
+if TYPE_CHECKING:
+    from rank_bm25 import BM25 as Scorer  # noqa: N811 -- BM25 is our own retriever
+
+__all__ = ["RankBM25"]
+
+
+@dataclass(frozen=True)
+class RankBM25:
+    """Okapi BM25, BM25+ and BM25L by the library rank_bm25, for who wants its very numbers.
+
+    Of Okapi, `BM25` finds the same several times as fast. Terms are those of `BM25`.
+
+    Attributes:
+        k: Number of chunks a question gets.
+        variant: Formula: `okapi`, `plus` (BM25+) or `l` (BM25L), both of Lv and Zhai 2011, which
+            mark long chunks down less.
+        k1: Saturation, as of `BM25`.
+        b: Length penalty, as of `BM25`.
+    """
+
+    search_only: ClassVar[tuple[str, ...]] = ("k",)
+
+    k: Positive = 10
+    variant: Literal["okapi", "plus", "l"] = "okapi"
+    k1: NonNegative = 1.5
+    b: Share = 0.75
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the k chunks with the highest scores for each question."""
+        return self.search(self.index(chunks), questions, chunks)
+
+    def index(self, chunks: Sequence[Chunk]) -> Scorer | None:
+        """Returns the library's index; None where there is no term, at which it trips."""
+        import rank_bm25
+
+        classes = {
+            "okapi": rank_bm25.BM25Okapi,
+            "plus": rank_bm25.BM25Plus,
+            "l": rank_bm25.BM25L,
+        }
+        bags = [terms(chunk.text) for chunk in chunks]
+        return classes[self.variant](bags, k1=self.k1, b=self.b) if any(bags) else None
+
+    def search(
+        self, index: Scorer | None, questions: Sequence[str], chunks: Sequence[Chunk]
+    ) -> list[list[Hit]]:
+        """Returns the k best chunks for each question, by the index of these chunks."""
+        import numpy as np
+
+        if index is None:
+            return best_chunks(np.zeros((1, len(questions), len(chunks))), chunks, self.k)
+        with np.errstate(invalid="ignore"):  # it divides 0 by 0 for a chunk without terms
+            scores = (np.nan_to_num(index.get_scores(terms(asked))) for asked in questions)
+            return best_chunks((row[None] for row in scores), chunks, self.k)
