@@ -18,12 +18,13 @@ from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.engine.progress import ProgressDisplay, show_progress_with
 from leporello.jobs.results import Result
 from leporello.report import Report, report
-from leporello.runs.ask import Answer, Passage, ask
+from leporello.runs.ask import Answer, AskSettings, Passage, Session, ask
 from leporello.runs.run import Run, run
 from leporello.training import FewShotExamples, Trained, few_shot_examples, train
 
 __all__ = [
     "Answer",
+    "AskSettings",
     "Comparison",
     "Config",
     "ConfigError",
@@ -37,6 +38,7 @@ __all__ = [
     "Report",
     "Result",
     "Run",
+    "Session",
     "TaskSpec",
     "Trained",
     "UserError",

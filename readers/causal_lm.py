@@ -85,6 +85,7 @@ class CausalLM:
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even
+    generates: ClassVar[bool] = True
 
     model: ModelSource = "smollm2-135m-instruct"
     prompt: str = PROMPT

@@ -69,6 +69,7 @@ class Seq2Seq:
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even
+    generates: ClassVar[bool] = True
 
     model: ModelSource
     prompt: str = PROMPT

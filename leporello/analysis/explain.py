@@ -33,7 +33,7 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
 from leporello.metrics import make_metrics
-from leporello.text.outline import place_of_span
+from leporello.text.outline import cited
 
 __all__ = ["Explanation", "ReadInput", "explain"]
 
@@ -51,7 +51,7 @@ class ReadInput:
         cut: Number of characters that it was given and did not see.
         error: Error that the read failed with, else empty.
         span: Span of the document where the answer stands, if the reader copied it from there.
-        place: Page, cue or heading of that span, where the document has any.
+        place: Place of that span as a person looks it up: `report.pdf p. 14`.
     """
 
     round: int
@@ -219,7 +219,7 @@ class _ExampleOfJob:
             cut=output["cut"],
             error="",
             span=span,
-            place=place_of_span(self.example.document, span) if span else "",
+            place=cited(self.example.document, span) if span else "",
         )
 
 

@@ -1,32 +1,46 @@
-"""The verb `ask`: a question to one's own file."""
+"""The verb `ask`: a question to one's own files, or a conversation about them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from leporello.cli.options import AsJson, ConfigFiles, NoCache, Overrides, print_json, stdout
+from leporello.cli.options import (
+    AsJson,
+    ConfigFiles,
+    NoCache,
+    Overrides,
+    print_json,
+    stderr,
+    stdout,
+)
+from leporello.core.errors import UserError
 from leporello.storage import to_path
+from leporello.storage.paths import is_url
 
-__all__ = ["ask"]
+__all__ = ["Model", "PipelineName", "ask"]
+
+PipelineName = Annotated[str, typer.Option("--pipeline", help="[default: the default one]")]
+Model = Annotated[
+    str, typer.Option("--model", help="Of the pipeline's reader: a path, or a hub id.")
+]
 
 
 def ask(
     *,
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[str],
         typer.Argument(
-            help="txt, md, srt, vtt, html or pdf; or a URL", parser=to_path, metavar="FILE"
+            help="A file or its URL, then a question; without one, a prompt takes questions.",
+            metavar="FILE [QUESTION]",
         ),
     ],
-    question: str,
-    pipeline: Annotated[str, typer.Option("--pipeline", help="[default: the default one]")] = "",
-    model: Annotated[
-        str, typer.Option("--model", help="Of the pipeline's reader: a path, or a hub id.")
-    ] = "",
+    pipeline: PipelineName = "",
+    model: Model = "",
     all_passages: Annotated[
         bool, typer.Option("--passages", help="Show every passage that was selected.")
     ] = False,
@@ -35,24 +49,46 @@ def ask(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Asks one's own document, and shows where the answer stands."""
-    from leporello.cli.display.answer import show_answer
-    from leporello.runs.ask import ask as ask_file
+    """Asks one's own document, and shows where the answer stands.
 
-    answer = ask_file(
-        file,
-        question,
-        pipeline=pipeline,
-        config=config or (),
-        overrides=[*(overrides or ()), *([f"reader.model={model}"] if model else [])],
-        cached=not no_cache,
-    )
+    Without a question, it opens a prompt; what is no terminal gives a question a line.
+    """
+    from leporello.cli.display.answer import show_answer
+    from leporello.cli.prompt import Prompt
+    from leporello.runs.ask import AskSettings, Session
+
+    paths, question = _parted(files)
+    own = [*(overrides or ()), *([f"reader.model={model}"] if model else [])]
+    session = Session.open(paths, AskSettings(pipeline, config or (), own, not no_cache))
+    if question is None:
+        prompt = Prompt(
+            session, stderr() if as_json else stdout(), all_passages=all_passages, as_json=as_json
+        )
+        raise typer.Exit(prompt.run())
+    answer = session.ask(question)
     if as_json:
-        passages = [asdict(passage) for passage in answer.passages]
-        ledger = asdict(answer.coverage)
-        shown = {"answer": answer.text, "passages": passages, "coverage": ledger}
-        spans = [asdict(span) for span in answer.spans]
-        losses = [asdict(loss) for loss in answer.document.losses]
-        print_json({**shown, "notes": answer.notes, "spans": spans, "losses": losses})
+        print_json(answer.row())
     else:
         show_answer(stdout(), answer, all_passages=all_passages)
+
+
+def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:
+    """Returns files and the question; the last argument is one unless a file is named so."""
+    *files, last = arguments
+    if not files or is_url(last) or _exists(last):
+        return [*map(to_path, arguments)], None
+    if last.strip() and not re.search(r"\s", last) and Path(last).suffix.lower() in _suffixes():
+        raise UserError(f"{last}: there is no such file; a question in one word ends without it")
+    return [*map(to_path, files)], last
+
+
+def _exists(text: str) -> bool:
+    with suppress(OSError):  # a question may be longer than a name can be
+        return text != "" and Path(text).exists()
+    return False
+
+
+def _suffixes() -> set[str]:
+    from leporello.loaders import FORMATS
+
+    return {suffix for format_ in FORMATS for suffix in format_.suffixes}

@@ -115,7 +115,7 @@ class Reader(Protocol):
     """Reads inputs, pooled over many examples.
 
     A class that is quick with an input may say `window_size: ClassVar[int]`: how many it wants in
-    one call, where the run's own limit is lower. Three more things a reader may say, each as a
+    one call, where the run's own limit is lower. Four more things a reader may say, each as a
     class attribute or a property:
 
     - `depends_on_batch: bool`: whether an answer can depend on what else is in the call, as it does
@@ -126,6 +126,8 @@ class Reader(Protocol):
       the other.
     - `schedules_itself: bool`: whether it wants all inputs that wait in one call, since it packs
       them better than a run can. False if it does not say.
+    - `generates: bool`: whether it writes what it is asked to, as language models do: then it can
+      say what a follow-up question means. False if it does not say.
     """
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:

@@ -9,10 +9,11 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from leporello.core.coverage import ledger_line, loss_lines
-from leporello.core.records import JSON, Example, Span
+from leporello.core.records import JSON, Document, Example, Span
 from leporello.core.spans import merge
 from leporello.report.join import JobRows, JoinedExample, Row
 from leporello.report.rendered_prompts import Prompts
+from leporello.text.outline import place_of_span
 
 __all__ = ["Detail", "ExcerptBudget", "ExcerptLimits", "job_detail"]
 
@@ -117,6 +118,7 @@ class Detail:
         wanted = [*evidence, *(span for joined in shown if joined for span in _spans(joined))]
         new = (span for span in wanted if f"{span[0]}-{span[1]}" not in excerpts)
         excerpts |= self.budget.excerpts(example, new)
+        self.documents[index]["places"] |= _places(example.document, wanted, shown)
         return {
             "question": cut(example.question, _LONG),
             "instruction": cut(example.instruction, _LONG),
@@ -140,6 +142,7 @@ class Detail:
                     "length": len(document.text),
                     "losses": loss_lines(document.losses)[:_PASSAGES],
                     "excerpts": {},
+                    "places": {},
                 }
             )
         return self._indices[document.sha256]
@@ -210,6 +213,18 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
         "text": cut(output.get("text", ""), _OUTPUT),
         **scores,
     }
+
+
+def _places(
+    document: Document,
+    wanted: Iterable[tuple[int, int]],
+    shown: Sequence[Mapping[str, Any] | None],
+) -> dict[str, str]:
+    """Returns where passages and cited answers stand, by `start-end`, as far as is known."""
+    answers = (call["span"] for job in shown if job for call in job["calls"] if "span" in call)
+    spans = dict.fromkeys((start, end) for start, end in (*wanted, *answers))
+    told = ((span, place_of_span(document, Span(*span))) for span in spans)
+    return {f"{start}-{end}": place for (start, end), place in told if place}
 
 
 def _spans(shown: Mapping[str, Any]) -> Iterable[tuple[int, int]]:

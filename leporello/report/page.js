@@ -189,11 +189,16 @@ function strip(example, job, total) {
   ];
 }
 
+function placed(place, document_) {
+  const told = document_ && document_.places[`${place[0]}-${place[1]}`];
+  return told ? `${document_.id} ${told} (${span(place)})` : span(place);
+}
+
 function passage(place, document_) {
   if (typeof place === "string") return h("blockquote", {}, place);
   const text = document_ && document_.excerpts[`${place[0]}-${place[1]}`];
   const more = text === undefined ? 0 : place[1] - place[0] - [...text].length;
-  return h("div", {}, h("span", { class: "note" }, span(place)), text === undefined ? null : h("blockquote", {}, text + (more > 0 ? ` [… ${more.toLocaleString("en")} characters]` : "")));
+  return h("div", {}, h("span", { class: "note" }, placed(place, document_)), text === undefined ? null : h("blockquote", {}, text + (more > 0 ? ` [… ${more.toLocaleString("en")} characters]` : "")));
 }
 
 function fold(title, open_, ...children) {
@@ -204,7 +209,7 @@ function call(one, example, document_) {
   const own = one.question !== example.question ? one.question : "";
   return h("li", {},
     facts([["round", String(one.round + 1)], ["asked", own], ["output", one.error ? "" : one.text || "(empty)"], ["score", one.score === undefined ? "" : String(one.score)],
-      ["not seen", one.cut ? `${one.cut.toLocaleString("en")} characters` : ""], ["cited", one.span ? span(one.span) : ""], ["error", one.error]]),
+      ["not seen", one.cut ? `${one.cut.toLocaleString("en")} characters` : ""], ["cited", one.span ? placed(one.span, document_) : ""], ["error", one.error]]),
     one.prompt === undefined ? null : fold("Exact input", false, h("pre", { tabindex: "0" }, one.prompt)),
     fold(`Passages given (${one.passages.length + one.more_passages})`, false, one.passages.map(place => passage(place, document_)), one.more_passages ? h("p", { class: "note" }, `and ${one.more_passages} more`) : null));
 }

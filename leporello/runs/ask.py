@@ -1,33 +1,45 @@
-"""A question to one's own file, of any length."""
+"""Questions to one's own files, of any length: one, or a conversation with all kept warm."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from leporello.cache.store import Cache
 from leporello.config import Pipeline, load_config
 from leporello.core.errors import UserError
 from leporello.core.items import Item, items_of
-from leporello.core.records import JSON, Coverage, Document, Example, Span
+from leporello.core.records import JSON, Coverage, Document, Example, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
 from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
 from leporello.engine.journal.serialization import prediction_from_row
 from leporello.engine.limits import Limits
-from leporello.engine.progress import Progress, ProgressListener
+from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReader
 from leporello.engine.selection import select_document
 from leporello.jobs.jobs import check_files
 from leporello.loaders import load
 from leporello.models.locate import cache_directory
 from leporello.storage import to_path
+from leporello.text.answers import unanswerable
 from leporello.text.english.language import looks_english
-from leporello.text.outline import place_of_span
+from leporello.text.outline import cited
 
-__all__ = ["Answer", "Passage", "ask"]
+__all__ = ["Answer", "AskSettings", "Passage", "Session", "ask"]
+
+_BEFORE = 3  # questions that a follow-up is understood by
+_LONGEST = 200  # characters that one grows by at most: a model that goes on has answered it
+_FOLLOW_UP = (
+    "Rewrite the last question so that it can be understood without those before it: put names"
+    " where it has pronouns. Write the question alone; where nothing is missing, repeat it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,7 @@ class Passage:
         span: Characters of the document's text that it consists of.
         text: Text of those characters.
         score: The retriever's score; higher is better.
-        place: Page, cue or heading of the passage, where the document has any: `page 3 to page 4`.
+        place: Place of the passage as a person looks it up: `report.pdf p. 3 to p. 4`.
         read: Whether the reader saw any of it.
     """
 
@@ -54,6 +66,7 @@ class Answer:
     """What `ask` found.
 
     Attributes:
+        question: The question as it was asked of the document.
         text: The answer.
         passages: Passages that were selected, best first.
         coverage: Shares of the document that were selected and read.
@@ -64,6 +77,7 @@ class Answer:
         items: Items of which the answer is made, with their passages; None if it is made of none.
     """
 
+    question: str
     text: str
     passages: tuple[Passage, ...]
     coverage: Coverage
@@ -71,6 +85,203 @@ class Answer:
     notes: tuple[str, ...] = ()
     spans: tuple[Span, ...] = ()
     items: tuple[Item, ...] | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether the document says so, as far as the reader knows."""
+        return bool(unanswerable(self.text, ""))
+
+    @property
+    def told(self) -> str:
+        """The answer in words, also where there is none."""
+        return self.text if self.found else "The document does not say so."
+
+    def row(self) -> dict[str, Any]:
+        """Returns all of it as JSON has it, with a place beside each span."""
+        losses = [asdict(loss) for loss in self.document.losses]
+        return {
+            "question": self.question,
+            "answer": self.text,
+            "passages": [asdict(passage) for passage in self.passages],
+            "coverage": asdict(self.coverage),
+            "notes": [*self.notes],
+            "spans": [*map(self._placed, self.spans)],
+            "losses": losses,
+            "items": [
+                {"text": item.text, "passages": [*map(self._placed, item.passages)]}
+                for item in self.items or ()
+            ],
+        }
+
+    def _placed(self, span: Span) -> dict[str, Any]:
+        return {**asdict(span), "place": cited(self.document, span)}
+
+
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How questions are answered.
+
+    Attributes:
+        pipeline: Name of the pipeline; the default one if empty.
+        config: The user's own files, laid over the built-in one.
+        overrides: Settings as those of `--set`; they must not sweep.
+        cached: Whether to use and fill the cache: a second question on a file is answered sooner.
+    """
+
+    pipeline: str = ""
+    config: Sequence[Path] = ()
+    overrides: Sequence[str] = ()
+    cached: bool = True
+
+    def build(self, model: str = "") -> Pipeline:
+        """Returns the stages.
+
+        Args:
+            model: Path or hub id of another model for the reader; its own if empty.
+
+        Raises:
+            UserError: A mistake in the files or settings, or several pipelines.
+        """
+        names = [self.pipeline] if self.pipeline else []
+        more = [f"reader.model={model}"] if model else []
+        loaded = load_config(self.config, [*self.overrides, *more], names)
+        points = loaded.select(names)
+        if len(points) > 1:
+            name = self.pipeline or loaded.default_pipeline
+            raise UserError(
+                f"ask takes one pipeline, and {name!r} is {len(points)}: name one of them"
+            )
+        check_files(points)
+        return points[0].build()
+
+
+@dataclass
+class Session:
+    """A conversation about one document; what is derived from it, and models, stay in memory.
+
+    It answers one question at a time, whatever thread asks.
+
+    Attributes:
+        document: The document.
+        settings: How questions are answered.
+        stages: Stages of the pipeline.
+        turns: Questions as they were put, and answers, the first first.
+    """
+
+    document: Document
+    settings: AskSettings = AskSettings()
+    stages: Pipeline = field(default=None)  # type: ignore[assignment]  # built where none is given
+    turns: list[tuple[str, Answer]] = field(default_factory=list)
+    _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self.stages = self.stages or self.settings.build()
+        self._cache = Cache(cache_directory()) if self.settings.cached else None
+        if self._cache:
+            self.document.use_cache(self._cache)
+        self._reader = WindowReader(self.stages.reader, self._cache)
+
+    @classmethod
+    def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
+        """Returns a conversation about a file, or what lies at a URL; of several as one.
+
+        Raises:
+            UserError: A mistake of the user's.
+        """
+        stages = settings.build()  # told before a long file is read
+        if len(files) > 1:
+            raise UserError("ask takes one file")
+        return cls(load(to_path(files[0])), settings, stages)
+
+    def about(self, document: Document) -> Session:
+        """Returns a new conversation about another document, with the same models."""
+        return replace(self, document=document, turns=[])
+
+    def use_model(self, model: str) -> None:
+        """Has another model read from here on.
+
+        Raises:
+            UserError: There is none, or the reader has no model.
+        """
+        self.stages = self.settings.build(model)
+        self._reader = WindowReader(self.stages.reader, self._cache)
+
+    @property
+    def follows_up(self) -> bool:
+        """Whether a question is understood by those before it, which a reader that writes does."""
+        return bool(getattr(self.stages.reader, "generates", False))
+
+    @cached_property
+    def _english(self) -> bool:
+        return looks_english(self.document.text)
+
+    def ask(self, question: str, listener: Listener | None = None) -> Answer:
+        """Returns the answer to a question, or to what it means after those before it.
+
+        Args:
+            question: The question; may be empty for pipelines that summarise.
+            listener: Listener that is told of each step; a bar is drawn without.
+
+        Raises:
+            UserError: A mistake of the user's, or a stage that failed, with its reason.
+        """
+        with self._lock:
+            asked = self._alone(question) if self.follows_up and self.turns else question
+            answer = self._answer(Example("question", self.document, question=asked), listener)
+            self.turns.append((question, answer))
+        return answer
+
+    def _alone(self, question: str) -> str:
+        """Returns a follow-up as it is understood alone; as it is, where a model cannot tell."""
+        talk = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
+        read = Read(("\n".join(talk),), f"{_FOLLOW_UP}\n{question}")
+        [reply] = self._reader.read([read])
+        told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
+        whole = told.endswith("?") or not question.endswith("?")  # else it was cut
+        return told if told and whole and len(told) < len(question) + _LONGEST else question
+
+    def _answer(self, example: Example, listener: Listener | None) -> Answer:
+        document, finished = self.document, self._finished(example, listener)
+        prediction = prediction_from_row(finished.row.prediction or {})
+        passages = (
+            _passage(document, Span(start, end), score, prediction.read)
+            for start, end, score in prediction.hits
+        )
+        return Answer(
+            example.question,
+            prediction.prediction,
+            tuple(passages),
+            prediction.coverage,
+            document,
+            notes=(*self._language(), *finished.row.notes),
+            spans=_spans(finished, prediction.raw),
+            items=items_of(prediction.raw),
+        )
+
+    def _language(self) -> Iterator[str]:
+        """Yields a note if the reader reads English, and the document does not look so."""
+        if getattr(self.stages.reader, "language", "") == "en" and not self._english:
+            yield (
+                "the document does not look English, and the reader knows nothing else: name"
+                " another one with --model or --pipeline (`list pipelines`)"
+            )
+
+    def _finished(self, example: Example, listener: Listener | None) -> FinishedExample:
+        """Runs one example through the engine, leaving no run behind."""
+        with TemporaryDirectory() as folder, Progress(f"asking {example.document.id}", 1) as bar:
+            journal = Journal(Path(folder) / "journal.jsonl")
+            journal.begin(ShardRow(0, 0, 1, ""))
+            combiners = ActiveCombiners(self.stages)
+            told = listener or ProgressListener(bar)
+            engine = Engine(journal, self._reader, combiners, Limits(), told)
+            selections = select_document(self.stages, [example], None).selections
+            engine.add_document(0, [example], selections)
+            engine.finish()
+            journal.close()
+            [finished] = finished_in(journal.path)
+        if failure := finished.row.failure:
+            raise UserError(f"the {failure['stage']} failed: {failure['error']}")
+        return finished
 
 
 def ask(
@@ -82,82 +293,27 @@ def ask(
     overrides: Sequence[str] = (),
     cached: bool = True,
 ) -> Answer:
-    """Asks one question of one document.
+    """Asks one question of one document; `Session` answers several.
 
     Args:
-        file: A txt, md, srt, vtt, html or pdf; or its URL.
+        file: A file of any kind that is read; or its URL.
         question: The question; may be empty for pipelines that summarise.
-        pipeline: Name of the pipeline; the default one if empty.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`; they must not sweep.
-        cached: Whether to use and fill the cache: a second question on a file is answered sooner.
+        pipeline: See `AskSettings`, as for all that follow.
+        config: See there.
+        overrides: See there.
+        cached: See there.
 
     Raises:
         UserError: A mistake of the user's, or a stage that failed, with its reason.
     """
-    names = [pipeline] if pipeline else []
-    loaded = load_config(config, overrides, names)
-    points = loaded.select(names)
-    if len(points) > 1:
-        name = pipeline or loaded.default_pipeline
-        raise UserError(f"ask takes one pipeline, and {name!r} is {len(points)}: name one of them")
-    check_files(points)
-    document = load(to_path(file))
-    if not document.text.strip():
-        raise UserError(f"{file}: holds no text")
-    example = Example("question", document, question=question)
-    stages = points[0].build()
-    finished = _answered(stages, example, Cache(cache_directory()) if cached else None)
-    prediction = prediction_from_row(finished.row.prediction or {})
-    passages = [
-        _passage(document, Span(start, end), score, prediction.read)
-        for start, end, score in prediction.hits
-    ]
-    return Answer(
-        prediction.prediction,
-        tuple(passages),
-        prediction.coverage,
-        document,
-        notes=(*_language(stages.reader, document), *finished.row.notes),
-        spans=_spans(finished, prediction.raw),
-        items=items_of(prediction.raw),
-    )
-
-
-def _language(reader: object, document: Document) -> Iterator[str]:
-    """Yields a note if the reader says that it reads English, and the document does not look so."""
-    if getattr(reader, "language", "") == "en" and not looks_english(document.text):
-        yield (
-            "the document does not look English, and the reader knows nothing else: name another"
-            " one with --model or --pipeline (`list pipelines`)"
-        )
-
-
-def _answered(stages: Pipeline, example: Example, cache: Cache | None) -> FinishedExample:
-    """Runs one example through the engine, leaving no run behind."""
-    if cache:
-        example.document.use_cache(cache)
-    with (
-        TemporaryDirectory() as folder,
-        Progress(f"asking {example.document.id}", 1) as progress,
-    ):
-        journal = Journal(Path(folder) / "journal.jsonl")
-        journal.begin(ShardRow(0, 0, 1, ""))
-        reader, combiners = WindowReader(stages.reader, cache), ActiveCombiners(stages)
-        engine = Engine(journal, reader, combiners, Limits(), ProgressListener(progress))
-        engine.add_document(0, [example], select_document(stages, [example], None).selections)
-        engine.finish()
-        journal.close()
-        [finished] = finished_in(journal.path)
-    if failure := finished.row.failure:
-        raise UserError(f"the {failure['stage']} failed: {failure['error']}")
-    return finished
+    settings = AskSettings(pipeline, config, overrides, cached)
+    return Session.open([file], settings).ask(question)
 
 
 def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:
     seen = any(r.start < span.end and span.start < r.end for r in read)
     text = document.text[span.start : span.end]
-    return Passage(span, text, score, place_of_span(document, span), seen)
+    return Passage(span, text, score, cited(document, span), seen)
 
 
 def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:

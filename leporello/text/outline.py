@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 from leporello.core.records import Document, Loss, Place, Section, Span
 
-__all__ = ["Extracted", "Heading", "heading", "outline", "place_of_span", "tile"]
+__all__ = ["Extracted", "Heading", "cited", "heading", "outline", "place_of_span", "tile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,15 @@ def place_of_span(document: Document, span: Span) -> str:
     places = dict.fromkeys(_found(document.places, end) for end in ends)
     headings = dict.fromkeys(heading(document, end) for end in ends)
     return ", ".join(filter(None, (" to ".join(filter(None, of)) for of in (places, headings))))
+
+
+def cited(document: Document, span: Span) -> str:
+    """Returns a span as a person looks it up: `report.pdf p. 14`.
+
+    Its characters where the document has neither places nor headings: `a.txt characters 12–40`.
+    """
+    place = place_of_span(document, span) or f"characters {span.start}–{span.end}"
+    return f"{document.id} {place}"
 
 
 def _found(places: Sequence[Place], offset: int) -> str:

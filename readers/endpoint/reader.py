@@ -126,6 +126,7 @@ class Endpoint:
     seed: Count = 0
 
     depends_on_batch: ClassVar[bool] = False
+    generates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _ = self._template, self._limit  # which check themselves

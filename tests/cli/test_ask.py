@@ -30,7 +30,7 @@ def test_the_answer_is_the_first_line(file: Path) -> None:
     ).stdout.splitlines()
     start = file.read_text(encoding="utf-8").index("Ann Dunning")
     assert first == "Ann Dunning"
-    assert place.startswith(f"characters {start}–{start + 11}")
+    assert place.startswith(f"ferry.txt characters {start}–{start + 11}")
     assert " characters: unselected " in ledger
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
 
 from leporello.cli.display.items import show_items
-from leporello.cli.display.tables import excerpt, stretch
+from leporello.cli.display.tables import excerpt
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.records import Span
 from leporello.runs.ask import Answer, Passage
-from leporello.text.answers import unanswerable
+from leporello.text.outline import cited
 
-__all__ = ["show_answer"]
+__all__ = ["show_answer", "show_passages"]
 
 _FEW = 3  # passages that are shown of an answer that stands in none
 _AROUND = 160  # characters of the passage before and behind the answer
@@ -26,20 +26,21 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
     """Prints the answer, where it stands, its items or passages, and the ledger."""
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
-    console.print(f"[bold]{escape(_told(answer))}[/bold]", highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)
     if answer.items is not None:
         show_items(console, answer.items, answer.document)
     else:
-        for rank, passage in _listed(answer, all_passages=all_passages):
-            _show_passage(console, rank, passage, answer.spans)
+        show_passages(console, answer, _listed(answer, all_passages=all_passages))
     for line in (ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)):
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
-def _told(answer: Answer) -> str:
-    if not unanswerable(answer.text, ""):
-        return "The document does not say so."
-    return answer.text
+def show_passages(
+    console: Console, answer: Answer, listed: Iterable[tuple[int, Passage]] | None = None
+) -> None:
+    """Prints passages with their ranks; all of them if none are given."""
+    for rank, passage in enumerate(answer.passages, 1) if listed is None else listed:
+        _show_passage(console, rank, passage, answer)
 
 
 def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, Passage]]:
@@ -48,17 +49,17 @@ def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, Passage]]:
     if all_passages:
         return ranked
     unranked = all(passage.score == 0 for passage in answer.passages)  # all that there is
-    if unranked or not unanswerable(answer.text, ""):
+    if unranked or not answer.found:
         return []
     spans = answer.spans[:1]
     holding = [(n, p) for n, p in ranked if any(_holds(p.span, span) for span in spans)]
     return holding[:1] or ranked[:_FEW]
 
 
-def _show_passage(console: Console, rank: int, passage: Passage, spans: Sequence[Span]) -> None:
-    inside = [span for span in spans if _holds(passage.span, span)]
+def _show_passage(console: Console, rank: int, passage: Passage, answer: Answer) -> None:
+    inside = [span for span in answer.spans if _holds(passage.span, span)]
     unread = "" if passage.read else ", not read"
-    place = stretch(inside[0] if inside else passage.span, passage.place)
+    place = cited(answer.document, inside[0]) if inside else passage.place
     head = f"{place} (passage {rank}, score {passage.score:g}{unread})"
     console.print(f"[dim]{escape(head)}[/dim]", highlight=False)
     console.print(_shown(passage, inside))

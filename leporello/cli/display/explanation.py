@@ -12,10 +12,11 @@ from rich.panel import Panel
 from leporello.analysis.explain import Explanation, ReadInput
 from leporello.analysis.funnel import Gold, gold_of
 from leporello.cli.display.items import show_items
-from leporello.cli.display.tables import excerpt, stretch
+from leporello.cli.display.tables import excerpt
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.items import items_of
 from leporello.core.records import Span
+from leporello.text.outline import cited
 
 __all__ = ["show_explanation"]
 
@@ -82,9 +83,8 @@ def _chunks(console: Console, explanation: Explanation) -> None:
             excerpt(explanation.example.document.text[span.start : span.end])[:_TEXT_SHOWN]
         )
         position = _chunk_of(span, explanation.chunks)
-        console.print(
-            f"  {_kind(explanation)}  {span.start}–{span.end}  {position}  [dim]{text}[/dim]"
-        )
+        place = escape(cited(explanation.example.document, span))
+        console.print(f"  {_kind(explanation)}  {place}  {position}  [dim]{text}[/dim]")
     _more(console, len(spans) - _PLACES_SHOWN, "places")
 
 
@@ -111,7 +111,8 @@ def _hits(console: Console, explanation: Explanation) -> None:
         read = _touches(explanation.prediction.read, start, end)
         marks += "[green]read[/green]" if read else "[yellow]not read[/yellow]"
         text = escape(excerpt(explanation.example.document.text[start:end])[:_TEXT_SHOWN])
-        console.print(f"  hit {rank}  {start}–{end}  {score:g}  {marks}  [dim]{text}[/dim]")
+        place = escape(cited(explanation.example.document, Span(start, end)))
+        console.print(f"  hit {rank}  {place}  {score:g}  {marks}  [dim]{text}[/dim]")
     _more(console, len(explanation.prediction.hits) - _HITS_SHOWN, "hits")
 
 
@@ -150,7 +151,7 @@ def _output(console: Console, read: ReadInput) -> None:
         return
     console.print(f"  output     {escape(read.text)}")
     if read.span:
-        console.print(f"  stands at  {escape(stretch(read.span, read.place))}")
+        console.print(f"  stands at  {escape(read.place)}")
     if read.scores:
         console.print(f"  choices    {', '.join(f'{score:g}' for score in read.scores)}")
     elif read.score is not None:

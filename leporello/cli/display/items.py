@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from leporello.core.items import Item
 from leporello.core.records import Document, Span
-from leporello.text.outline import place_of_span
+from leporello.text.outline import cited
 
 __all__ = ["show_items"]
 
@@ -24,9 +24,8 @@ def show_items(console: Console, items: Sequence[Item], document: Document) -> N
     for number, item in enumerate(items[:_ITEMS_SHOWN], 1):
         console.print(f"{number}. [bold]{escape(item.text)}[/bold]", highlight=False)
         for span in item.passages[:_PASSAGES_SHOWN]:
-            position = place_of_span(document, span)
-            head = f"characters {span.start}–{span.end}" + (f", {position}" if position else "")
-            console.print(f"   {escape(head)}  [dim]{_around(document, span, item.text)}[/dim]")
+            head = escape(cited(document, span))
+            console.print(f"   {head}  [dim]{_around(document, span, item.text)}[/dim]")
         if (more := len(item.passages) - _PASSAGES_SHOWN) > 0:
             console.print(f"   and {more:,} more passages")
     if (more := len(items) - _ITEMS_SHOWN) > 0:

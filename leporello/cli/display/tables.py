@@ -15,6 +15,7 @@ from rich.table import Table
 
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
+from leporello.text.outline import cited
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
@@ -30,7 +31,6 @@ __all__ = [
     "prediction",
     "reuses",
     "scores",
-    "stretch",
     "verified",
     "where",
 ]
@@ -134,11 +134,6 @@ def excerpt(text: str) -> str:
     return flat if len(flat) <= _EXCERPT else f"{flat[:_EXCERPT]} …"
 
 
-def stretch(span: Span, place: str) -> str:
-    """Returns a span as a person finds it: its characters, and page, cue or heading if known."""
-    return f"characters {span.start}–{span.end}" + (f", {place}" if place else "")
-
-
 def prediction(console: Console, example: Example, row: Prediction) -> None:
     """Prints one answer of a run with the passages that it was read from."""
     console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
@@ -147,7 +142,8 @@ def prediction(console: Console, example: Example, row: Prediction) -> None:
     read = [hit for hit in row.hits if any(s.start < hit[1] and hit[0] < s.end for s in row.read)]
     for start, end, score in read[:_HITS]:
         text = excerpt(example.document.text[start:end])
-        console.print(f"  [dim]{start}–{end} ({score:g})[/dim] {escape(text)}")
+        place = escape(cited(example.document, Span(start, end)))
+        console.print(f"  [dim]{place} ({score:g})[/dim] {escape(text)}")
     if (more := len(read) - _HITS) > 0:
         console.print(f"  [dim]and {more:,} more passages[/dim]")
     console.print()

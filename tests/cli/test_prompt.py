@@ -1,0 +1,159 @@
+"""The prompt of `ask`: lines in, answers out; and what a session keeps between them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from command_line import command, leporello
+
+from chunkers import Paragraphs
+from combiners import Stuff
+from leporello import Document, Output, Read
+from leporello.cli.prompt import Prompt
+from leporello.config import Pipeline
+from leporello.runs.ask import AskSettings, Session
+from readers import Lead
+from retrievers import BM25
+
+TEXT = "Ann Dunning found the fax. Her brother Ned lost it.\n\nThe ferry runs since 1871."
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A reader that writes: it says what a follow-up means as it was told to."""
+
+    meant: str = ""
+    generates: bool = True
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        follow_up = [bool(read.question.startswith("Rewrite")) for read in inputs]
+        return [Output(self.meant if asked else "Ann Dunning") for asked in follow_up]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+def session(reader: object) -> Session:
+    """Returns a conversation about a document in memory."""
+    stages = Pipeline(Paragraphs(), BM25(k=2), reader, Stuff())
+    return Session(Document("fax.txt", TEXT), AskSettings(cached=False), stages)
+
+
+def typed(
+    monkeypatch: pytest.MonkeyPatch, lines: str, reader: object, *, as_json: bool = False
+) -> tuple[int, str]:
+    """Returns the exit status of a prompt that is given these lines, and all that it shows."""
+    from rich.console import Console
+
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    console = Console(file=io.StringIO(), width=200)
+    status = Prompt(session(reader), console, as_json=as_json).run()
+    return status, console.file.getvalue()  # type: ignore[attr-defined]  # it is a StringIO
+
+
+def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands are about the last answer; the prompt ends with its input."""
+    lines = "Who found the fax?\n\n:why\n:ledger\n:passages\n:help\n:quit\nnever asked\n"
+    status, shown = typed(monkeypatch, lines, Lead())
+    assert status == 0
+    assert "asked     Who found the fax?" in shown
+    assert "selected  1. fax.txt characters 0–" in shown
+    assert shown.count(" characters: unselected ") == 2
+    assert "(passage 1, score" in shown
+    assert ":model" in shown
+    assert "never asked" not in shown
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [(":why", "nothing has been asked"), (":wy", "no such command"), (":model", "a path or a hub")],
+)
+def test_a_mistake_is_told_and_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lines: str, error: str
+) -> None:
+    """What is no terminal gets it as a status, too."""
+    status, shown = typed(monkeypatch, f"{lines}\nWho found the fax?", Lead())
+    assert status == 1
+    assert error in capsys.readouterr().err
+    assert "characters: " in shown
+
+
+@pytest.mark.parametrize(
+    ("meant", "asked"),
+    [
+        ("Who is the brother of Ann Dunning?\nMore.", "Who is the brother of Ann Dunning?"),
+        ("Who is the brother of", "And her brother?"),  # cut
+        ("", "And her brother?"),
+        ("Is it so that " + "x" * 300 + "?", "And her brother?"),
+    ],
+    ids=["understood", "cut", "empty", "long"],
+)
+def test_a_follow_up_is_asked_as_a_model_understands_it(
+    monkeypatch: pytest.MonkeyPatch, meant: str, asked: str
+) -> None:
+    """What was asked is shown; what cannot be a question is not asked."""
+    lines = "Who found the fax?\nAnd her brother?\n:why"
+    _, shown = typed(monkeypatch, lines, Writer(meant))
+    assert (f"\nasked: {asked}" in shown) is (asked != "And her brother?")
+    assert f"asked     {asked}" in shown
+
+
+def test_json_has_a_line_an_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error is a line too; places stand beside spans."""
+    status, _ = typed(monkeypatch, "Who found the fax?\n:nothing\n", Lead(), as_json=True)
+    answer, error = map(json.loads, capsys.readouterr().out.splitlines())
+    assert status == 1
+    assert answer["passages"][0]["place"].startswith("fax.txt characters 0–")
+    assert ":nothing" in error["error"]
+
+
+def test_a_session_answers_about_another_document_with_the_same_stages() -> None:
+    """Its questions are its own."""
+    one = session(Lead())
+    one.ask("Who?")
+    other = one.about(Document("b.txt", "Something else."))
+    assert other.stages is one.stages
+    assert (len(one.turns), len(other.turns)) == (1, 0)
+    assert other.ask("What?").passages[0].text == "Something else."
+
+
+def test_a_person_edits_lines_and_leaves_by_control_d(tmp_path: Path) -> None:
+    """Ctrl-C drops a line; the history is a file that nobody else may read."""
+    path = tmp_path / "fax.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    child, terminal = pty.fork()
+    if not child:  # it has the terminal to itself, as a shell's command does
+        environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "dumb"}
+        os.execve(sys.executable, command("ask", path), environment)  # noqa: S606 -- ours
+    shown = ""
+    for keys in (b"dropped", b"\x03", b"Who fund\x1b[D\x1b[D\x1b[Do\x05 the fax?\r", b"\x04", b""):
+        while not shown.endswith(("? ", "dropped")[keys == b"\x03"]):
+            try:
+                shown += os.read(terminal, 4096).decode()
+            except OSError:  # the other end is closed
+                break
+        shown += " "
+        os.write(terminal, keys)
+    assert os.waitpid(child, 0)[1] == 0
+    assert "each question stands alone" in shown
+    history = tmp_path / "leporello" / "questions"
+    assert history.read_text(encoding="utf-8").splitlines() == ["Who found the fax?"]
+    assert history.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_that_is_not_there_is_no_question(tmp_path: Path) -> None:
+    """One argument is a file, and so is one that is named like a file."""
+    path = tmp_path / "fax.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    assert "no such file" in leporello("ask", path, "fox.txt", status=2).stderr
+    assert "fox.txt" in leporello("ask", tmp_path / "fox.txt", status=2).stderr
