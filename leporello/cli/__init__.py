@@ -11,9 +11,10 @@ import logging
 import os
 import signal
 import sys
+import threading
 import warnings
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -98,10 +99,23 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         stderr().print("interrupted")
-        sys.exit(_INTERRUPTED)
+        _leave(_INTERRUPTED)
     except UserError as error:
         stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(_USERS_MISTAKE)
+        _leave(_USERS_MISTAKE)
+    except SystemExit as end:
+        _leave(end.code)
+
+
+def _leave(status: object) -> NoReturn:
+    """Ends the process, also if a stage left threads behind for which Python would wait."""
+    own = threading.current_thread()
+    left = [t.name for t in threading.enumerate() if t is not own and not t.daemon]
+    if not left or not (status is None or isinstance(status, int)):
+        raise SystemExit(status)
+    stderr().print(f"left behind, and ended: threads {', '.join(left)}", highlight=False)
+    sys.stdout.flush()
+    os._exit(status or 0)
 
 
 def _interrupt(*_: object) -> None:

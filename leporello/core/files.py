@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar, cast
 
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
-__all__ = ["atomically", "opened", "read_json", "read_rows", "write_json"]
+__all__ = ["atomically", "in_utf8", "opened", "read_json", "read_rows", "write_json"]
+
+_HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other half
+_Json = TypeVar("_Json")
 
 
 def opened(path: Path) -> BufferedReader:
@@ -93,3 +97,21 @@ def _row(line: str, path: Path, number: int) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}:{number}: not JSON: {error}") from None
     return row
+
+
+def in_utf8(value: _Json) -> _Json:
+    """Returns JSON with U+FFFD for halves of surrogate pairs, which are no characters.
+
+    No UTF-8 file can hold them, and tokenizers refuse them.
+    """
+    made: Any = value
+    if isinstance(value, str):
+        try:
+            value.encode()  # four times as fast as a search
+        except UnicodeEncodeError:
+            made = _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+    elif isinstance(value, (list, tuple)):
+        made = [*map(in_utf8, value)]
+    elif isinstance(value, dict):
+        made = {in_utf8(key): in_utf8(item) for key, item in value.items()}
+    return cast("_Json", made)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.contracts import StageError, sees_gold
 from leporello.core.calls.nested import run_combiner
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import RendersPrompt
@@ -34,6 +34,9 @@ from leporello.engine.journal.serialization import Reply
 from leporello.engine.selection import Selection, select
 
 __all__ = ["ActiveExample", "Call"]
+
+
+_MOST_ROUNDS = 20_000  # of reads an example: reading a book passage by passage takes some 5,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ class ActiveExample:
             Call(self._round, read, reply) for read, reply in zip(self.reads, replies, strict=True)
         ]
         self._round += 1
+        if self._round >= _MOST_ROUNDS:
+            raise StageError(f"asked for reads {_MOST_ROUNDS:,} times, and has no answer yet")
         self._run(self._resumption(replies))
 
     def _resumption(self, replies: Sequence[Reply]) -> Callable[[], Sequence[Request]]:
@@ -128,7 +133,10 @@ class ActiveExample:
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
         with collect_notes() as notes:
-            self._advance(resume)
+            try:
+                self._advance(resume)
+            except GeneratorExit:  # it would pass for the end of the run
+                raise StageError("the combiner raised GeneratorExit") from None
         self._note(notes)
 
     def _advance(self, resume: Callable[[], Sequence[Request]]) -> None:

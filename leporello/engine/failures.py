@@ -28,7 +28,7 @@ class ExampleError(Exception):
         if isinstance(error, ReadError):
             return cls(stage, str(error), error.trace)
         trace = trace_of(error)
-        return cls(stage, redact(f"{type(error).__name__}: {error}"), redact(trace))
+        return cls(stage, _told(error), redact(trace))
 
 
 class ReadError(Exception):
@@ -49,7 +49,15 @@ class ReadError(Exception):
     def of(cls, error: BaseException) -> ReadError:
         """Returns what an error in a reader comes to; keys that it tells are left out."""
         trace = trace_of(error)
-        return cls(redact(f"{type(error).__name__}: {error}"), redact(trace))
+        return cls(_told(error), redact(trace))
+
+
+def _told(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception as within:  # a stage's own error may be as broken as the stage
+        text = f"(its text cannot be had: {type(within).__name__})"
+    return redact(f"{type(error).__name__}: {text}")
 
 
 class stage_errors:  # noqa: N801 -- called like a function; a generator takes twice as long

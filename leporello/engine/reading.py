@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leporello.cache.fingerprint import fingerprint
-from leporello.core.calls.contracts import batching_of
+from leporello.core.calls.contracts import WrongCountError, batching_of
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import read as call_reader
@@ -223,6 +223,8 @@ class WindowReader:
                 outputs = call_reader(self.reader, reads)
         except (UserError, KeyboardInterrupt, GeneratorExit):
             raise
+        except WrongCountError as error:  # a fault of the class, which no smaller window cures
+            return [ReadError.of(error)] * len(reads)
         except BaseException as error:  # a plug-in that leaves the process fails too
             self._halved = True
             if len(reads) == 1:

@@ -14,6 +14,7 @@ import regex
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
+from leporello.core.files import in_utf8
 from leporello.core.protocols import ModelSource
 from leporello.core.records import Tokenizer
 from leporello.models.locate import locate
@@ -47,7 +48,6 @@ _FOLDED = bytes(
     for character in bytes(range(256)).decode(_BYTES, "replace")
 )
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
 _PIECE = 4096  # characters given to a tokenizer at once
 _BATCH = 16  # pieces whose encodings are held at once: they take some 100 bytes a token
@@ -111,7 +111,7 @@ class HuggingFace:
         """
         import numpy as np
 
-        text = _encodable(text)
+        text = in_utf8(text)
         cuts = pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
         return np.concatenate([self._encoded(text, batch) for batch in batches])
@@ -127,15 +127,6 @@ class HuggingFace:
         offsets = np.fromiter(numbers, dtype=np.int64, count=2 * sum(counts)).reshape(-1, 2)
         offsets += np.repeat(np.subtract(cuts[:-1], cuts[0]), counts)[:, None]
         return _tidy(offsets, text[cuts[0] : cuts[-1]]) + cuts[0]
-
-
-def _encodable(text: str) -> str:
-    """Returns the text with U+FFFD for halves of surrogate pairs, which tokenizers refuse."""
-    try:
-        text.encode()  # four times as fast as a search
-    except UnicodeEncodeError:
-        return _LONE_SURROGATE.sub("\ufffd", text)
-    return text
 
 
 def pieces(text: str) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from leporello.cache.store import Cache
 from leporello.config import Pipeline, TaskSpec, load_config
 from leporello.core.calls.nested import check_files
 from leporello.core.errors import UserError
-from leporello.core.files import atomically
+from leporello.core.files import atomically, in_utf8
 from leporello.core.protocols import Supervises, Task
 from leporello.core.records import JSON, Example, Read
 from leporello.engine.progress import Progress
@@ -24,8 +23,6 @@ from leporello.training.choice import only
 from leporello.training.training_pairs import Supervision, supervise
 
 __all__ = ["FewShotExamples", "few_shot_examples"]
-
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # comes from broken files; JSON takes none
 
 
 @dataclass(frozen=True)
@@ -154,8 +151,8 @@ def _row(example: Example, data: str, supervision: Supervision) -> Iterator[Mapp
     for read, answer in zip(supervision.inputs[:1], supervision.targets, strict=False):
         if answer.strip() and (not read.choices or answer.strip() in read.choices):
             yield {
-                "id": _valid_text(example.id),
-                "answer": _valid_text(answer),
+                "id": in_utf8(example.id),
+                "answer": in_utf8(answer),
                 **_question_fields(read),
                 "document_sha256": example.document.sha256,
                 "data": data,
@@ -165,13 +162,9 @@ def _row(example: Example, data: str, supervision: Supervision) -> Iterator[Mapp
 def _question_fields(read: Read) -> dict[str, JSON]:
     """Returns what was asked; the task's instruction stands before the question that matters."""
     fields: dict[str, JSON] = {
-        "question": _valid_text(read.question),
-        "passages": [_valid_text(text) for text in read.passages if isinstance(text, str)],
-        "choices": list(map(_valid_text, read.choices)),
-        "title": _valid_text(read.title),
+        "question": in_utf8(read.question),
+        "passages": [in_utf8(text) for text in read.passages if isinstance(text, str)],
+        "choices": list(map(in_utf8, read.choices)),
+        "title": in_utf8(read.title),
     }
     return {name: value for name, value in fields.items() if value}
-
-
-def _valid_text(text: str) -> str:
-    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -195,6 +195,45 @@ def test_a_question_that_breaks_the_retriever_fails_alone(tmp_path: Path) -> Non
     assert "in retrieve" in rows[1]["failure"]["traceback"]
 
 
+@pytest.mark.parametrize("broken", ["count", "rounds", "text"])
+def test_a_stage_at_fault_fails_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """No halving hides a wrong count, no combiner asks for ever, no error's own text is needed."""
+    monkeypatch.setattr("leporello.engine.active_example._MOST_ROUNDS", 20)
+
+    class UntoldError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    @dataclass(frozen=True)
+    class Broken:
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            if broken == "text":
+                raise UntoldError
+            return [Output("x")] * max(1, len(inputs) - (broken == "count"))
+
+        def count(self, texts: Sequence[str]) -> list[int]:
+            return [0 for _ in texts]
+
+    @dataclass(frozen=True)
+    class Endless:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+            while True:
+                yield [Read((), "again?")]
+
+    examples = [Example(str(n), Document("d", "w0 w1"), question="w") for n in range(3)]
+    combiner: Any = Endless() if broken == "rounds" else Stuff()
+    rows, _ = _run(tmp_path / "journal.jsonl", examples, reader=Broken(), combiner=combiner)
+    told = {
+        "count": "returned 2 for 3 inputs",
+        "rounds": "asked for reads 20 times, and has no answer yet",
+        "text": "UntoldError: (its text cannot be had: ValueError)",
+    }
+    assert len(rows) == len(examples)
+    assert all(told[broken] in row["failure"]["error"] for row in rows)
+
+
 def test_an_input_that_breaks_the_reader_fails_alone(tmp_path: Path) -> None:
     """A failing window is halved until the guilty input is alone."""
     document = Document("d", "unreadable w1 w2 w3")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
+from leporello.core.files import in_utf8
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
 from leporello.metrics import Metric, make_metrics
@@ -97,18 +98,13 @@ def _ended(example: ExampleFiles) -> dict[str, Any]:
     assert prediction is not None
     return {
         "id": statistics.id,
-        "prediction": _whole(prediction["prediction"]),
+        "prediction": in_utf8(prediction["prediction"]),
         "document_sha256": statistics.document,
         **statistics.coverage,
         "input_tokens": statistics.input_tokens,
         "output_tokens": statistics.output_tokens,
         "dollars": statistics.dollars,
     }
-
-
-def _whole(text: str) -> str:
-    """Returns a text that UTF-8 can hold: U+FFFD for halves of surrogate pairs."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _table(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:

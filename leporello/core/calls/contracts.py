@@ -13,6 +13,7 @@ from leporello.core.protocols import Batching, Chunker, PacksBatches
 __all__ = [
     "PARAMETERS",
     "StageError",
+    "WrongCountError",
     "asks_question",
     "batching_of",
     "has_index",
@@ -36,6 +37,10 @@ PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 class StageError(Exception):
     """A stage took or returned what no stage of its kind may; its text says what is wanted."""
+
+
+class WrongCountError(StageError):
+    """A reader returned more or fewer outputs than it had inputs: no output can be trusted."""
 
 
 def sees_gold(stage: object) -> bool:

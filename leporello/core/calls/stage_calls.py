@@ -6,7 +6,8 @@ import inspect
 import math
 import reprlib
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from numbers import Integral, Real
 from typing import Any
@@ -15,10 +16,12 @@ from leporello.core.calls import derived
 from leporello.core.calls.contracts import (
     PARAMETERS,
     StageError,
+    WrongCountError,
     asks_question,
     has_index,
     sees_gold,
 )
+from leporello.core.files import in_utf8
 from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
 from leporello.core.spans import merge
@@ -57,7 +60,8 @@ def retrieve(
         "index": lambda: derived.index(document, retriever, chunks),
     }
     arguments = {name: offered[name]() for name in _parameters(kind, method)}
-    returned = getattr(retriever, method)(**arguments)
+    with _called(_name(kind, method), document):
+        returned = getattr(retriever, method)(**arguments)
     return _checked(_name(kind, method), returned, len(examples), document)
 
 
@@ -141,6 +145,20 @@ def _show(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
+@contextmanager
+def _called(name: str, *documents: Document) -> Generator[None]:
+    """Has a stage leave documents as they are, and end by returning or by an error of its own."""
+    texts = [document.text for document in documents]
+    try:
+        yield
+    except GeneratorExit:  # it would pass for the end of the run
+        raise StageError(f"{name} raised GeneratorExit") from None
+    for document, text in zip(documents, texts, strict=True):
+        if document.text is not text:
+            object.__setattr__(document, "text", text)
+            raise StageError(f"{name} changed the text of document {document.id!r}")
+
+
 def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:
     """Returns the chunks of a document.
 
@@ -152,7 +170,8 @@ def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Ch
     if not hasattr(spans, "__iter__"):
         name = type(chunker).__name__
         raise StageError(f"{name}.chunk returned {spans!r:.80}; it must yield Span(start, end)")
-    return tuple(_chunk(chunker, document, span) for span in spans)
+    with _called(f"{type(chunker).__name__}.chunk", document):
+        return tuple(_chunk(chunker, document, span) for span in spans)
 
 
 def _chunk(chunker: Chunker, document: Document, span: object) -> Chunk:
@@ -172,12 +191,15 @@ def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
 
     Raises:
         StageError: The reader returns something else.
+        WrongCountError: It returns another number of outputs.
     """
-    outputs = reader.read(inputs)
     name = type(reader).__name__
+    documents = (p.document for one in inputs for p in one.passages if isinstance(p, Chunk))
+    with _called(f"{name}.read", *dict.fromkeys(documents)):
+        outputs = reader.read(inputs)
     if not isinstance(outputs, (list, tuple)) or len(outputs) != len(inputs):
         count = len(outputs) if isinstance(outputs, (list, tuple)) else repr(outputs)[:80]
-        raise StageError(
+        raise WrongCountError(
             f"{name}.read returned {count} for {len(inputs)} inputs;"
             " it must return a list with one Output an input"
         )
@@ -192,7 +214,7 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
     if scores and len(scores) != len(read.choices):
         raise StageError(f"{name}.read gave {len(scores)} scores for {len(read.choices)} choices")
     return Output(
-        text=output.text,
+        text=in_utf8(output.text),
         score=None if output.score is None else _number(name, "score", output.score),
         scores=scores,
         read=None if output.read is None else _seen(name, output.read, read),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from leporello.core.coverage import Coverage
+from leporello.core.files import in_utf8
 from leporello.core.records import (
     JSON,
     Chunk,
@@ -86,7 +87,7 @@ def prediction_of(
     Raises:
         TypeError: The combiner returned something that JSON does not hold.
     """
-    document, hits = example.document, tuple(hits)
+    document, hits, value = example.document, tuple(hits), in_utf8(value)
     read = merge(
         span for ask, reply in calls if isinstance(reply, Output) for span in _seen(ask, reply)
     )

@@ -23,13 +23,13 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from leporello.core.errors import did_you_mean
+from leporello.core.files import in_utf8
 from leporello.core.records import Document, Example, Span
 from leporello.storage import is_url
 
 __all__ = ["Row", "RowError", "example", "parse", "spelled"]
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other half
 _SHOWN = 60  # characters of a faulty value that a message repeats
 
 
@@ -156,16 +156,7 @@ def _decode(line: bytes) -> Mapping[str, Any]:
         raise RowError([f"not JSON: {error}"]) from None
     if not isinstance(fields, dict):
         raise RowError([f"a row is an object {{…}}, not {_shown(fields)}"])
-    return _whole(fields) if _SURROGATE.search(line) else fields
-
-
-def _whole(value: Any) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns JSON with U+FFFD for halves of surrogate pairs, which no UTF-8 file can hold."""
-    if isinstance(value, str):
-        return _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    return {_whole(k): _whole(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return in_utf8(fields) if _SURROGATE.search(line) else fields
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from leporello.core.files import in_utf8
 from leporello.tasks.jsonl.schema import RowError
 
 __all__ = ["decode", "outputs", "text_of"]
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other half
 
 
 def decode(line: bytes) -> dict[str, Any]:
@@ -24,9 +24,7 @@ def decode(line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.rstrip())
         if _SURROGATE.search(line):
-            row = json.loads(
-                _HALF.sub("\N{REPLACEMENT CHARACTER}", json.dumps(row, ensure_ascii=False))
-            )
+            row = in_utf8(row)
     except UnicodeDecodeError as error:
         raise RowError([f"byte {error.start} of the line is not UTF-8"]) from None
     except json.JSONDecodeError as error:
