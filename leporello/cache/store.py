@@ -41,7 +41,8 @@ __all__ = ["Cache", "CacheEntry", "CacheProtocol"]
 _SUFFIX = ".safetensors"
 _LAYOUTS = "layouts"
 _MODELS = "models"
-_REMOTE = ("files", "views")  # copies of what is at URLs: files, and runs that were looked at
+# Copies of what is at URLs: files, runs that were looked at, files of the hub; of compressed files.
+_REMOTE = ("files", "views", "hub", "unpacked")
 _HOUR = 3600.0
 
 _log = logging.getLogger("leporello")
@@ -53,8 +54,9 @@ class CacheEntry:
 
     Attributes:
         kind: `tokens`, `chunks`, `index`, `outputs`; `layouts` for where the documents of a task
-            stand; `models` for a folder of converted weights; `files` and `views` for a copy of a
-            file, or of a run, that is at a URL.
+            stand; `models` for a folder of converted weights; `files`, `views` and `hub` for a copy
+            of a file, of a run, or of a data set's file, that is at a URL; `unpacked` for that of a
+            compressed file.
         path: Its file, or its folder.
         size: Size in bytes.
         last_use: Seconds since 1970, to the hour.

@@ -41,14 +41,25 @@ def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  #
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         document = loader.load(path)
     else:
-        data = read_bytes(path)
-        format_, note = recognised(data[:_HEAD], path)
-        own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
-        document = document_of(
-            loader if own and isinstance(loader, Format) else format_(), data, path
-        )
-        document = dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
+        document = load_bytes(read_bytes(path), path, loader)
     return dataclasses.replace(document, id=id) if id else document
+
+
+def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Document:
+    """Returns what a file holds as a document; see `load`.
+
+    Args:
+        data: Bytes of the file.
+        path: Path of the file, which need not be there: it may be a part of another one.
+        loader: Loader for files of its format and suffixes, if it is one of ours.
+
+    Raises:
+        UserError: The bytes are no document, or have no text.
+    """
+    format_, note = recognised(data[:_HEAD], path)
+    own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
+    document = document_of(loader if own and isinstance(loader, Format) else format_(), data, path)
+    return dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
 
 
 def _takes(loader: Loader, path: Path) -> bool:

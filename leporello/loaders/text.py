@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.loaders.files import Format
+from leporello.text.encodings import marked_encoding
 from leporello.text.outline import Extracted
 
-__all__ = ["Text", "decode", "marked_encoding"]
-
-# UTF-32 first: its little-endian mark begins with UTF-16's.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+__all__ = ["Text", "decode"]
 
 
 @dataclass(frozen=True)
@@ -43,12 +34,6 @@ class Text(Format):
             UserError: The bytes are not text in a known encoding.
         """
         return Extracted(decode(data, path, self.encoding or "utf-8"))
-
-
-def marked_encoding(data: bytes) -> tuple[str, int] | None:
-    """Returns the encoding that a byte order mark names and the mark's length, if there is one."""
-    encodings = ((name, len(mark)) for mark, name in _MARKS if data.startswith(mark))
-    return next(encodings, None)
 
 
 def decode(data: bytes, path: Path, encoding: str = "utf-8") -> str:

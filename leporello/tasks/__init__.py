@@ -14,6 +14,7 @@ from leporello.tasks.report_sum_sort import ReportSumSort
 from leporello.tasks.sample import Sample
 from leporello.tasks.scrolls import Scrolls
 from leporello.tasks.shuffle_test import ShuffleTest
+from leporello.tasks.tables import Table, WebDataset
 from leporello.tasks.zero_scrolls import ZeroScrolls
 
 __all__ = [
@@ -24,5 +25,7 @@ __all__ = [
     "Sample",
     "Scrolls",
     "ShuffleTest",
+    "Table",
+    "WebDataset",
     "ZeroScrolls",
 ]

@@ -1,4 +1,4 @@
-"""A task of one's own: a JSON Lines file, one question a row."""
+"""Tasks of one's own: files of rows, one question a row."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from io import BufferedReader
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
-from leporello.core.errors import ConfigError, Fault, UserError
-from leporello.core.files import opened
+from leporello.core.errors import ConfigError, UserError
+from leporello.core.protocols import Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
-from leporello.loaders import load
+from leporello.loaders import load, load_bytes
 from leporello.loaders.files import file_hash
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
-from leporello.tasks.jsonl.lines import raise_faults
+from leporello.tasks.jsonl.columns import RowForm, check_columns
+from leporello.tasks.jsonl.finding import find_files
+from leporello.tasks.jsonl.lines import Line, raise_faults
 from leporello.tasks.jsonl.offsets import Offset
+from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import contradictions, scan
-from leporello.tasks.jsonl.schema import Row, RowError, example, parse
+from leporello.tasks.jsonl.schema import Row, RowError, example
 from leporello.tasks.layout.adjacent import scan_adjacent
 from leporello.tasks.layout.layouts import Layout, cached_layout
 
@@ -31,12 +33,21 @@ __all__ = ["JsonLines"]
 
 _log = logging.getLogger("leporello")
 
+_TOO_LARGE = "the row has {:,} bytes, expanded, where max_row_bytes is {:,}; is each line one row?"
 _REMEMBERED = 100_000  # documents behind which an adjacent one is not missed if it goes on
+
+
+class _RowAt(NamedTuple):
+    """A row behind its number, and why it could not be read, if so."""
+
+    number: int
+    row: Row
+    fault: str
 
 
 @dataclass(frozen=True)
 class JsonLines:
-    """Questions from a JSON Lines file, one object a line.
+    """Questions from JSON Lines files, one object a line.
 
     A row has `id`, its document as `document` (the text), `document_path` (a file: text, Markdown,
     subtitles, HTML, PDF) or `document_id`, and `question`, `references`, `choices`, `evidence`,
@@ -45,16 +56,24 @@ class JsonLines:
     together, unless `adjacent` says so.
 
     Attributes:
-        path: Path of the file, or its URL; `{split}` in it stands for the split.
+        path: Path of the file, of a folder of them, a pattern (`rows-*.jsonl.gz`), `hf://datasets/`
+            and a data set's name, or a URL; `{split}` in it stands for the split. What is
+            compressed with gzip, bzip2, zstd or xz is unpacked once, to the cache.
         instruction: The prompt, put before what is read.
         metrics: Names of the metrics that predictions are scored with.
         ignore: Fields of the rows that are passed over; other unknown fields are faults.
-        split: Name of the split, in place of `{split}` in the path.
+        split: Name of the split, in place of `{split}` in the path, or of a data set that has it.
         headers: Names for what follows (document, question, answer) in the prompt.
         adjacent: Whether the rows of one document are promised to stand together. Then a huge file
             is gone through many times as fast, in the memory of a row; but what is wrong with rows
             is found when they are read, and ids that come twice are not.
+        columns: Names that the rows have for these fields: `{question: query, references:
+            answers.text}`; what is not named is then not read. Rows without `id` are called by
+            their numbers.
+        max_row_bytes: Bytes of a row at most, expanded; one that is larger fails alone.
     """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
 
     path: Path
     instruction: str = ""
@@ -63,25 +82,22 @@ class JsonLines:
     split: str = ""
     headers: tuple[str, ...] = ()
     adjacent: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
+    max_row_bytes: Positive = 64 * 2**20
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)
+        check_columns(self.columns)
 
     @property
-    def file(self) -> Path:
-        """The file of the split.
+    def files(self) -> tuple[Path, ...]:
+        """The files of the split, in the order of their rows.
 
         Raises:
-            UserError: A split without a place in the path, or the other way round.
+            UserError: There are none; or a split without a place in the path, or the other way
+                round.
         """
-        has_place = "{split}" in str(self.path)
-        if self.split and not has_place:
-            raise UserError(
-                f"split {self.split!r} is given, but the path {self.path} has no {{split}} in it"
-            )
-        if has_place and not self.split:
-            raise UserError(f"the path {self.path} needs a split; give `split` or --split")
-        return to_path(str(self.path).replace("{split}", self.split))
+        return find_files(self.path, self.split, self.suffixes)
 
     def check(self) -> None:
         """Reads all rows once, and no document's file.
@@ -118,13 +134,12 @@ class JsonLines:
             ConfigError: Of rows that are `adjacent`, those that are faulty, or stand apart.
             UserError: The file cannot be read, or has changed.
         """
-        with opened(self.file) as file:
-            first_lines: dict[str, int] = {}
-            for document in documents:
-                rows = [*self._rows(document, file)]
-                if self.adjacent:
-                    self._check_adjacent(rows, first_lines)
-                yield from self._assemble(rows, *self._opened(rows))
+        reader, first_lines = RowReader(self._source), dict[str, int]()
+        for document in documents:
+            rows = [*self._rows(document, reader)]
+            if self.adjacent:
+                self._check_adjacent(rows, first_lines)
+            yield from self._assemble(rows, *self._opened(rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
         """Yields the examples on a document that is not to be opened, with this fault.
@@ -132,8 +147,7 @@ class JsonLines:
         Raises:
             UserError: The file cannot be read, or has changed.
         """
-        with opened(self.file) as file:
-            rows = [*self._rows(document, file)]
+        rows = [*self._rows(document, RowReader(self._source))]
         source = _source(rows)
         key = source.key if source else ""
         yield from self._assemble(rows, Document(key, "", _title(rows)), f"document_path: {fault}")
@@ -147,7 +161,7 @@ class JsonLines:
         return self._layout().examples
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the file and of the documents' files.
+        """Returns the SHA-256 of the files and of the documents' files.
 
         Files that cannot be read are told in a warning; that they cannot enters the hash.
 
@@ -168,95 +182,121 @@ class JsonLines:
         if faults:
             problem = f"{len(faults)} of {len(paths)} documents' files cannot be read, so that the"
             more = ", …" if len(faults) > 1 else ""
-            _warn(f"{self.file}: {problem} examples on them will fail: {faults[0]}{more}")
+            _warn(f"{self.path}: {problem} examples on them will fail: {faults[0]}{more}")
         return digest.hexdigest()
 
+    @property
+    def _source(self) -> RowFiles:
+        read = dict.fromkeys(column.partition(".")[0] for column in self.columns.values())
+        return RowFiles(self.files, self.max_row_bytes, tuple(read))
+
+    @property
+    def _form(self) -> RowForm:
+        return RowForm(self.ignore, tuple(self.columns.items()))
+
     def _layout(self) -> Layout:
-        with opened(self.file) as file:
-            status = os.fstat(file.fileno())
-        return _cached_layout(self, (status.st_ino, status.st_size, status.st_mtime_ns))
+        return _cached_layout(self, self._source.stamp())
 
     def _beside(self, document_path: str) -> Path:
+        """Returns a document's file, which counts from the folder that all files of rows share."""
         if is_url(document_path):
             return self._elsewhere(document_path)
-        if isinstance(self.file, RemotePath):
-            return self.file.parent / document_path
-        return self.file.parent / os.path.expanduser(document_path)  # noqa: PTH111 -- Path's raises where there is no such user
+        files = self.files
+        if isinstance(files[0], RemotePath):
+            return files[0].parent / document_path
+        folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
+        folder = files[0].parent if folder == files[0].absolute().parent else folder
+        return folder / os.path.expanduser(document_path)  # noqa: PTH111 -- Path's raises where there is no such user
 
     def _elsewhere(self, url: str) -> Path:
         """Returns what a row names by a URL; rows from elsewhere name no file of this machine."""
-        path = to_path(url)
-        if isinstance(self.file, RemotePath) and not isinstance(path, RemotePath):
-            raise UserError(f"{url}: is a file on this machine, and it is named at {self.file}")
+        path, file = to_path(url), self.files[0]
+        if isinstance(file, RemotePath) and not isinstance(path, RemotePath):
+            raise UserError(f"{url}: is a file on this machine, and it is named at {file}")
         return path
 
-    def _rows(self, document: DocumentRows, file: BufferedReader) -> Iterator[tuple[int, Row]]:
-        """Yields the rows on a document behind their lines; what repeats its text shares it."""
+    def _rows(self, document: DocumentRows, reader: RowReader) -> Iterator[_RowAt]:
+        """Yields the rows on a document; what repeats its text shares it."""
         text = None
-        for line, content in _lines(document, file):
-            row = self._row(line, content)
-            if text is None:
-                text = row.document
-            elif row.document == text:
-                row = row.model_copy(update={"document": text})
-            yield line, row
+        for first, offset, count in _place_of(document)["at"]:
+            lines = [*reader.read(first, offset, count)]
+            if len(lines) < count:
+                raise self._changed()
+            for line in lines:
+                row = self._row(line, reader.source)
+                if text is None:
+                    text = row.document
+                elif row.document == text:
+                    row = row.model_copy(update={"document": text})
+                large = line.content is None and _TOO_LARGE.format(line.size, self.max_row_bytes)
+                yield _RowAt(line.number, row, large or "")
 
-    def _row(self, line: int, content: bytes) -> Row:
+    def _row(self, line: Line, source: RowFiles) -> Row:
         try:
-            return parse(content, self.ignore)
+            return self._form.row(line, source.name(line.number))
         except RowError as error:
-            if self.adjacent and content:
-                raise ConfigError([Fault(self.file, line, text) for text in error.faults]) from None
+            if self.adjacent:
+                faults = [source.fault(line.number, text) for text in error.faults]
+                raise ConfigError(faults) from None
             raise self._changed() from None
 
     def _changed(self) -> UserError:
-        return UserError(f"{self.file}: has changed while it was read; run again")
+        return UserError(f"{self.path}: has changed while it was read; run again")
 
-    def _check_adjacent(self, rows: Sequence[tuple[int, Row]], first_lines: dict[str, int]) -> None:
+    def _check_adjacent(self, rows: Sequence[_RowAt], first_lines: dict[str, int]) -> None:
         """Raises what is wrong between the rows on a document.
 
         Args:
-            rows: Rows behind their lines' numbers.
+            rows: Rows of the document.
             first_lines: Number of the first line of each document before, by id.
         """
-        offsets = [Offset.of(row, line) for line, row in rows]
+        files = self._source
+        offsets = [Offset.of(row, line) for line, row, _ in rows]
         source = next((offset for offset in offsets if offset.content), None)
-        faults = [*contradictions(offsets, source)]
+        faults = [*contradictions(offsets, source, files)]
         line, name = offsets[0].line, offsets[0].document
         if first_lines.setdefault(name, line) != line:
-            faults.append((line, f"document {name!r} has rows from line {first_lines[name]} on"))
+            before = files.told(first_lines[name])
+            faults.append((line, f"document {name!r} has rows from {before} on"))
         if len(first_lines) > _REMEMBERED:
             first_lines.clear()
         hint = "; `adjacent` rows of a document have to stand together"
-        raise_faults([Fault(self.file, line, text + hint) for line, text in faults])
+        raise_faults([files.fault(line, text + hint) for line, text in faults])
 
     def _assemble(
-        self, rows: Sequence[tuple[int, Row]], document: Document, fault: str
+        self, rows: Sequence[_RowAt], document: Document, fault: str
     ) -> Iterator[Example]:
         """Yields the examples on a document, those with faults marked."""
-        for line, row in rows:
-            yield self._example(row, line, document, fault)
+        for line, row, own in rows:
+            yield self._example(row, line, document, own or fault)
 
-    def _opened(self, rows: Sequence[tuple[int, Row]]) -> tuple[Document, str]:
+    def _opened(self, rows: Sequence[_RowAt]) -> tuple[Document, str]:
         """Returns the document that one of the rows gives; see `_document`."""
-        if (source := _source(rows)) is None:
-            raise self._changed()
-        return self._document(source, _title(rows))
+        if source := _source(rows):
+            return self._document(source, _title(rows))
+        key = rows[0].row.key
+        return Document(key, ""), f"document {key!r} has no text in any row that could be read"
 
     def _document(self, source: Row, title: str) -> tuple[Document, str]:
         """Returns the document, or an empty one and why it could not be read."""
-        if not source.document_path:
+        packed = self._source.packed(source.document or "")
+        if not source.document_path and not packed:
             return Document(source.key, source.document or "", title), ""
         path = None
         try:
-            path = self._beside(source.document_path)
-            document = load(path, source.key)
+            if packed:
+                path, data = packed
+                document = load_bytes(data, path)
+            else:
+                path = self._beside(source.document_path or "")
+                document = load(path, source.key)
         except UserError as error:
             problem = str(error)
         except Exception as error:  # a broken file at which a format's library trips
             problem = f"{path}: {type(error).__name__}: {error}"
         else:
-            return dataclasses.replace(document, title=title or document.title), ""
+            title = title or document.title
+            return dataclasses.replace(document, id=source.key, title=title), ""
         return Document(source.key, "", title), f"document_path: {problem}"
 
     def _example(self, row: Row, line: int, document: Document, fault: str) -> Example:
@@ -266,22 +306,23 @@ class JsonLines:
                 return example(row, *fields)
             except RowError as error:
                 fault = str(error)
+        file, number = self._source.place(line)
         bare = example(row.model_copy(update={"evidence": []}), *fields)
-        return dataclasses.replace(bare, fault=f"{self.file.name}:{line}: {fault}")
+        return dataclasses.replace(bare, fault=f"{file.name}:{number}: {fault}")
 
 
 @lru_cache(maxsize=8)
-def _cached_layout(task: JsonLines, stamp: tuple[int, int, int]) -> Layout:  # noqa: ARG001 -- a file with another stamp is read again
+def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> Layout:  # noqa: ARG001 -- files with other stamps are read again
     """Returns where all rows stand, checked unless they are adjacent; read once for all runs."""
-    with opened(task.file) as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
-        documents = (scan_adjacent if task.adjacent else scan)(file, task.file, task.ignore)
-        key: JSON = ["JsonLines", sha256, [*sorted(task.ignore)], task.adjacent]
-        facts: dict[str, JSON] = {"sha256": sha256}
-        layout = cached_layout(key, _noting_files(documents, facts), facts)
+    source, form = task._source, task._form
+    sha256 = source.sha256()
+    documents = (scan_adjacent if task.adjacent else scan)(source, form)
+    how: list[JSON] = [[*sorted(task.ignore)], task.adjacent, dict(task.columns)]
+    key: JSON = ["JsonLines", sha256, *how, task.max_row_bytes]
+    facts: dict[str, JSON] = {"sha256": sha256}
+    layout = cached_layout(key, _noting_files(documents, facts), facts)
     if not layout.examples:
-        raise UserError(f"{task.file}: has no rows")
+        raise UserError(f"{task.path}: has no rows")
     return layout
 
 
@@ -299,27 +340,14 @@ def _place_of(document: DocumentRows) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", document.rows)
 
 
-def _source(rows: Sequence[tuple[int, Row]]) -> Row | None:
+def _source(rows: Sequence[_RowAt]) -> Row | None:
     """Returns the first row that gives the document's text, or its file."""
-    sources = (row for _, row in rows if row.document is not None or row.document_path)
+    sources = (row for _, row, _ in rows if row.document is not None or row.document_path)
     return next(sources, None)
 
 
-def _title(rows: Sequence[tuple[int, Row]]) -> str:
-    return next((row.title for _, row in rows if row.title), "")
-
-
-def _lines(document: DocumentRows, file: BufferedReader) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines on which the rows on a document stand, with their numbers."""
-    for first, offset, count in _place_of(document)["at"]:
-        file.seek(offset)
-        line, rows_left = first, count
-        while rows_left:
-            content = file.readline()
-            if not content.isspace():
-                yield line, content
-                rows_left -= 1
-            line += 1
+def _title(rows: Sequence[_RowAt]) -> str:
+    return next((row.title for _, row, _ in rows if row.title), "")
 
 
 @cache

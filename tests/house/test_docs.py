@@ -59,11 +59,12 @@ def test_the_yaml_of_the_readme_loads(tmp_path: Path) -> None:
 
 
 def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
-    """The example of docs/files.md has the points that it says."""
-    [block] = _blocks((ROOT / "docs" / "files.md").read_text(encoding="utf-8"), "yaml")
-    path = tmp_path / "guide.yaml"
-    path.write_text(block, encoding="utf-8")
-    names = [point.name for point in load_config([path]).pipelines["swept"]]
+    """The examples of docs/files.md have the points that they say."""
+    paths: list[Path] = []
+    for block in _blocks((ROOT / "docs" / "files.md").read_text(encoding="utf-8"), "yaml"):
+        paths.append(tmp_path / f"{len(paths)}.yaml")
+        paths[-1].write_text(block, encoding="utf-8")
+    names = [point.name for point in load_config(paths).pipelines["swept"]]
     assert names[0] == "swept@retriever=TfIdf,retriever.k=5"
 
 

@@ -36,7 +36,7 @@ from leporello.tasks import (
     ZeroScrolls,
     json_lines,
 )
-from leporello.tasks.jsonl.schema import parse
+from leporello.tasks.jsonl.scan import _note
 from leporello.tasks.layout import layouts
 from leporello.tasks.official import archives
 from leporello.tasks.official import validate as first_pass
@@ -481,13 +481,13 @@ def test_a_file_is_gone_through_once_for_all_runs(
     task = rows_apart(tmp_path)
     expected, fingerprint = whole(task), task.fingerprint()
     (kept,) = (tmp_path / "cache/layouts").iterdir()
-    for content, parsed in ((kept.read_bytes(), forbidden), (kept.read_bytes()[:-9], parse)):
+    for content, parsed in ((kept.read_bytes(), forbidden), (kept.read_bytes()[:-9], _note)):
         kept.write_bytes(content)
-        monkeypatch.setattr("leporello.tasks.jsonl.scan.parse", parsed)
+        monkeypatch.setattr("leporello.tasks.jsonl.scan._note", parsed)
         json_lines._cached_layout.cache_clear()
         assert whole(task) == expected
         assert task.fingerprint() == fingerprint
-    monkeypatch.setattr("leporello.tasks.jsonl.scan.parse", forbidden)
+    monkeypatch.setattr("leporello.tasks.jsonl.scan._note", forbidden)
     with pytest.raises(AssertionError):
         whole(JsonLines(tmp_path / "rows.jsonl", ignore=("x",)))
     assert [entry.kind for entry in Cache(tmp_path / "cache").collect(0)] == ["layouts"]

@@ -122,7 +122,7 @@ SOUND = {"id": "s", "document": "x"}
     [
         ("{bad", "not JSON: Expecting property name enclosed in double quotes at character 2"),
         ('{"id": "a"', "not JSON: Expecting ',' delimiter at character 11"),
-        (b'{"id": "caf\xe9"}', "byte 11 of the line is not UTF-8; convert the file with iconv"),
+        (b'{"id": "caf\xe9"}', "byte 11 of the line is not UTF-8, but looks like WINDOWS-1252"),
         ("[", "not JSON: Expecting value at character 2; one object a line, not one list"),
         ("[1, 2]", "a row is an object {…}, not [1, 2]"),
         ("[" * 100_000, "not JSON: maximum recursion depth exceeded"),
@@ -311,7 +311,7 @@ def test_other_encodings_are_refused_with_the_cure(tmp_path: Path) -> None:
     """A UTF-16 file is named as such once, not once a line."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(ROW), encoding="utf-16")
-    with pytest.raises(UserError, match=r"is in UTF-16-LE; convert it: iconv -f UTF-16-LE"):
+    with pytest.raises(UserError, match=r"is in UTF-16-LE, .*; convert it: iconv -f UTF-16-LE"):
         JsonLines(path).check()
 
 
@@ -319,7 +319,7 @@ def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     """A path that is no file is said to be none, whatever is asked of the task."""
     with pytest.raises(UserError, match=r"gone\.jsonl: there is no such file"):
         next(JsonLines(tmp_path / "gone.jsonl").examples())
-    with pytest.raises(UserError, match="is a folder; name one file"):
+    with pytest.raises(UserError, match=r"is a folder without \*\.jsonl"):
         JsonLines(tmp_path).fingerprint()
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="is no file but a pipe or a device"):
@@ -409,15 +409,6 @@ def test_odd_texts_are_read_like_any_other(tmp_path: Path, text: str) -> None:
     """A row's text is data: nothing in it is refused, or changed."""
     (example,) = JsonLines(written(tmp_path, ROW | {"document": text})).examples()
     assert (example.document.text, example.fault) == (text, "")
-
-
-def test_a_file_without_lines_is_refused_before_it_is_read_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A row longer than any document may be is told as what it likely is."""
-    monkeypatch.setattr("leporello.tasks.jsonl.lines._LONGEST", 1000)
-    with pytest.raises(UserError, match=r"rows\.jsonl:2: a row of more than .* JSON Lines"):
-        JsonLines(written(tmp_path, ROW, "x" * 5000)).check()
 
 
 def test_memory_does_not_grow_with_the_documents(tmp_path: Path) -> None:

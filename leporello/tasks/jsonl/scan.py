@@ -1,60 +1,64 @@
-"""One pass over a JSON Lines file: what is wrong with it, and where each document's rows stand."""
+"""One pass over the rows of files: what is wrong with it, and where each document's rows stand."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from leporello.core.errors import Fault
 from leporello.core.records import JSON, DocumentRows
-from leporello.tasks.jsonl.lines import lines, raise_faults
+from leporello.tasks.jsonl.columns import RowForm
+from leporello.tasks.jsonl.lines import raise_faults
 from leporello.tasks.jsonl.offsets import Offset, OffsetTable
-from leporello.tasks.jsonl.schema import RowError, parse
+from leporello.tasks.jsonl.row_files import RowFiles
+from leporello.tasks.jsonl.schema import RowError
 
-__all__ = ["contradictions", "scan"]
+__all__ = ["MOST_FAULTS", "contradictions", "scan"]
 
 _TOGETHER = 1000  # rows that are noted at once
+MOST_FAULTS = 500  # after which no more are looked for
 
 
-def scan(file: BinaryIO, path: Path, ignore: Collection[str]) -> Iterator[DocumentRows]:
+def scan(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
     """Reads every row, then yields the documents, as they first appear.
 
     Raises:
         ConfigError: All that is wrong with rows, or between them; behind the last document.
-        UserError: As `lines`; or there is no room to note where rows stand.
+        UserError: As `RowFiles.rows`; or there is no room to note where rows stand.
     """
-    places, faults = OffsetTable(path), list[Fault]()
-    _note(places, file, path, ignore, faults)
-    parsed_all = not faults
+    places, faults = OffsetTable(files.files[0]), list[Fault]()
+    knows_all = _note(places, files, form, faults) and not faults
     for line, row_id, first in places.repeats():
-        faults.append(Fault(path, line, f"id {row_id!r} stands on line {first} already"))
+        faults.append(files.fault(line, f"id {row_id!r} stands on {files.told(first)} already"))
     for rows in places.documents():
         source = next((row for row in rows if row.content), None)
-        if source or parsed_all:  # else the text may stand in a row that could not be read
-            faults += [Fault(path, line, text) for line, text in contradictions(rows, source)]
+        if source or knows_all:  # else the text may stand in a row that could not be read
+            faults += [files.fault(*fault) for fault in contradictions(rows, source, files)]
         more: dict[str, JSON] = {"path": source.path} if source and source.path else {}
         yield DocumentRows(len(rows), sum(row.size for row in rows), {"at": _runs(rows), **more})
     raise_faults(faults)
 
 
-def _note(
-    places: OffsetTable, file: BinaryIO, path: Path, ignore: Collection[str], faults: list[Fault]
-) -> None:
-    """Notes all rows, and what is wrong with each by itself."""
+def _note(places: OffsetTable, files: RowFiles, form: RowForm, faults: list[Fault]) -> bool:
+    """Notes all rows, and what is wrong with each by itself; says whether none was too large."""
     new: list[Offset] = []
-    for line in lines(file, path):
+    all_read = True
+    for line in files.rows():
         try:
-            row = parse(line.content, ignore)
+            row = form.row(line, files.name(line.number))
         except RowError as error:
-            faults += [Fault(path, line.number, text) for text in error.faults]
+            faults += [files.fault(line.number, text) for text in error.faults]
+            if len(faults) > MOST_FAULTS:
+                break
             continue
-        new.append(Offset.of(row, line.number, line.offset, len(line.content)))
+        all_read = all_read and line.content is not None
+        new.append(Offset.of(row, line.number, line.offset, line.size))
         if len(new) == _TOGETHER:
             places.add(new)
             new.clear()
     places.add(new)
     places.sort()
+    return all_read
 
 
 def _runs(rows: Sequence[Offset]) -> list[JSON]:
@@ -68,12 +72,15 @@ def _runs(rows: Sequence[Offset]) -> list[JSON]:
     return runs
 
 
-def contradictions(rows: Sequence[Offset], source: Offset | None) -> Iterator[tuple[int, str]]:
+def contradictions(
+    rows: Sequence[Offset], source: Offset | None, files: RowFiles
+) -> Iterator[tuple[int, str]]:
     """Yields what is wrong between the rows on a document, behind its line.
 
     Args:
         rows: Rows in the file's order.
         source: The first row that gives the text or the path; None if none does.
+        files: Files of the rows.
     """
     name = f"document {rows[0].document!r}"
     if source is None:
@@ -82,7 +89,7 @@ def contradictions(rows: Sequence[Offset], source: Offset | None) -> Iterator[tu
     title = next((row.title for row in rows if row.title), "")
     for row in rows:
         if source and row.content not in ("", source.content):
-            yield row.line, f"{name} is given a second text; line {source.line} has another"
+            yield row.line, f"{name} is given a second text; {files.told(source.line)} has another"
         if row.title not in ("", title):
             text = f"is given a second title, {row.title!r}; a line above has {title!r}"
             yield row.line, f"{name} {text}"

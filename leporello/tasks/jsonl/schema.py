@@ -26,8 +26,9 @@ from leporello.core.errors import did_you_mean
 from leporello.core.files import in_utf8
 from leporello.core.records import Document, Example, Span
 from leporello.storage import is_url
+from leporello.text.encodings import looks_like
 
-__all__ = ["Row", "RowError", "example", "parse", "spelled"]
+__all__ = ["Row", "RowError", "decode", "example", "parse", "spelled", "validated"]
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SHOWN = 60  # characters of a faulty value that a message repeats
@@ -134,20 +135,32 @@ def parse(line: bytes, ignore: Collection[str] = ()) -> Row:
     Raises:
         RowError: All that is wrong with it.
     """
-    fields = _decode(line)
+    return validated(decode(line), ignore)
+
+
+def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
+    """Returns the row of these fields.
+
+    Raises:
+        RowError: All that is wrong with it.
+    """
     try:
         return Row.model_validate({k: v for k, v in fields.items() if k not in ignore})
     except ValidationError as error:
         raise RowError([_describe(e) for e in error.errors(include_url=False)]) from None
 
 
-def _decode(line: bytes) -> Mapping[str, Any]:
+def decode(line: bytes) -> Mapping[str, Any]:
+    """Returns the fields that a line holds; raises RowError where it is no object in UTF-8."""
     try:
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
         fields = _DECODER.decode(text)
     except UnicodeDecodeError as error:
         raise RowError(
-            [f"byte {error.start} of the line is not UTF-8; convert the file with iconv"]
+            [
+                f"byte {error.start} of the line is not UTF-8, but looks like"
+                f" {(found := looks_like(line))}; convert the file: iconv -f {found} -t UTF-8"
+            ]
         ) from None
     except json.JSONDecodeError as error:
         hint = "; one object a line, not one list" if line.lstrip().startswith(b"[") else ""

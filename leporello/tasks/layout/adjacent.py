@@ -1,19 +1,22 @@
-"""One pass over a JSON Lines file whose rows on one document stand together: where they stand."""
+"""One pass over files whose rows on one document stand together: where they stand."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from leporello.core.errors import Fault
 from leporello.core.records import JSON, DocumentRows
-from leporello.tasks.jsonl.lines import Line, lines, raise_faults
-from leporello.tasks.jsonl.schema import RowError, parse, spelled
+from leporello.tasks.jsonl.columns import RowForm
+from leporello.tasks.jsonl.lines import Line, raise_faults
+from leporello.tasks.jsonl.row_files import RowFiles
+from leporello.tasks.jsonl.scan import MOST_FAULTS
+from leporello.tasks.jsonl.schema import RowError, spelled
 
 __all__ = ["scan_adjacent"]
 
@@ -33,45 +36,49 @@ class _ByContent(_ByName):
     document: str | None = None
 
 
-def scan_adjacent(file: BinaryIO, path: Path, ignore: Collection[str]) -> Iterator[DocumentRows]:
+def scan_adjacent(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
     """Yields where the rows on each document stand, in the memory of a row.
 
     Rows belong together whose `document_id` is the same; else path; else text.
 
     Raises:
         ConfigError: Rows that are no JSON, or name no document; when all have been read.
-        UserError: As `lines`.
+        UserError: As `RowFiles.rows`.
     """
     faults: list[Fault] = []
-    for _, together in groupby(_keyed(file, path, ignore, faults), lambda keyed: keyed[0]):
-        begin: list[JSON] = []
-        examples = size = 0
+    for _, together in groupby(_keyed(files, form, faults), lambda keyed: keyed[0]):
+        runs: dict[Path, list[int]] = {}  # a file's rows on a document are one
+        size = 0
         more: dict[str, JSON] = {}
         for _, document_path, line in together:
-            begin = begin or [line.number, line.offset]
-            examples, size = examples + 1, size + len(line.content)
+            run = runs.setdefault(files.place(line.number)[0], [line.number, line.offset, 0])
+            run[2] += 1
+            size += line.size
             if document_path:
                 more = more or {"path": document_path}
-        yield DocumentRows(examples, size, {"at": [[*begin, examples]], **more})
+        at: list[JSON] = [[*run] for run in runs.values()]
+        yield DocumentRows(sum(run[2] for run in runs.values()), size, {"at": at, **more})
     raise_faults(faults)
 
 
 def _keyed(
-    file: BinaryIO, path: Path, ignore: Collection[str], faults: list[Fault]
+    files: RowFiles, form: RowForm, faults: list[Fault]
 ) -> Iterator[tuple[tuple[str, str], str, Line]]:
     """Yields each row behind what its neighbours on the document share, and the path it gives."""
-    is_plain = not _ByContent.model_fields.keys() & set(ignore)
-    for line in lines(file, path):
-        named = _named(line.content) if is_plain else None
+    is_plain = not form.columns and not _ByContent.model_fields.keys() & set(form.ignore)
+    for line in files.rows():
+        named = _named(line.content) if is_plain and isinstance(line.content, bytes) else None
         try:
-            row = named or parse(line.content, ignore)
+            row = named or form.row(line, files.name(line.number))
         except RowError as error:
-            faults += [Fault(path, line.number, text) for text in error.faults]
+            faults += [files.fault(line.number, text) for text in error.faults]
+            if len(faults) > MOST_FAULTS:
+                return
             continue
         document_path = row.document_path or ""
         name = row.document_id or (spelled(document_path) if document_path else "")
         key = ("name", name) if name else ("text", getattr(row, "document", None) or "")
-        yield key, document_path, line
+        yield key, document_path, line._replace(content=b"")
 
 
 def _named(content: bytes) -> _ByName | None:

@@ -20,7 +20,7 @@ from leporello.tasks.official.benchmark import Published
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
 
-__all__ = ["Fetched", "fetch"]
+__all__ = ["Fetched", "explained", "fetch", "fetch_file"]
 
 _TIMEOUT = 20.0  # seconds in which the hub must say what it has
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # what the hub tells large files by
@@ -70,7 +70,7 @@ def fetch(tasks: Mapping[str, Task], data: Path | None = None) -> Iterator[Fetch
         path = folder / published.place
         if path not in paths:
             paths.add(path)
-            yield _fetched(name, published, path)
+            yield fetch_file(name, published, path)
 
 
 def _published(name: str, task: Task) -> Published:
@@ -81,12 +81,13 @@ def _published(name: str, task: Task) -> Published:
     return published
 
 
-def _fetched(name: str, published: Published, path: Path) -> Fetched:
+def fetch_file(name: str, published: Published, path: Path) -> Fetched:
+    """Returns a file of the hub, downloaded to this path if it is not there; see `fetch`."""
     try:
         downloaded = not path.exists()
         if downloaded:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _explained(published, path):
+            with explained(published, path):
                 _download(published, path)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -154,7 +155,7 @@ def _check(remote: HfFileMetadata, partial: Path) -> None:
 
 
 @contextlib.contextmanager
-def _explained(published: Published, path: Path) -> Iterator[None]:
+def explained(published: Published, path: Path) -> Iterator[None]:
     """Turns what the hub's library raises into words for the user."""
     from httpx2 import HTTPError  # what the hub's library speaks HTTP with
     from huggingface_hub.errors import (

@@ -1,0 +1,180 @@
+"""Files of rows as one, whatever each is: lines, a table, an archive; compressed or not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from leporello.core.errors import Fault
+from leporello.core.files import opened
+from leporello.tasks.jsonl.lines import Line, lines
+from leporello.tasks.jsonl.tables import ArrowFile, ArrowStream, ParquetRows
+from leporello.tasks.jsonl.tars import TarMember, TarRows
+from leporello.tasks.jsonl.unpacked import unpacked
+
+__all__ = ["RowFiles", "RowReader"]
+
+_LINES = 40  # bits of a number that tell the row in its file; those above tell the file
+_USTAR = 257  # where a tar has its mark
+
+
+class _OpenedRows(Protocol):
+    """What a format offers: its rows, from one of them on.
+
+    Attributes:
+        seeks: Whether beginning in the middle is as quick as going on.
+    """
+
+    seeks: ClassVar[bool]
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields the row of this number, which a `Line` had with this offset, and all behind it."""
+        ...
+
+
+_MARKS: Mapping[bytes, Callable[[Path, Path, int, tuple[str, ...]], _OpenedRows]] = {
+    b"PAR1": ParquetRows,
+    b"ARROW1": ArrowFile,
+    b"\xff\xff\xff\xff": ArrowStream,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowFiles:
+    """The rows of files, in their order; a row's number tells its file too.
+
+    Attributes:
+        files: Paths of the files.
+        limit: Bytes of a row at most, expanded; of a larger one there is no content.
+        columns: Names of the columns that are read of tables; all if empty.
+    """
+
+    files: tuple[Path, ...]
+    limit: int
+    columns: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[Line]:
+        """Yields all rows.
+
+        Raises:
+            UserError: A file cannot be read, or is none of rows.
+        """
+        for number in range(len(self.files)):
+            for line in self.opened(number).rows():
+                yield line._replace(number=number << _LINES | line.number)
+
+    def opened(self, number: int) -> _OpenedRows:
+        """Returns a file by what its content says that it is; not by its suffix."""
+        path = self.files[number]
+        local = unpacked(path, self.limit)
+        with opened(local) as file:
+            head = file.read(_USTAR + 5)
+        for mark, table in _MARKS.items():
+            if head.startswith(mark):
+                return table(local, path, self.limit, self.columns)
+        if head[_USTAR:] == b"ustar":
+            return TarRows(local, path, self.limit, number)
+        return _LineRows(local, path, self.limit)
+
+    def packed(self, text: str) -> tuple[Path, bytes] | None:
+        """Returns the name and the content of the member of a tar that stands for a document.
+
+        None where the text stands for none, but for itself.
+        """
+        found = TarMember.of(text)
+        if not found or found.file >= len(self.files):
+            return None
+        tar = self.opened(found.file)
+        return (Path(found.name), tar.member(found)) if isinstance(tar, TarRows) else None
+
+    def place(self, number: int) -> tuple[Path, int]:
+        """Returns the file and the line, or the row, of a number."""
+        return self.files[number >> _LINES], number & ((1 << _LINES) - 1)
+
+    def name(self, number: int) -> str:
+        """Returns what a row without an id is called: its number; behind its file if of several."""
+        file, line = self.place(number)
+        return f"{file.name}:{line}" if len(self.files) > 1 else str(line)
+
+    def told(self, number: int) -> str:
+        """Returns where a row stands, for messages."""
+        file, line = self.place(number)
+        return f"line {line}" + (f" of {file.name}" if len(self.files) > 1 else "")
+
+    def fault(self, number: int, text: str) -> Fault:
+        """Returns what is wrong with a row."""
+        file, line = self.place(number)
+        return Fault(file, line, text)
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Returns what differs when other files lie there: inodes, bytes, times."""
+        stamps = []
+        for path in self.files:
+            with opened(path) as file:
+                status = os.fstat(file.fileno())
+            stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
+        return tuple(stamps)
+
+    def sha256(self) -> str:
+        """Returns the hash of the files; of several, of their names too."""
+        if len(self.files) == 1:
+            return _sha256(self.files[0])
+        names = (f"{path.name}\0{_sha256(path)}\n" for path in self.files)
+        return hashlib.sha256("".join(names).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(slots=True)
+class RowReader:
+    """Rows by where they stand; going on from the last one is quick in every format.
+
+    Attributes:
+        source: The files.
+    """
+
+    source: RowFiles
+    _file: int = field(default=-1, init=False)
+    _rows: Iterator[Line] = field(default=iter(()), init=False)
+    _next: int = field(default=0, init=False)
+    _opened: _OpenedRows | None = field(default=None, init=False)
+
+    def read(self, number: int, offset: int, count: int) -> Iterator[Line]:
+        """Yields so many rows; fewer if the file has changed.
+
+        Raises:
+            UserError: The file cannot be read.
+        """
+        file, row = number >> _LINES, number & ((1 << _LINES) - 1)
+        if file != self._file or self._opened is None:
+            self._opened, self._file, self._next = self.source.opened(file), file, 0
+        if not self._next or row < self._next or (row > self._next and self._opened.seeks):
+            self._rows, self._next = self._opened.rows(row, offset), row
+        wanted = (line for line in self._rows if line.number >= row)
+        for line in islice(wanted, count):
+            self._next = line.number + 1
+            yield line._replace(number=file << _LINES | line.number)
+
+
+@dataclass(slots=True)
+class _LineRows:
+    """A JSON Lines file."""
+
+    seeks: ClassVar[bool] = True
+
+    local: Path
+    path: Path
+    limit: int
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields the lines; see `_OpenedRows`."""
+        with opened(self.local) as file:
+            yield from lines(file, self.path, self.limit, number, offset)

@@ -1,0 +1,395 @@
+"""Rows of shards, tables, archives and data sets: the same examples, each row within a budget."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import resource
+import tarfile
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+import zstandard
+from pyarrow import feather, parquet
+from storage_servers import Web, serving
+
+from leporello.core.errors import ConfigError, UserError
+from leporello.core.records import Example
+from leporello.storage import to_path
+from leporello.tasks import JsonLines, Table, WebDataset
+from leporello.tasks.json_lines import _cached_layout
+
+PACK: Mapping[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": partial(gzip.compress, compresslevel=1),
+    ".bz2": bz2.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+    ".xz": partial(lzma.compress, preset=0),
+}
+ROWS = [
+    {"id": str(i), "document": f"text {i // 3} é", "question": f"q {i}?", "references": ["a", "b"]}
+    for i in range(10)
+]
+NAMES = {"id": "key", "document": "context.text", "question": "query", "references": "answers.text"}
+OTHERS = [
+    {
+        "key": i,
+        "context": {"text": [f"text {i // 3} é"]},
+        "query": f"q {i}?",
+        "answers": [{"text": "a"}, {"text": "b"}],
+        "more": None,
+    }
+    for i in range(10)
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def lines(rows: Iterable[Any]) -> bytes:
+    """Returns JSON lines."""
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def told(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
+    """Says what of examples is compared; what shares a document stands together."""
+    return sorted((int(e.id), e.document.text, e.question, e.references, e.fault) for e in examples)
+
+
+EXPECTED = [(i, f"text {i // 3} é", f"q {i}?", ("a", "b"), "") for i in range(10)]
+
+
+def check(task: JsonLines) -> None:
+    """Checks that a task has all rows, as a whole and read shard by shard, in any order."""
+    assert told(task.examples()) == EXPECTED
+    layout = [*task.layout()]
+    assert told(e for one in reversed(layout) for e in task.examples_of([one], 0)) == EXPECTED
+    assert len(task) == sum(document.examples for document in layout) == 10
+    assert task.fingerprint() == task.fingerprint()
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("adjacent", [False, True])
+def test_shards_are_one_file(tmp_path: Path, suffix: str, adjacent: bool) -> None:
+    """A folder's or a pattern's files in their order, compressed or not, are read as their rows."""
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for n, part in enumerate((ROWS[:4], ROWS[4:5], ROWS[5:])):
+        (folder / f"train-{n}.jsonl{suffix}").write_bytes(PACK[suffix](lines(part).rstrip()))
+    (folder / "README.md").touch()
+    for path in (folder, folder / "train-*", folder / "{split}-*.jsonl*"):
+        split = "train" if "{split}" in path.name else ""
+        task = JsonLines(path, adjacent=adjacent, split=split)
+        if not adjacent:
+            check(task)
+        assert told(task.examples()) == EXPECTED
+    assert [e.id for e in task.examples()] == [row["id"] for row in ROWS]
+
+
+def test_what_is_compressed_is_unpacked_once(tmp_path: Path, cache: Path) -> None:
+    """Rows of another process, and another order, are found in the copy; a removed one is made."""
+    path = tmp_path / "rows.jsonl.xz"
+    path.write_bytes(lzma.compress(lines(ROWS)))
+    task = JsonLines(path)
+    layout = [*task.layout()]
+    [copy] = (file for file in cache.glob("unpacked/*/*/*") if file.is_file())
+    before = copy.stat().st_mtime_ns
+    assert told(e for one in layout for e in task.examples_of([one], 0)) == EXPECTED
+    assert copy.stat().st_mtime_ns == before
+    copy.unlink()
+    assert told(task.examples()) == EXPECTED
+
+
+def test_faults_name_the_file_of_the_shard(tmp_path: Path) -> None:
+    """Of several files a fault says which, with the line in it."""
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROWS[:3])))
+    (tmp_path / "b.jsonl").write_bytes(b"\n" + lines([ROWS[0], {"id": "x", "doc": 1}]))
+    with pytest.raises(ConfigError) as raised:
+        JsonLines(tmp_path).check()
+    assert [str(fault) for fault in raised.value.faults] == [
+        f"{tmp_path}/b.jsonl:2: id '0' stands on line 1 of a.jsonl.gz already",
+        f"{tmp_path}/b.jsonl:3: unknown field 'doc'; allowed: choices, document,"
+        " document_id, document_path, evidence, group, id, metadata, question,"
+        " references, title; what nobody reads can stand in `ignore`",
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
+def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str, cache: Path) -> None:
+    """A bomb of 80 MB costs neither memory nor disk, and the rows around it are read."""
+    bomb = b'{"id": "huge", "document": "' + b" " * 80_000_000 + b'"}\n'
+    path = tmp_path / f"rows.jsonl{suffix}"
+    path.write_bytes(PACK[suffix](lines(ROWS[:3]) + bomb + lines(ROWS[3:])))
+    del bomb
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for adjacent in (False, True):
+        task = JsonLines(path, adjacent=adjacent, max_row_bytes=10**6)
+        examples = [*task.examples()]
+        [huge] = [example for example in examples if example.fault]
+        assert told(example for example in examples if example != huge) == EXPECTED
+        assert (huge.id, huge.document.text) == ("row 4", "")
+        assert huge.fault.startswith(f"rows.jsonl{suffix}:4: the row has 1,000,002 bytes, expanded")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000  # KiB
+    assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) < 2_000_000
+
+
+def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
+    """Its text is in no row that could be read; the others are as if these were not there."""
+    rows = [
+        {"id": "a", "document_id": "D", "document": "x" * 2000},
+        {"id": "b", "document_id": "D"},
+        {"id": "c", "document": "y"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(lines(rows))
+    large, lost, sound = JsonLines(path, max_row_bytes=1000).examples()
+    assert "the row has 2,0" in large.fault
+    assert lost.fault == "rows.jsonl:2: document 'D' has no text in any row that could be read"
+    assert (sound.id, sound.fault) == ("c", "")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
+def test_damaged_files_are_told(tmp_path: Path, suffix: str, cache: Path) -> None:
+    """What was cut off while it was fetched leaves no copy, and says what to do."""
+    path = tmp_path / f"rows.jsonl{suffix}"
+    path.write_bytes(PACK[suffix](lines(ROWS * 50))[:-30])
+    with pytest.raises(UserError, match=r"is cut off or damaged.*fetch it again"):
+        JsonLines(path).check()
+    assert not [*cache.glob("unpacked/*/*/*")]
+
+
+def test_what_expands_beyond_measure_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of nothing but short lines ends before it has filled the disk."""
+    monkeypatch.setattr("leporello.tasks.jsonl.unpacked._SUSPECT", 100_000)
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n" * 1_000_000))
+    with pytest.raises(UserError, match=r"bytes expand to more than .* as no text does"):
+        JsonLines(path).check()
+    monkeypatch.setattr("leporello.tasks.jsonl.unpacked._RESERVE", 1 << 60)
+    with pytest.raises(UserError, match="there is no room to unpack it in"):
+        JsonLines(path).check()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("utf-16-le", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
+)
+def test_wide_encodings_are_told_without_a_mark(tmp_path: Path, encoding: str, name: str) -> None:
+    """What is in UTF-16 is refused once, with the command that converts it."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(lines(ROWS).decode().encode(encoding))
+    with pytest.raises(
+        UserError, match=f"is in {name}, and JSON lines are UTF-8; convert it: iconv"
+    ):
+        JsonLines(path).check()
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "name"),
+    [
+        ("Привет, как дела? Это проверка.", "cp1251", "WINDOWS-1251"),
+        ("これは日本語の文章です。テストです。", "shift_jis", "SHIFT-JIS"),
+    ],
+)
+def test_other_encodings_are_told_by_what_they_look_like(
+    tmp_path: Path, text: str, encoding: str, name: str
+) -> None:
+    """The likeliest encoding is named, with its command."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(json.dumps({"id": "a", "document": text}, ensure_ascii=False).encode(encoding))
+    with pytest.raises(ConfigError, match=f"not UTF-8, but looks like {name}; .* iconv -f {name}"):
+        JsonLines(path).check()
+
+
+def test_columns_are_fields_under_other_names(tmp_path: Path) -> None:
+    """Of JSON lines too: into objects and lists, numbers as texts, other fields passed over."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(lines(OTHERS))
+    check(JsonLines(path, columns=NAMES))
+    nameless = JsonLines(path, columns={"document": "query"})
+    assert [e.id for e in nameless.examples()] == [str(n) for n in range(1, 11)]
+    with pytest.raises(
+        ConfigError, match=r"rows\.jsonl:1: has no column 'answers\.txt'; did you mean"
+    ):
+        JsonLines(path, columns={**NAMES, "references": "answers.txt"}).check()
+    with pytest.raises(ValueError, match="there is no field 'qestion'; did you mean 'question'"):
+        JsonLines(path, columns={"qestion": "query"})
+
+
+def as_parquet(path: Path, rows: list[Any]) -> None:
+    """Writes a Parquet file of row groups of three rows."""
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=3)
+
+
+def as_feather(path: Path, rows: list[Any]) -> None:
+    """Writes a Feather file, which is an Arrow file, in batches of three rows."""
+    feather.write_feather(pyarrow.Table.from_pylist(rows), path, chunksize=3)
+
+
+def as_stream(path: Path, rows: list[Any]) -> None:
+    """Writes an Arrow stream in batches of three rows."""
+    table = pyarrow.Table.from_pylist(rows)
+    with pyarrow.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+
+
+TABLES = {".parquet": as_parquet, ".feather": as_feather, ".arrow": as_stream}
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+def test_tables_are_rows(tmp_path: Path, suffix: str) -> None:
+    """Whatever a column is called, in one file or in several; faults name file and row."""
+    write = TABLES[suffix]
+    write(tmp_path / f"a{suffix}", ROWS)
+    check(Table(tmp_path / f"a{suffix}"))
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    for n, part in enumerate((OTHERS[:4], OTHERS[4:])):
+        write(folder / f"train-{n}{suffix}", part)
+    check(Table(folder, columns=NAMES))
+    with pytest.raises(UserError, match=f"train-0{suffix}: has no column 'quest'; did you mean"):
+        Table(folder, columns={**NAMES, "question": "quest"}).check()
+    write(folder / f"train-2{suffix}", [{**OTHERS[0], "key": 7}, {**OTHERS[0], "key": None}])
+    with pytest.raises(ConfigError) as raised:
+        Table(folder, columns={"document": "key"}).check()
+    assert f"train-2{suffix}:2: needs `document`" in str(raised.value)
+    (tmp_path / f"b{suffix}").write_bytes((tmp_path / f"a{suffix}").read_bytes()[:-40])
+    with pytest.raises(UserError, match="is damaged, or no table"):
+        Table(tmp_path / f"b{suffix}").check()
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+def test_a_tables_rows_have_a_budget(tmp_path: Path, suffix: str) -> None:
+    """A huge cell fails its row alone."""
+    rows: list[Any] = [*ROWS[:4], {**ROWS[4], "document": "x" * 3_000_000}, *ROWS[5:]]
+    TABLES[suffix](tmp_path / f"rows{suffix}", rows)
+    examples = [*Table(tmp_path / f"rows{suffix}", max_row_bytes=10**6).examples()]
+    [huge] = [example for example in examples if example.fault]
+    assert huge.fault.startswith(f"rows{suffix}:5: the row has 3,000,")
+    assert told(e for e in examples if e != huge) == [*EXPECTED[:4], *EXPECTED[5:]]
+
+
+def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
+    """What its `save_to_disk` leaves: streams, the order of which a file says, by split."""
+    folder = tmp_path / "saved"
+    (folder / "train").mkdir(parents=True)
+    (folder / "dataset_dict.json").write_text(json.dumps({"splits": ["train"]}), encoding="utf-8")
+    names = ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]
+    state = {"_data_files": [{"filename": name} for name in names]}
+    (folder / "train/state.json").write_text(json.dumps(state), encoding="utf-8")
+    for name, part in zip(names, (OTHERS[:4], OTHERS[4:]), strict=True):
+        as_stream(folder / "train" / name, part)
+    check(Table(folder, split="train", columns=NAMES))
+    check(Table(folder / "train", columns=NAMES))
+    with pytest.raises(UserError, match="has no split ''; it has 'train', one of which"):
+        Table(folder).check()
+
+
+def tar(path: Path, members: Mapping[str, bytes], mode: Any = "w") -> None:
+    """Writes a tar of these members."""
+    with tarfile.open(path, mode) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def test_a_webdataset_is_documents_with_their_rows(tmp_path: Path) -> None:
+    """Members of one name are a document and its questions, whatever its format is."""
+    tar(
+        tmp_path / "a-0.tar",
+        {
+            "x/one.html": b"<title>T</title><h1>Head</h1><p>body one",
+            "x/one.json": lines([[{"question": "q1", "references": ["r"]}, {"question": "q2"}]]),
+            "x/two.txt": "zwei é".encode(),
+        },
+    )
+    tar(
+        tmp_path / f"a-{1}.tar.gz",
+        {f"{'long' * 40}.md": b"# H\n\nthree", f"{'long' * 40}.json": b'{"id": "3", "title": "M"}'},
+        "w:gz",
+    )
+    tar(
+        tmp_path / "a-2.tar",
+        {"e.pdf": b"no pdf", "e.json": b'{"question": "?"}', "big.txt": b"x" * 9999},
+    )
+    task = WebDataset(tmp_path, max_row_bytes=5000)
+    examples = [*task.examples()]
+    assert [e.id for e in examples] == ["x/one-0", "x/one-1", "x/two", "3", "e", "row a-2.tar:2"]
+    assert examples[0].document is examples[1].document
+    assert [e.question for e in examples] == ["q1", "q2", "", "", "?", ""]
+    assert ["body one" in examples[0].document.text, examples[2].document.text] == [True, "zwei é"]
+    assert [e.document.title for e in examples[:4]] == ["T", "T", "two", "M"]
+    assert ["three" in examples[3].document.text, examples[3].fault] == [True, ""]
+    assert "a-2.tar:2: the row has 9,999 bytes" in examples[5].fault
+    layout = [*task.layout()]
+    again = [e for one in reversed(layout) for e in task.examples_of([one], 0)]
+    assert sorted((e.id, e.document.text) for e in again) == sorted(
+        (e.id, e.document.text) for e in examples
+    )
+    tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.json": b"[1]"})
+    with pytest.raises(ConfigError, match=r"a-3\.tar:1: a row is an object"):
+        task.check()
+    tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.md": b"y"})
+    with pytest.raises(UserError, match="'f' has more than one document, or JSON: f"):
+        task.check()
+
+
+CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: train
+    path: "data/train-*"
+  - {split: test, path: [odd/*.parquet]}
+---
+"""
+
+
+def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The card says which files a split has, or else their names; each is fetched once."""
+    for n, part in enumerate((OTHERS[:4], OTHERS[4:])):
+        as_parquet(tmp_path / f"{n}.parquet", part)
+    files = {
+        "README.md": CARD.encode(),
+        "data/train-0.jsonl.gz": gzip.compress(lines(OTHERS[:4])),
+        "data/train-1.jsonl": lines(OTHERS[4:]),
+        "odd/0.parquet": (tmp_path / "0.parquet").read_bytes(),
+        "odd/1.parquet": (tmp_path / "1.parquet").read_bytes(),
+        "more/dev.jsonl": lines(OTHERS),
+    }
+    with serving(Web()) as web:
+        monkeypatch.setenv("HF_ENDPOINT", web.url)
+        tree = [
+            {"type": "file", "path": p, "size": len(c), "oid": hashlib.sha1(c).hexdigest()}  # noqa: S324 -- as git has it
+            for p, c in files.items()
+        ]
+        web.files["/api/datasets/me/set/tree/main"] = json.dumps(tree).encode()
+        web.files |= {f"/datasets/me/set/resolve/main/{p}": c for p, c in files.items()}
+        url = to_path("hf://datasets/me/set")
+        check(Table(url, columns=NAMES))
+        check(Table(url, split="test", columns=NAMES))
+        check(Table(url / "more", split="dev", columns=NAMES))
+        check(Table(url / "more/dev.jsonl", columns=NAMES))
+        assert len(web.downloads("/datasets/me/set/resolve/main/odd/0.parquet")) == 1
+        with pytest.raises(
+            UserError, match="has no files of rows for split 'nix'; files that could"
+        ):
+            Table(url, split="nix").check()
+        with pytest.raises(UserError, match="does not give its files of the data set me/other"):
+            Table(to_path("hf://datasets/me/other")).check()
+    _cached_layout.cache_clear()
