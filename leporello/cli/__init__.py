@@ -29,6 +29,7 @@ from leporello.cli import (
     run,
     schema,
     score,
+    serve,
     train,
 )
 from leporello.cli import list as listing
@@ -49,9 +50,10 @@ app = typer.Typer(
     help="Answers from documents far longer than a model can read.",
 )
 _VERBS = (
-    run.run, run.check, run.plan, listing.list_things, schema.schema, ask.ask, explain.explain,
-    score.score, compare.compare, compare.report, compare.watch, export.export, export.track,
-    train.train, train.examples, benchmarks.fetch, benchmarks.submit, benchmarks.analyze,
+    run.run, run.check, run.plan, listing.list_things, schema.schema, ask.ask, serve.serve,
+    explain.explain, score.score, compare.compare, compare.report, compare.watch, export.export,
+    export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,
+    benchmarks.analyze,
 )  # fmt: skip
 for _verb in _VERBS:
     # The whole first paragraph, which would be cut after some words.

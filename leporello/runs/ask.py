@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -268,12 +268,15 @@ class Session:
 
     def _finished(self, example: Example, listener: Listener | None) -> FinishedExample:
         """Runs one example through the engine, leaving no run behind."""
-        with TemporaryDirectory() as folder, Progress(f"asking {example.document.id}", 1) as bar:
+        with ExitStack() as stack:
+            folder = stack.enter_context(TemporaryDirectory())
+            if listener is None:
+                bar = stack.enter_context(Progress(f"asking {example.document.id}", 1))
+                listener = ProgressListener(bar)
             journal = Journal(Path(folder) / "journal.jsonl")
             journal.begin(ShardRow(0, 0, 1, ""))
             combiners = ActiveCombiners(self.stages)
-            told = listener or ProgressListener(bar)
-            engine = Engine(journal, self._reader, combiners, Limits(), told)
+            engine = Engine(journal, self._reader, combiners, Limits(), listener)
             selections = select_document(self.stages, [example], None).selections
             engine.add_document(0, [example], selections)
             engine.finish()

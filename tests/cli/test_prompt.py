@@ -137,7 +137,7 @@ def test_a_person_edits_lines_and_leaves_by_control_d(tmp_path: Path) -> None:
         os.execve(sys.executable, command("ask", path), environment)  # noqa: S606 -- ours
     shown = ""
     for keys in (b"dropped", b"\x03", b"Who fund\x1b[D\x1b[D\x1b[Do\x05 the fax?\r", b"\x04", b""):
-        while not shown.endswith(("? ", "dropped")[keys == b"\x03"]):
+        while not shown.endswith(("\n? ", "dropped")[keys == b"\x03"]):
             try:
                 shown += os.read(terminal, 4096).decode()
             except OSError:  # the other end is closed

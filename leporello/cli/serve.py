@@ -1,0 +1,48 @@
+"""The verb `serve`: one's own files in the browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from leporello.cli.ask import Model, PipelineName
+from leporello.cli.options import ConfigFiles, NoCache, Overrides, stdout
+from leporello.storage import to_path
+
+__all__ = ["serve"]
+
+
+def serve(
+    *,
+    files: Annotated[list[str], typer.Argument(help="A file or its URL.", metavar="FILE...")],
+    port: Annotated[int, typer.Option("--port", help="On 127.0.0.1; 0 takes a free one.")] = 0,
+    browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    pipeline: PipelineName = "",
+    model: Model = "",
+    config: ConfigFiles = None,
+    overrides: Overrides = None,
+    no_cache: NoCache = False,
+) -> None:
+    """Opens one's own documents as a page, to ask them in the browser; Ctrl-C ends it.
+
+    Nobody else's machine reaches it, and no other file is shown.
+    """
+    import webbrowser
+
+    from leporello.runs.ask import AskSettings, Session
+    from leporello.serving import serve as serve_session
+
+    own = [*(overrides or ()), *([f"reader.model={model}"] if model else [])]
+    settings = AskSettings(pipeline, config or (), own, not no_cache)
+    session = Session.open([*map(to_path, files)], settings)
+
+    def ready(address: str) -> None:
+        typer.echo(address)
+        if browse:
+            webbrowser.open(address)
+
+    try:
+        serve_session(session, port, ready)
+    except KeyboardInterrupt:
+        stdout().print("ended")

@@ -1,0 +1,126 @@
+"""What is open in the page: the files that were given, and those that were added in the browser."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.errors import UserError
+from leporello.core.records import Document, Place
+from leporello.core.spans import Span
+from leporello.loaders import load
+from leporello.runs.ask import Answer, Session
+from leporello.text.outline import place_of_span
+
+__all__ = ["OpenDocuments", "TooLargeError", "about", "find_places", "piece", "turn"]
+
+_PIECE = 20_000  # characters that are sent at once, at most
+_FOUND = 50  # places
+_PASSAGES, _EXCERPT = 200, 600  # of an answer; characters of each
+_MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
+
+
+class TooLargeError(UserError):
+    """A file is larger than the page takes."""
+
+
+@dataclass
+class OpenDocuments:
+    """Conversations by number, one a document.
+
+    Attributes:
+        sessions: Conversations; the first is about the files that were given.
+        largest: Bytes of a file that is added, at most.
+        room: Bytes of files that may still be added.
+    """
+
+    sessions: list[Session]
+    largest: int = 64 * 2**20
+    room: int = field(default=256 * 2**20)
+
+    async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
+        """Takes a file in, which is on disk no longer than it is read; returns its number.
+
+        Raises:
+            UserError: It is too large, or cannot be read.
+        """
+        with TemporaryDirectory(prefix="leporello-") as folder:
+            path = Path(folder) / _file_name(name)
+            await self._write(path, data)
+            try:
+                document = await run_in_threadpool(load, path)
+            except UserError as error:
+                raise UserError(str(error).replace(f"{folder}/", "")) from None
+        self.sessions.append(self.sessions[0].about(document))
+        return len(self.sessions) - 1
+
+    async def _write(self, path: Path, data: AsyncIterator[bytes]) -> None:
+        size, most = 0, min(self.largest, self.room)
+        with path.open("wb") as file:
+            async for block in data:
+                size += len(block)
+                if size > most:
+                    raise TooLargeError(f"{path.name}: is larger than the {most:,} bytes left")
+                file.write(block)
+        self.room -= size
+
+
+def _file_name(name: str) -> str:
+    """Returns a name that stays in its folder, with the suffix that it had."""
+    own = Path(_MARGIN.sub("_", name.replace("\\", "/").rpartition("/")[2]) or "file")
+    return f"{own.stem[:50].lstrip('.') or 'file'}{own.suffix[:12]}"
+
+
+def about(number: int, session: Session) -> dict[str, Any]:
+    """Returns what the page says of a document."""
+    document = session.document
+    return {
+        "number": number,
+        "name": document.id,
+        "length": len(document.text),
+        "notes": [*document.notes, *loss_lines(document.losses)],
+        "follows_up": session.follows_up,
+    }
+
+
+def turn(asked: str, answer: Answer) -> dict[str, Any]:
+    """Returns a question and its answer as the page shows them: long passages by excerpt."""
+    row = answer.row()
+    passages = [
+        {**passage, "text": passage["text"][:_EXCERPT]} for passage in row["passages"][:_PASSAGES]
+    ]
+    ledger = [ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)]
+    return {**row, "asked": asked, "told": answer.told, "passages": passages, "ledger": ledger}
+
+
+def piece(document: Document, start: int, end: int) -> dict[str, Any]:
+    """Returns a stretch of the text, where it stands, and the places that begin in it."""
+    start = max(0, min(start, len(document.text)))
+    end = max(start, min(end, start + _PIECE, len(document.text)))
+    bounds = [
+        bisect_left(document.places, at, key=lambda place: place.start) for at in (start, end)
+    ]
+    places = [_entry(place) for place in document.places[slice(*bounds)]]
+    place = place_of_span(document, Span(start, end))
+    return {"start": start, "text": document.text[start:end], "place": place, "places": places}
+
+
+def find_places(document: Document, like: str) -> list[dict[str, Any]]:
+    """Returns the first places and headings whose names hold some text."""
+    headings = (Place(section.title, section.start, section.end) for section in document.sections)
+    named = chain(document.places, headings)
+    found = (_entry(place) for place in named if like.casefold() in place.name.casefold())
+    return [*islice(found, _FOUND)]
+
+
+def _entry(place: Place) -> dict[str, Any]:
+    return {"name": place.name, "start": place.start}
