@@ -18,9 +18,9 @@ from leporello.text.english.questions import is_statement
 from leporello.text.english.summary_requests import Wanted, wanted
 
 if TYPE_CHECKING:
+    from leporello.readers.embedded.answers import Answered
     from leporello.readers.embedded.choices import ChoiceRanker
     from leporello.readers.embedded.encoder import Encoder
-    from leporello.readers.embedded.spans import Candidate
     from leporello.readers.embedded.statements import StatementJudge
     from leporello.readers.embedded.summaries import Summariser
 
@@ -47,7 +47,8 @@ class Embedded:
     Attributes:
         model: Path of a folder that recipes wrote, or the name of the one that comes with the
             package, which has what the folder lacks.
-        threshold: Log odds below which a question is not answered; null always answers.
+        threshold: Log odds that any passage says something to a question, below which it is not
+            answered; null always answers.
         unanswerable: Text where a question is not answered.
         joined: Number of pairs of paragraphs that are read together besides, for questions that
             need two.
@@ -118,11 +119,11 @@ class Embedded:
         found = answer_all(self._encoder, asked, self.joined)
         return [self._answered(read, each) for read, each in zip(inputs, found, strict=True)]
 
-    def _answered(self, read: Read, candidates: Sequence[Candidate]) -> Output:
-        if not candidates:
+    def _answered(self, read: Read, answered: Answered) -> Output:
+        if not answered.candidates:
             return Output(self.unanswerable, _NOTHING, read=_seen(read))
-        best = candidates[0]
-        if self.threshold is not None and best.score < self.threshold:
+        best = answered.candidates[0]
+        if self.threshold is not None and answered.odds < self.threshold:
             return Output(self.unanswerable, best.score, read=_seen(read))
         span = _span(read, best.passage, best.start, best.end)
         return Output(best.text, best.score, read=_seen(read), span=span)

@@ -16,6 +16,7 @@ from leporello.retrievers.neighbours import Neighbours
 from leporello.retrievers.oracle import Oracle, OracleAnswer
 from leporello.retrievers.rank_bm25 import RankBM25
 from leporello.retrievers.rerank import Rerank
+from leporello.retrievers.rerank_by_reader import RerankByReader
 from leporello.retrievers.selected import Selected
 from leporello.retrievers.tfidf import TfIdf
 
@@ -36,6 +37,7 @@ __all__ = [
     "Random",
     "RankBM25",
     "Rerank",
+    "RerankByReader",
     "Selected",
     "TfIdf",
 ]

@@ -21,6 +21,7 @@ from leporello.models.locate import locate
 __all__ = ["is_trained_here", "load", "save", "untrained"]
 
 _MODEL, _SETTINGS = "model.skops", "settings.json"
+_CHECKSUMS = "config.json"  # of a model that comes with the package
 _VERSION = 1  # of the features and of the file; another is refused
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files in the zip: the same training gives the same bytes
 _ID = re.compile(r"\d{6,}")
@@ -70,9 +71,14 @@ def load(model: str, reader: str) -> tuple[Any, Mapping[str, Any]]:
         reader: The class that asks.
 
     Raises:
-        UserError: It was trained for another reader, or cannot be loaded, or should not be.
+        UserError: It was trained for another reader, is damaged, or must not be loaded.
     """
     folder = Path(locate(model))
+    if (folder / _CHECKSUMS).exists():
+        from leporello.models.weights import ModelFolder
+
+        for name in (_MODEL, _SETTINGS):
+            ModelFolder(folder).checked(name)
     settings = _settings(model, folder / _SETTINGS, reader)
     import skops.io
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from leporello.text.english.questions import (
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
-__all__ = ["answer_all", "answers"]
+__all__ = ["Answered", "answer_all", "answers"]
 
 _NAMED = 3  # words that a name, date or number has
 _LONG = 0.3  # by how much each further word makes a span worse
@@ -28,10 +29,24 @@ _ALIKE = 0.6  # share of words that two names have in common
 _UNSAID = 10.0  # by how much a name is worse that no span has
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What passages answer to a question.
+
+    Attributes:
+        candidates: Answers, the best first.
+        odds: Log odds that the passage that says most to the question says anything to it. They
+            tell better than an answer's own whether there is one: less hangs on their number.
+    """
+
+    candidates: Sequence[Candidate]
+    odds: float
+
+
 def answer_all(
     encoder: Encoder, asked: Sequence[tuple[str, Sequence[str]]], joined: int
-) -> list[list[Candidate]]:
-    """Returns the answers to each question, the best first.
+) -> list[Answered]:
+    """Returns what is answered to each question.
 
     Args:
         encoder: Encoder with the heads `span` and `label`.
@@ -47,7 +62,10 @@ def answer_all(
     texts = [[pair.text for pair in each] for each in pairs]
     together = _read(head, [(question, t) for (question, _), t in zip(asked, texts, strict=True)])
     return [
-        _placed(answers(question, [*passages, *more], [*scores, *added]), len(passages), joins)
+        Answered(
+            _placed(answers(question, [*passages, *more], [*scores, *added]), len(passages), joins),
+            max((each.odds for each in [*scores, *added]), default=-math.inf),
+        )
         for (question, passages), scores, more, added, joins in zip(
             asked, own, texts, together, pairs, strict=True
         )

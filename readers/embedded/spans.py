@@ -49,6 +49,11 @@ class PassageScores:
     null: float
     labels: tuple[float, float, float, float]
 
+    @property
+    def odds(self) -> float:
+        """Log odds that the passage says anything to the question."""
+        return float(np.logaddexp.reduce(self.labels[1:])) - self.labels[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +17,7 @@ from tiny_models import save_classifier
 from leporello.api import UserError
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Document, Read, Span
+from leporello.models.locate import locate
 from leporello.readers import PairClassifier
 from leporello.readers.backends.pretrained import load_model
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
@@ -53,6 +55,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("trained")
     assert PairClassifier().learn(*pairs(60), folder) == {"model": "./model"}
     return str(folder / "model")
+
+
+def test_a_damaged_model_of_the_package_is_told(tmp_path: Path) -> None:
+    """By its checksum, before anything of it is loaded."""
+    shutil.copytree(locate("leporello-style"), tmp_path / "style")
+    settings = tmp_path / "style" / "settings.json"
+    settings.write_text(settings.read_text("utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"settings\.json is damaged"):
+        PairClassifier(str(tmp_path / "style")).load()
 
 
 def test_a_trained_classifier_tells_authors_apart_by_their_style(trained: str) -> None:

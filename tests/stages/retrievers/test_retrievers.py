@@ -19,6 +19,7 @@ from retrieval import asked, chunked
 from leporello import Chunk, Document, Hit, retrievers
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
+from leporello.readers import BestSentence, Lead
 from leporello.retrievers import (
     BM25,
     All,
@@ -32,6 +33,7 @@ from leporello.retrievers import (
     Random,
     RankBM25,
     Rerank,
+    RerankByReader,
     Selected,
     TfIdf,
 )
@@ -63,6 +65,7 @@ CASES: dict[str, Make] = {
     "Random": lambda _: Random(k=3),
     "RankBM25": lambda _: RankBM25(k=3),
     "Rerank": lambda model: Rerank(TfIdf(k=5), model=model, k=3, batch_size=2),
+    "RerankByReader": lambda _: RerankByReader(TfIdf(k=5), BestSentence(), k=3),
     "Selected": lambda _: Selected(),
     "TfIdf": lambda _: TfIdf(k=3),
 }
@@ -530,3 +533,10 @@ def test_rerank_reads_a_question_longer_than_the_window(model: str) -> None:
         Rerank(All(), model=model), [f"{STORY} {end * 9}" for end in ends], chunks
     )
     assert [hit.score for hit in first] != [hit.score for hit in second]
+
+
+def test_a_reader_without_scores_cannot_order() -> None:
+    """`Lead` answers with the first words, whatever is asked."""
+    chunks = chunked(STORY)
+    with pytest.raises(ValueError, match="gives no scores"):
+        retrieve(RerankByReader(TfIdf(k=5), Lead()), asked(QUESTIONS, chunks), chunks)
