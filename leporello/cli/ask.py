@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from glob import glob
 from pathlib import Path
 from typing import Annotated
 
@@ -84,7 +85,8 @@ def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:
 
 def _exists(text: str) -> bool:
     with suppress(OSError):  # a question may be longer than a name can be
-        return text != "" and Path(text).exists()
+        pattern = "*" in text and glob(text, recursive=True)  # noqa: PTH207 -- any pattern
+        return text != "" and (bool(pattern) or Path(text).exists())
     return False
 
 

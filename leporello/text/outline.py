@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
+from operator import attrgetter
+from typing import Any, Literal
 
 from leporello.core.records import Document, Loss, Place, Section, Span
 
@@ -73,14 +77,13 @@ def heading(document: Document, offset: int) -> str:
 
     Empty where the document has no section there.
     """
-    around = (s.title for s in document.sections if s.start <= offset < s.end)
-    return " > ".join(around)
+    return " > ".join(section.title for section in _around(document, "sections", offset))
 
 
 def place_of_span(document: Document, span: Span) -> str:
     """Returns where a span stands, as a person finds it: `p. 14 to p. 15, Part II > Chapter 3`."""
     ends = (span.start, max(span.end - 1, span.start))
-    places = dict.fromkeys(_found(document.places, end) for end in ends)
+    places = dict.fromkeys(_found(document, end) for end in ends)
     headings = dict.fromkeys(heading(document, end) for end in ends)
     return ", ".join(filter(None, (" to ".join(filter(None, of)) for of in (places, headings))))
 
@@ -94,5 +97,28 @@ def cited(document: Document, span: Span) -> str:
     return f"{document.id} {place}"
 
 
-def _found(places: Sequence[Place], offset: int) -> str:
-    return " ".join(place.name for place in places if place.start <= offset < place.end)
+def _found(document: Document, offset: int) -> str:
+    return " ".join(place.name for place in _around(document, "places", offset))
+
+
+def _around(document: Document, kind: Literal["places", "sections"], offset: int) -> list[Any]:
+    """Returns the places or sections around a character, outermost first."""
+    stretches, outer = document.memo(("around", kind), partial(_nested, getattr(document, kind)))
+    number, found = bisect_right(stretches, offset, key=attrgetter("start")) - 1, []
+    while number >= 0:
+        if offset < stretches[number].end:
+            found.append(stretches[number])
+        number = outer[number]
+    return found[::-1]
+
+
+def _nested(stretches: Sequence[Place | Section]) -> tuple[Sequence[Place | Section], list[int]]:
+    """Returns stretches by their beginnings, and for each the number of what may be around it."""
+    ordered = sorted(stretches, key=attrgetter("start"))
+    open_, outer = [-1], list[int]()
+    for number, stretch in enumerate(ordered):
+        while open_[-1] >= 0 and ordered[open_[-1]].end <= stretch.start:
+            open_.pop()
+        outer.append(open_[-1])
+        open_.append(number)
+    return ordered, outer
