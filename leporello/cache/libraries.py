@@ -17,6 +17,7 @@ _HARMLESS = frozenset(
     {
         "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
         "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops",
+        "zstandard",
     }
 )  # fmt: skip
 # What modules that every stage shares import for models: it counts only where a stage names one.

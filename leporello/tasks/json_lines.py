@@ -26,6 +26,7 @@ from leporello.tasks.jsonl.offsets import Offset
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import contradictions, scan
 from leporello.tasks.jsonl.schema import Row, RowError, example
+from leporello.tasks.jsonl.tars import TarMember
 from leporello.tasks.layout.adjacent import scan_adjacent
 from leporello.tasks.layout.layouts import Layout, cached_layout
 
@@ -33,7 +34,7 @@ __all__ = ["JsonLines"]
 
 _log = logging.getLogger("leporello")
 
-_TOO_LARGE = "the row has {:,} bytes, expanded, where max_row_bytes is {:,}; is each line one row?"
+_TOO_LARGE = "the row is larger than max_row_bytes, {:,} bytes expanded; is each line one row?"
 _REMEMBERED = 100_000  # documents behind which an adjacent one is not missed if it goes on
 
 
@@ -138,7 +139,7 @@ class JsonLines:
         for document in documents:
             rows = [*self._rows(document, reader)]
             if self.adjacent:
-                self._check_adjacent(rows, first_lines)
+                self._check_adjacent(rows, first_lines, reader.source)
             yield from self._assemble(rows, *self._opened(rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
@@ -187,12 +188,8 @@ class JsonLines:
 
     @property
     def _source(self) -> RowFiles:
-        read = dict.fromkeys(column.partition(".")[0] for column in self.columns.values())
-        return RowFiles(self.files, self.max_row_bytes, tuple(read))
-
-    @property
-    def _form(self) -> RowForm:
-        return RowForm(self.ignore, tuple(self.columns.items()))
+        form = RowForm(self.ignore, tuple(self.columns.items()))
+        return RowFiles(self.files, self.max_row_bytes, form)
 
     def _layout(self) -> Layout:
         return _cached_layout(self, self._source.stamp())
@@ -228,12 +225,12 @@ class JsonLines:
                     text = row.document
                 elif row.document == text:
                     row = row.model_copy(update={"document": text})
-                large = line.content is None and _TOO_LARGE.format(line.size, self.max_row_bytes)
+                large = line.content is None and _TOO_LARGE.format(self.max_row_bytes)
                 yield _RowAt(line.number, row, large or "")
 
     def _row(self, line: Line, source: RowFiles) -> Row:
         try:
-            return self._form.row(line, source.name(line.number))
+            return source.row(line)
         except RowError as error:
             if self.adjacent:
                 faults = [source.fault(line.number, text) for text in error.faults]
@@ -243,14 +240,16 @@ class JsonLines:
     def _changed(self) -> UserError:
         return UserError(f"{self.path}: has changed while it was read; run again")
 
-    def _check_adjacent(self, rows: Sequence[_RowAt], first_lines: dict[str, int]) -> None:
+    def _check_adjacent(
+        self, rows: Sequence[_RowAt], first_lines: dict[str, int], files: RowFiles
+    ) -> None:
         """Raises what is wrong between the rows on a document.
 
         Args:
             rows: Rows of the document.
             first_lines: Number of the first line of each document before, by id.
+            files: Files of the rows.
         """
-        files = self._source
         offsets = [Offset.of(row, line) for line, row, _ in rows]
         source = next((offset for offset in offsets if offset.content), None)
         faults = [*contradictions(offsets, source, files)]
@@ -279,9 +278,10 @@ class JsonLines:
 
     def _document(self, source: Row, title: str) -> tuple[Document, str]:
         """Returns the document, or an empty one and why it could not be read."""
-        packed = self._source.packed(source.document or "")
+        text = source.document or ""
+        packed = self._source.packed(text) if TarMember.marks(text) else None
         if not source.document_path and not packed:
-            return Document(source.key, source.document or "", title), ""
+            return Document(source.key, text, title), ""
         path = None
         try:
             if packed:
@@ -314,9 +314,9 @@ class JsonLines:
 @lru_cache(maxsize=8)
 def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> Layout:  # noqa: ARG001 -- files with other stamps are read again
     """Returns where all rows stand, checked unless they are adjacent; read once for all runs."""
-    source, form = task._source, task._form
+    source = task._source
     sha256 = source.sha256()
-    documents = (scan_adjacent if task.adjacent else scan)(source, form)
+    documents = (scan_adjacent if task.adjacent else scan)(source)
     how: list[JSON] = [[*sorted(task.ignore)], task.adjacent, dict(task.columns)]
     key: JSON = ["JsonLines", sha256, *how, task.max_row_bytes]
     facts: dict[str, JSON] = {"sha256": sha256}

@@ -140,7 +140,9 @@ def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str, cache:
         [huge] = [example for example in examples if example.fault]
         assert told(example for example in examples if example != huge) == EXPECTED
         assert (huge.id, huge.document.text) == ("row 4", "")
-        assert huge.fault.startswith(f"rows.jsonl{suffix}:4: the row has 1,000,002 bytes, expanded")
+        assert huge.fault.startswith(
+            f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
+        )
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000  # KiB
     assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) < 2_000_000
 
@@ -155,7 +157,7 @@ def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(lines(rows))
     large, lost, sound = JsonLines(path, max_row_bytes=1000).examples()
-    assert "the row has 2,0" in large.fault
+    assert "the row is larger than max_row_bytes" in large.fault
     assert lost.fault == "rows.jsonl:2: document 'D' has no text in any row that could be read"
     assert (sound.id, sound.fault) == ("c", "")
 
@@ -279,7 +281,7 @@ def test_a_tables_rows_have_a_budget(tmp_path: Path, suffix: str) -> None:
     TABLES[suffix](tmp_path / f"rows{suffix}", rows)
     examples = [*Table(tmp_path / f"rows{suffix}", max_row_bytes=10**6).examples()]
     [huge] = [example for example in examples if example.fault]
-    assert huge.fault.startswith(f"rows{suffix}:5: the row has 3,000,")
+    assert huge.fault.startswith(f"rows{suffix}:5: the row is larger")
     assert told(e for e in examples if e != huge) == [*EXPECTED[:4], *EXPECTED[5:]]
 
 
@@ -335,7 +337,7 @@ def test_a_webdataset_is_documents_with_their_rows(tmp_path: Path) -> None:
     assert ["body one" in examples[0].document.text, examples[2].document.text] == [True, "zwei é"]
     assert [e.document.title for e in examples[:4]] == ["T", "T", "two", "M"]
     assert ["three" in examples[3].document.text, examples[3].fault] == [True, ""]
-    assert "a-2.tar:2: the row has 9,999 bytes" in examples[5].fault
+    assert "a-2.tar:2: the row is larger" in examples[5].fault
     layout = [*task.layout()]
     again = [e for one in reversed(layout) for e in task.examples_of([one], 0)]
     assert sorted((e.id, e.document.text) for e in again) == sorted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,23 +38,30 @@ class RowForm:
     ignore: tuple[str, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
 
-    def row(self, line: Line, name: str) -> Row:
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Names of the columns that are read of a table; all if empty."""
+        return tuple(dict.fromkeys(path.partition(".")[0] for _, path in self.columns))
+
+    def row(self, line: Line, name: Callable[[int], str]) -> Row:
         """Returns a row; one that is larger than it may be has no text.
 
         Args:
             line: The row as it stands in its file.
-            name: Id of a row of a table that has none.
+            name: Function that names a row without an id, by its number.
 
         Raises:
             RowError: All that is wrong with it.
         """
         if line.content is None:
-            return Row(id=f"row {name}", document="", document_id=f"row {name}")
-        is_text = isinstance(line.content, bytes)
+            told = f"row {name(line.number)}"
+            return Row(id=told, document="", document_id=told)
+        if isinstance(line.content, bytes) and not self.columns:
+            fields = decode(line.content)
+            return validated({**line.given, **fields} if line.given else fields, self.ignore)
         fields = decode(line.content) if isinstance(line.content, bytes) else line.content
-        if self.columns or not is_text:
-            fields = {"id": name, **line.given, **_renamed(fields, dict(self.columns))}
-        return validated({**line.given, **fields}, self.ignore)
+        ours = _renamed(fields, dict(self.columns))
+        return validated({"id": name(line.number), **line.given, **ours}, self.ignore)
 
 
 def _renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:

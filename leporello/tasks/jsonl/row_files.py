@@ -12,14 +12,16 @@ from typing import ClassVar, Protocol
 
 from leporello.core.errors import Fault
 from leporello.core.files import opened
+from leporello.tasks.jsonl.columns import RowForm
 from leporello.tasks.jsonl.lines import Line, lines
+from leporello.tasks.jsonl.schema import Row
 from leporello.tasks.jsonl.tables import ArrowFile, ArrowStream, ParquetRows
 from leporello.tasks.jsonl.tars import TarMember, TarRows
 from leporello.tasks.jsonl.unpacked import unpacked
 
-__all__ = ["RowFiles", "RowReader"]
+__all__ = ["LINES", "RowFiles", "RowReader"]
 
-_LINES = 40  # bits of a number that tell the row in its file; those above tell the file
+LINES = 40  # bits of a number that tell the row in its file; those above tell the file
 _USTAR = 257  # where a tar has its mark
 
 
@@ -51,12 +53,16 @@ class RowFiles:
     Attributes:
         files: Paths of the files.
         limit: Bytes of a row at most, expanded; of a larger one there is no content.
-        columns: Names of the columns that are read of tables; all if empty.
+        form: How their rows are ours.
     """
 
     files: tuple[Path, ...]
     limit: int
-    columns: tuple[str, ...] = ()
+    form: RowForm
+
+    def row(self, line: Line) -> Row:
+        """Returns a row; raises RowError where something is wrong with it."""
+        return self.form.row(line, self.name)
 
     def rows(self) -> Iterator[Line]:
         """Yields all rows.
@@ -65,8 +71,8 @@ class RowFiles:
             UserError: A file cannot be read, or is none of rows.
         """
         for number in range(len(self.files)):
-            for line in self.opened(number).rows():
-                yield line._replace(number=number << _LINES | line.number)
+            rows = self.opened(number).rows()
+            yield from (_told(line, number) for line in rows) if number else rows
 
     def opened(self, number: int) -> _OpenedRows:
         """Returns a file by what its content says that it is; not by its suffix."""
@@ -76,7 +82,7 @@ class RowFiles:
             head = file.read(_USTAR + 5)
         for mark, table in _MARKS.items():
             if head.startswith(mark):
-                return table(local, path, self.limit, self.columns)
+                return table(local, path, self.limit, self.form.read)
         if head[_USTAR:] == b"ustar":
             return TarRows(local, path, self.limit, number)
         return _LineRows(local, path, self.limit)
@@ -94,7 +100,7 @@ class RowFiles:
 
     def place(self, number: int) -> tuple[Path, int]:
         """Returns the file and the line, or the row, of a number."""
-        return self.files[number >> _LINES], number & ((1 << _LINES) - 1)
+        return self.files[number >> LINES], number & ((1 << LINES) - 1)
 
     def name(self, number: int) -> str:
         """Returns what a row without an id is called: its number; behind its file if of several."""
@@ -128,6 +134,11 @@ class RowFiles:
         return hashlib.sha256("".join(names).encode()).hexdigest()
 
 
+def _told(line: Line, file: int) -> Line:
+    """Returns a row whose number tells its file too."""
+    return line._replace(number=file << LINES | line.number)
+
+
 def _sha256(path: Path) -> str:
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -153,7 +164,7 @@ class RowReader:
         Raises:
             UserError: The file cannot be read.
         """
-        file, row = number >> _LINES, number & ((1 << _LINES) - 1)
+        file, row = number >> LINES, number & ((1 << LINES) - 1)
         if file != self._file or self._opened is None:
             self._opened, self._file, self._next = self.source.opened(file), file, 0
         if not self._next or row < self._next or (row > self._next and self._opened.seeks):
@@ -161,7 +172,7 @@ class RowReader:
         wanted = (line for line in self._rows if line.number >= row)
         for line in islice(wanted, count):
             self._next = line.number + 1
-            yield line._replace(number=file << _LINES | line.number)
+            yield _told(line, file) if file else line
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from typing import Any
 
 from leporello.core.errors import Fault
 from leporello.core.records import JSON, DocumentRows
-from leporello.tasks.jsonl.columns import RowForm
 from leporello.tasks.jsonl.lines import raise_faults
 from leporello.tasks.jsonl.offsets import Offset, OffsetTable
 from leporello.tasks.jsonl.row_files import RowFiles
@@ -19,7 +18,7 @@ _TOGETHER = 1000  # rows that are noted at once
 MOST_FAULTS = 500  # after which no more are looked for
 
 
-def scan(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
+def scan(files: RowFiles) -> Iterator[DocumentRows]:
     """Reads every row, then yields the documents, as they first appear.
 
     Raises:
@@ -27,7 +26,7 @@ def scan(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
         UserError: As `RowFiles.rows`; or there is no room to note where rows stand.
     """
     places, faults = OffsetTable(files.files[0]), list[Fault]()
-    knows_all = _note(places, files, form, faults) and not faults
+    knows_all = _note(places, files, faults) and not faults
     for line, row_id, first in places.repeats():
         faults.append(files.fault(line, f"id {row_id!r} stands on {files.told(first)} already"))
     for rows in places.documents():
@@ -39,13 +38,13 @@ def scan(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
     raise_faults(faults)
 
 
-def _note(places: OffsetTable, files: RowFiles, form: RowForm, faults: list[Fault]) -> bool:
+def _note(places: OffsetTable, files: RowFiles, faults: list[Fault]) -> bool:
     """Notes all rows, and what is wrong with each by itself; says whether none was too large."""
     new: list[Offset] = []
     all_read = True
     for line in files.rows():
         try:
-            row = form.row(line, files.name(line.number))
+            row = files.row(line)
         except RowError as error:
             faults += [files.fault(line.number, text) for text in error.faults]
             if len(faults) > MOST_FAULTS:

@@ -41,6 +41,11 @@ class TarMember:
     def __str__(self) -> str:
         return f"\0{self.file} {self.offset} {self.size} {self.name}"
 
+    @staticmethod
+    def marks(text: str) -> bool:
+        """Says whether a text may stand for one, at a glance."""
+        return text.startswith("\0")
+
     @classmethod
     def of(cls, text: str) -> TarMember | None:
         """Returns what a text stands for, if it is none itself."""

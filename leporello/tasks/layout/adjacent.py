@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from leporello.core.errors import Fault
 from leporello.core.records import JSON, DocumentRows
-from leporello.tasks.jsonl.columns import RowForm
 from leporello.tasks.jsonl.lines import Line, raise_faults
-from leporello.tasks.jsonl.row_files import RowFiles
+from leporello.tasks.jsonl.row_files import LINES, RowFiles
 from leporello.tasks.jsonl.scan import MOST_FAULTS
 from leporello.tasks.jsonl.schema import RowError, spelled
 
@@ -36,7 +34,7 @@ class _ByContent(_ByName):
     document: str | None = None
 
 
-def scan_adjacent(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
+def scan_adjacent(files: RowFiles) -> Iterator[DocumentRows]:
     """Yields where the rows on each document stand, in the memory of a row.
 
     Rows belong together whose `document_id` is the same; else path; else text.
@@ -46,13 +44,15 @@ def scan_adjacent(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
         UserError: As `RowFiles.rows`.
     """
     faults: list[Fault] = []
-    for _, together in groupby(_keyed(files, form, faults), lambda keyed: keyed[0]):
-        runs: dict[Path, list[int]] = {}  # a file's rows on a document are one
+    for _, together in groupby(_keyed(files, faults), lambda keyed: keyed[0]):
+        runs: dict[int, list[int]] = {}  # a file's rows on a document are one
         size = 0
         more: dict[str, JSON] = {}
         for _, document_path, line in together:
-            run = runs.setdefault(files.place(line.number)[0], [line.number, line.offset, 0])
-            run[2] += 1
+            file = line.number >> LINES
+            if file not in runs:
+                runs[file] = [line.number, line.offset, 0]
+            runs[file][2] += 1
             size += line.size
             if document_path:
                 more = more or {"path": document_path}
@@ -61,15 +61,14 @@ def scan_adjacent(files: RowFiles, form: RowForm) -> Iterator[DocumentRows]:
     raise_faults(faults)
 
 
-def _keyed(
-    files: RowFiles, form: RowForm, faults: list[Fault]
-) -> Iterator[tuple[tuple[str, str], str, Line]]:
+def _keyed(files: RowFiles, faults: list[Fault]) -> Iterator[tuple[tuple[str, str], str, Line]]:
     """Yields each row behind what its neighbours on the document share, and the path it gives."""
+    form = files.form
     is_plain = not form.columns and not _ByContent.model_fields.keys() & set(form.ignore)
     for line in files.rows():
         named = _named(line.content) if is_plain and isinstance(line.content, bytes) else None
         try:
-            row = named or form.row(line, files.name(line.number))
+            row = named or files.row(line)
         except RowError as error:
             faults += [files.fault(line.number, text) for text in error.faults]
             if len(faults) > MOST_FAULTS:
@@ -78,7 +77,7 @@ def _keyed(
         document_path = row.document_path or ""
         name = row.document_id or (spelled(document_path) if document_path else "")
         key = ("name", name) if name else ("text", getattr(row, "document", None) or "")
-        yield key, document_path, line._replace(content=b"")
+        yield key, document_path, line
 
 
 def _named(content: bytes) -> _ByName | None:
