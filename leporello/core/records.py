@@ -33,6 +33,7 @@ __all__ = [
     "Hit",
     "Index",
     "Loss",
+    "Member",
     "Output",
     "Place",
     "Prediction",
@@ -128,6 +129,25 @@ class Loss:
     furniture: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of a collection, as a stretch of the collection's text.
+
+    Attributes:
+        name: Name of the file within the collection.
+        start: First character, half-open like every span.
+        end: One past the last character.
+        title: Title of the file.
+        sha256: SHA-256 of its text, as `Document.sha256`.
+    """
+
+    name: str
+    start: int
+    end: int
+    title: str
+    sha256: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """A document as extracted text; equal only to itself, since it may be megabytes long.
@@ -143,6 +163,7 @@ class Document:
         places: Places in document order, an outer one before those inside it.
         losses: What of the file is not in the text.
         notes: What the loader guessed or found odd: an encoding, a wrong suffix.
+        members: Files of a collection, in order, with a gap between two; else none.
     """
 
     id: str
@@ -153,6 +174,7 @@ class Document:
     places: tuple[Place, ...] = ()
     losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
     _memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _cache: CacheProtocol | None = field(default=None, init=False, repr=False)
 
@@ -167,7 +189,7 @@ class Document:
 
     def __reduce__(self) -> tuple[type[Document], tuple[object, ...]]:
         """Leaves behind what was derived, when a document goes to another process."""
-        told = (self.places, self.losses, self.notes)
+        told = (self.places, self.losses, self.notes, self.members)
         return Document, (self.id, self.text, self.title, self.sections, self.parts, *told)
 
     def chunk(self, start: int, end: int) -> Chunk:

@@ -56,10 +56,24 @@ def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Documen
     Raises:
         UserError: The bytes are no document, or have no text.
     """
+    reads, note = loader_of(data, path, loader)
+    if not isinstance(reads, Format):
+        return reads.load(path)
+    document = document_of(reads, data, path)
+    return dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
+
+
+def loader_of(data: bytes, path: Path, loader: Loader | None = None) -> tuple[Loader, str]:
+    """Returns what reads a file, and a note on what it was read as; takes what `load_bytes` does.
+
+    Raises:
+        UserError: It is none of the formats that are read.
+    """
+    if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
+        return loader, ""
     format_, note = recognised(data[:_HEAD], path)
     own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
-    document = document_of(loader if own and isinstance(loader, Format) else format_(), data, path)
-    return dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
+    return (loader if own and loader else format_()), note
 
 
 def _takes(loader: Loader, path: Path) -> bool:

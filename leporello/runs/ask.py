@@ -26,6 +26,7 @@ from leporello.engine.reading import WindowReader
 from leporello.engine.selection import select_document
 from leporello.jobs.jobs import check_files
 from leporello.loaders import load
+from leporello.loaders.collection import is_collection, load_collection
 from leporello.models.locate import cache_directory
 from leporello.storage import to_path
 from leporello.text.answers import unanswerable
@@ -183,15 +184,17 @@ class Session:
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
-        """Returns a conversation about a file, or what lies at a URL; of several as one.
+        """Returns a conversation about a file, a folder, or what lies at a URL; of several as one.
 
         Raises:
             UserError: A mistake of the user's.
         """
         stages = settings.build()  # told before a long file is read
-        if len(files) > 1:
-            raise UserError("ask takes one file")
-        return cls(load(to_path(files[0])), settings, stages)
+        paths = [*map(to_path, files)]
+        cache = Cache(cache_directory()) if settings.cached else None
+        whole = is_collection(paths)
+        document = load_collection(paths, cache=cache) if whole else load(paths[0])
+        return cls(document, settings, stages)
 
     def about(self, document: Document) -> Session:
         """Returns a new conversation about another document, with the same models."""

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import Any, Literal
 
+from leporello.core.members import member_at, member_document
 from leporello.core.records import Document, Loss, Place, Section, Span
 
 __all__ = ["Extracted", "Heading", "cited", "heading", "outline", "place_of_span", "tile"]
@@ -81,7 +82,12 @@ def heading(document: Document, offset: int) -> str:
 
 
 def place_of_span(document: Document, span: Span) -> str:
-    """Returns where a span stands, as a person finds it: `p. 14 to p. 15, Part II > Chapter 3`."""
+    """Returns where a span stands, as a person finds it: `p. 14 to p. 15, Part II > Chapter 3`.
+
+    In a collection with the name of the file before it.
+    """
+    if document.members:
+        return cited(document, span)
     ends = (span.start, max(span.end - 1, span.start))
     places = dict.fromkeys(_found(document, end) for end in ends)
     headings = dict.fromkeys(heading(document, end) for end in ends)
@@ -93,6 +99,14 @@ def cited(document: Document, span: Span) -> str:
 
     Its characters where the document has neither places nor headings: `a.txt characters 12–40`.
     """
+    if document.members:
+        first, last = (
+            member_at(document, at) for at in (span.start, max(span.start, span.end - 1))
+        )
+        at, end = (document.members[number] for number in (first, last))
+        inner = Span(span.start - at.start, max(span.start, min(span.end, at.end)) - at.start)
+        begun = cited(member_document(document, first), inner)
+        return begun if first == last else f"{begun} to {end.name}"
     place = place_of_span(document, span) or f"characters {span.start}–{span.end}"
     return f"{document.id} {place}"
 

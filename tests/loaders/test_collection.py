@@ -1,0 +1,136 @@
+"""Files as one document: what is found, what is told, and that nothing moves."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leporello import Document, Span
+from leporello.cache.store import Cache
+from leporello.core.errors import UserError
+from leporello.core.members import join, member_at, member_document
+from leporello.core.records import Place, Section
+from leporello.loaders import Text
+from leporello.loaders.collection import load_collection, unreadable
+from leporello.text.outline import Extracted, cited
+
+
+def written(folder: Path, **files: str | bytes) -> Path:
+    """Returns a folder with these files, `_` in a name standing for the dot before its suffix."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        data = content.encode() if isinstance(content, str) else content
+        (folder / ".".join(name.rsplit("_", 1))).write_bytes(data)
+    return folder
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=5), st.data())
+def test_members_are_the_documents_that_they_were(texts: list[str], data: st.DataObject) -> None:
+    """Text, sections and places of each are where they were, and each character has its file."""
+    documents = []
+    for number, text in enumerate(texts):
+        at = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+        section, place = Section("s", at[0], at[1], 2), Place(f"p{number}", at[0], at[1])
+        documents.append(Document(f"d{number}", text, "t", (section,), (), (place,)))
+    whole = join(documents, "all")
+    for number, document in enumerate(documents):
+        own, member = member_document(whole, number), whole.members[number]
+        assert (own.id, own.text, own.title) == (document.id, document.text, document.title)
+        assert (own.sections, own.places) == (document.sections, document.places)
+        assert own.sha256 == document.sha256 == Document("", document.text).sha256
+        assert {member_at(whole, i) for i in range(member.start, member.end)} == {number}
+        for section in document.sections:
+            shifted = whole.sections[number]
+            assert whole.text[shifted.start : shifted.end] == own.text[section.start : section.end]
+
+
+def test_places_name_the_file(tmp_path: Path) -> None:
+    """A span is told with its file, in the file's own places, and over two files with both."""
+    written(tmp_path, a_txt="One fish.", b_md="# Two\n\nfish")
+    document = load_collection([tmp_path])
+    assert document.text == "One fish.\n\n# Two\n\nfish"
+    assert cited(document, Span(4, 8)) == "a.txt characters 4–8"
+    assert cited(document, Span(18, 22)) == "b.md Two"
+    assert cited(document, Span(4, 22)) == "a.txt characters 4–9 to b.md"
+
+
+def test_what_a_folder_holds_is_told(tmp_path: Path) -> None:
+    """Broken files are losses; hidden ones and links out are notes; a file stands there once."""
+    outside = written(tmp_path / "out", far_txt="far")
+    folder = written(tmp_path / "in", a_txt="A", b_txt=b"\0\xff", e_txt="")
+    (written(folder / "more", c_txt="C", _hidden="H") / "odd\udcff\n.txt").write_text("odd")
+    written(folder / ".git", x_txt="X")
+    (folder / "link").symlink_to(outside)
+    (folder / "link.txt").symlink_to(outside / "far.txt")
+    (folder / "same.txt").symlink_to(folder / "a.txt")
+    os.mkfifo(folder / "pipe")
+    document = load_collection([folder, folder / "a.txt"], "all")
+    names = ["in/a.txt", "in/more/c.txt", "in/more/odd��.txt"]
+    assert [member.name for member in document.members] == names
+    assert [loss.place for loss in unreadable(document)] == ["in/b.txt", "in/e.txt", "in/pipe"]
+    assert all(loss.why for loss in document.losses)
+    assert document.notes == (
+        "passed over, hidden: in/.git, in/more/.hidden",
+        "passed over, not followed out of its folder: in/link, in/link.txt",
+    )
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="empty: holds no file with text: it is empty"):
+        load_collection([tmp_path / "empty"])
+    with pytest.raises(UserError, match="no file fits this pattern"):
+        load_collection([tmp_path / "*.none"])
+    with pytest.raises(UserError, match="no such file"):
+        load_collection([tmp_path / "none.txt"])
+    [member] = load_collection([f"{tmp_path}/**/c.*"]).members
+    assert member.name == "c.txt"
+
+
+def test_archives_are_unpacked_in_memory(tmp_path: Path) -> None:
+    """Bombs, archives within archives and locked files are told; nothing is written."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("in/a.txt", "fish")
+        archive.writestr("bomb.txt", b"0" * 2**25)
+        archive.writestr("inner.zip", "PK")
+        archive.writestr("../../up.txt", "up")
+        archive.writestr(".hidden/x.txt", "x")
+        archive.writestr("broken.txt", "brokenbroken", zipfile.ZIP_STORED)
+    data = (tmp_path / "a.zip").read_bytes()
+    (tmp_path / "a.zip").write_bytes(data.replace(b"brokenbroken", b"mendedmended"))
+    written(tmp_path, no_zip="no archive")
+    document = load_collection([tmp_path])
+    assert [m.name for m in document.members] == ["a.zip/in/a.txt", "a.zip/../../up.txt"]
+    assert document.notes == ("passed over, hidden: a.zip/.hidden/x.txt",)
+    told = {loss.place: loss.why for loss in document.losses}
+    assert [*told] == ["a.zip/bomb.txt", "a.zip/inner.zip", "no.zip", "a.zip/broken.txt"]
+    assert "would unpack to 33554432 bytes" in told["a.zip/bomb.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "no.zip"]
+
+
+def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are kept by content; a document from the cache is the one that was loaded."""
+    folder = written(tmp_path / "in", a_txt="A", b_md="# B\nb", c_srt=SUBTITLES)
+    loaded: list[str] = []
+    extract = Text.extract
+
+    def noted(self: Text, data: bytes, path: Path) -> Extracted:
+        loaded.append(path.name)
+        return extract(self, data, path)
+
+    monkeypatch.setattr(Text, "extract", noted)
+    cache = Cache(tmp_path / "cache")
+    first = load_collection([folder], cache=cache)
+    assert loaded == ["a.txt"]
+    again = load_collection([folder], cache=cache)
+    assert loaded == ["a.txt"]
+    assert (again.text, again.sections, again.places) == (first.text, first.sections, first.places)
+    assert again.members == first.members
+    written(folder, a_txt="A2", d_txt="D")
+    assert load_collection([folder], cache=cache).text.startswith("A2\n")
+    assert loaded == ["a.txt", "a.txt", "d.txt"]
+
+
+SUBTITLES = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i>\n"
