@@ -41,6 +41,9 @@ _FOLLOW_UP = (
     "Rewrite the last question so that it can be understood without those before it: put names"
     " where it has pronouns. Write the question alone; where nothing is missing, repeat it."
 )
+_NOT_UNDERSTOOD = (
+    "the model could not say what the question means after those before it: it was asked as it is"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,19 +232,21 @@ class Session:
             UserError: A mistake of the user's, or a stage that failed, with its reason.
         """
         with self._lock:
-            asked = self._alone(question) if self.follows_up and self.turns else question
-            answer = self._answer(Example("question", self.document, question=asked), listener)
+            alone = self._alone(question) if self.follows_up and self.turns else question
+            answer = self._answer(Example("q", self.document, question=alone or question), listener)
+            if not alone:
+                answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
         return answer
 
     def _alone(self, question: str) -> str:
-        """Returns a follow-up as it is understood alone; as it is, where a model cannot tell."""
+        """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""
         talk = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
         read = Read(("\n".join(talk),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._reader.read([read])
         told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
-        return told if told and whole and len(told) < len(question) + _LONGEST else question
+        return told if whole and len(told) < len(question) + _LONGEST else ""
 
     def _answer(self, example: Example, listener: Listener | None) -> Answer:
         document, finished = self.document, self._finished(example, listener)
