@@ -36,8 +36,8 @@ def ask(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="A file or its URL, then a question; without one, a prompt takes questions.",
-            metavar="FILE [QUESTION]",
+            help="Files, folders, patterns, URLs; then a question, else a prompt takes them.",
+            metavar="FILE... [QUESTION]",
         ),
     ],
     pipeline: PipelineName = "",
@@ -50,7 +50,7 @@ def ask(
     no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
-    """Asks one's own document, and shows where the answer stands.
+    """Asks one's own documents, and shows where the answer stands.
 
     Without a question, it opens a prompt; what is no terminal gives a question a line.
     """

@@ -15,7 +15,9 @@ __all__ = ["serve"]
 
 def serve(
     *,
-    files: Annotated[list[str], typer.Argument(help="A file or its URL.", metavar="FILE...")],
+    files: Annotated[
+        list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
+    ],
     port: Annotated[int, typer.Option("--port", help="On 127.0.0.1; 0 takes a free one.")] = 0,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     pipeline: PipelineName = "",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +16,8 @@ from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.errors import UserError
-from leporello.core.records import Document, Place
+from leporello.core.members import member_at
+from leporello.core.records import Document, Member, Place, Section
 from leporello.core.spans import Span
 from leporello.loaders import load
 from leporello.runs.ask import Answer, Session
@@ -106,21 +108,35 @@ def piece(document: Document, start: int, end: int) -> dict[str, Any]:
     """Returns a stretch of the text, where it stands, and the places that begin in it."""
     start = max(0, min(start, len(document.text)))
     end = max(start, min(end, start + _PIECE, len(document.text)))
-    bounds = [
-        bisect_left(document.places, at, key=lambda place: place.start) for at in (start, end)
+    places = [
+        _entry(document, stretch)
+        for stretches in (document.members, document.places)
+        for stretch in _beginning(stretches, start, end)
     ]
-    places = [_entry(place) for place in document.places[slice(*bounds)]]
     place = place_of_span(document, Span(start, end))
     return {"start": start, "text": document.text[start:end], "place": place, "places": places}
 
 
 def find_places(document: Document, like: str) -> list[dict[str, Any]]:
     """Returns the first places and headings whose names hold some text."""
-    headings = (Place(section.title, section.start, section.end) for section in document.sections)
-    named = chain(document.places, headings)
-    found = (_entry(place) for place in named if like.casefold() in place.name.casefold())
+    stretches: Iterable[Member | Place | Section]
+    stretches = chain[Any](document.members, document.places, document.sections)
+    entries = (_entry(document, stretch) for stretch in stretches)
+    found = (entry for entry in entries if like.casefold() in entry["name"].casefold())
     return [*islice(found, _FOUND)]
 
 
-def _entry(place: Place) -> dict[str, Any]:
-    return {"name": place.name, "start": place.start}
+def _beginning(
+    stretches: Sequence[Member | Place], start: int, end: int
+) -> Sequence[Member | Place]:
+    """Returns those that begin between two characters; they come in the order of the text."""
+    bounds = (bisect_left(stretches, at, key=attrgetter("start")) for at in (start, end))
+    return stretches[slice(*bounds)]
+
+
+def _entry(document: Document, stretch: Member | Place | Section) -> dict[str, Any]:
+    """Returns where something begins, and its name, with that of its file in a collection."""
+    name = stretch.title if isinstance(stretch, Section) else stretch.name
+    if document.members and not isinstance(stretch, Member):
+        name = f"{document.members[member_at(document, stretch.start)].name} {name}"
+    return {"name": name, "start": stretch.start}

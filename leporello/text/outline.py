@@ -6,11 +6,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from operator import attrgetter
 from typing import Any, Literal
 
-from leporello.core.members import member_at, member_document
+from leporello.core.members import member_at
 from leporello.core.records import Document, Loss, Place, Section, Span
 
 __all__ = ["Extracted", "Heading", "cited", "heading", "outline", "place_of_span", "tile"]
@@ -86,12 +86,7 @@ def place_of_span(document: Document, span: Span) -> str:
 
     In a collection with the name of the file before it.
     """
-    if document.members:
-        return cited(document, span)
-    ends = (span.start, max(span.end - 1, span.start))
-    places = dict.fromkeys(_found(document, end) for end in ends)
-    headings = dict.fromkeys(heading(document, end) for end in ends)
-    return ", ".join(filter(None, (" to ".join(filter(None, of)) for of in (places, headings))))
+    return cited(document, span) if document.members else _place(document, span)
 
 
 def cited(document: Document, span: Span) -> str:
@@ -99,16 +94,24 @@ def cited(document: Document, span: Span) -> str:
 
     Its characters where the document has neither places nor headings: `a.txt characters 12–40`.
     """
+    name, start, end, beyond = document.id, 0, span.end, ""
     if document.members:
-        first, last = (
-            member_at(document, at) for at in (span.start, max(span.start, span.end - 1))
-        )
-        at, end = (document.members[number] for number in (first, last))
-        inner = Span(span.start - at.start, max(span.start, min(span.end, at.end)) - at.start)
-        begun = cited(member_document(document, first), inner)
-        return begun if first == last else f"{begun} to {end.name}"
-    place = place_of_span(document, span) or f"characters {span.start}–{span.end}"
-    return f"{document.id} {place}"
+        ends = (span.start, max(span.start, span.end - 1))
+        first, last = (document.members[member_at(document, at)] for at in ends)
+        name, start, end = first.name, first.start, max(span.start, min(span.end, first.end))
+        beyond = f" to {last.name}" if last is not first else ""
+    place = _place(document, Span(span.start, end))
+    return f"{name} {place or f'characters {span.start - start}–{end - start}'}{beyond}"
+
+
+def _place(document: Document, span: Span) -> str:
+    ends = (span.start, max(span.end - 1, span.start))
+    places = " to ".join(filter(None, dict.fromkeys(_found(document, end) for end in ends)))
+    first, last = ([s.title for s in _around(document, "sections", end)] for end in ends)
+    shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))])
+    rest = last[shared:] if first else last
+    headings = " to ".join(filter(None, map(" > ".join, (first, rest))))
+    return ", ".join(filter(None, (places, headings)))
 
 
 def _found(document: Document, offset: int) -> str:

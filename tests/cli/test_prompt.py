@@ -152,9 +152,12 @@ def test_a_person_edits_lines_and_leaves_by_control_d(tmp_path: Path) -> None:
     assert history.stat().st_mode & 0o077 == 0
 
 
-def test_a_file_that_is_not_there_is_no_question(tmp_path: Path) -> None:
-    """One argument is a file, and so is one that is named like a file."""
-    path = tmp_path / "fax.txt"
+def test_files_are_told_from_a_question(tmp_path: Path) -> None:
+    """The last argument is a question unless it is a file, or is named like one."""
+    path, other = tmp_path / "fax.txt", tmp_path / "boat.txt"
     path.write_text(TEXT, encoding="utf-8")
+    other.write_text("Ned has a boat.", encoding="utf-8")
+    shown = leporello("ask", path, other, "Who has a boat?").stdout
+    assert shown.startswith("Ned\nboat.txt characters 0–3")
     assert "no such file" in leporello("ask", path, "fox.txt", status=2).stderr
     assert "fox.txt" in leporello("ask", tmp_path / "fox.txt", status=2).stderr

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from combiners import Stuff
 from leporello import Document
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
+from leporello.core.members import join
 from leporello.core.records import Loss, Place
 from leporello.runs.ask import AskSettings, Session
 from leporello.serving import serve
 from leporello.serving.access import AccessControl
 from leporello.serving.app import application
-from leporello.serving.documents import OpenDocuments
+from leporello.serving.documents import OpenDocuments, find_places, piece
 from readers import BestSentence
 from retrievers import BM25
 
@@ -117,6 +119,21 @@ def test_text_comes_in_stretches_with_its_places(client: TestClient) -> None:
     assert piece["places"] == [{"name": "p. 2", "start": 23}]
     assert piece["place"] == "p. 1 to p. 2"
     assert client.get("/documents/0/places?like=P. 2").json() == [{"name": "p. 2", "start": 23}]
+
+
+def test_places_of_a_collection_have_their_file(documents: OpenDocuments) -> None:
+    """A file is a place, too."""
+    own = documents.sessions[0].document
+    both = join([own, replace(own, id="b.pdf")], "both")
+    assert [place["name"] for place in find_places(both, "B.")] == [
+        "b.pdf",
+        "b.pdf p. 1",
+        "b.pdf p. 2",
+    ]
+    start = both.members[1].start
+    assert piece(both, start, start + 9)["places"] == [
+        {"name": "b.pdf", "start": start}, {"name": "b.pdf p. 1", "start": start}
+    ]  # fmt: skip
 
 
 def test_an_answer_comes_by_steps(client: TestClient) -> None:

@@ -33,3 +33,6 @@ def test_what_has_neither_is_told_by_characters() -> None:
     assert cited(document, Span(1, 2)) == "a.pdf p. 1"
     assert cited(document, Span(1, 5)) == "a.pdf p. 1 to p. 2"
     assert cited(document, Span(8, 9)) == "a.pdf characters 8–9"
+    sections = (Section("0", 0, 9), Section("3", 3, 6, 2), Section("6", 6, 9, 2))
+    nested = Document("a.md", "x" * 9, sections=sections)
+    assert cited(nested, Span(4, 8)) == "a.md 0 > 3 to 6"
