@@ -18,7 +18,6 @@ from leporello.retrievers.index.postings import (
     term_ids,
 )
 from leporello.retrievers.index.ranking import best_chunks
-from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +55,7 @@ class BM25:
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns what each term adds to each chunk."""
-        counts, ids = count_terms(terms(chunk.text) for chunk in chunks)
+        counts, ids = count_terms([chunk.text for chunk in chunks])
         weights = self._weights(counts, len(chunks)) if ids else counts.counts
         return pack(counts, weights, ids)
 

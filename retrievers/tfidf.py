@@ -13,7 +13,6 @@ from leporello.retrievers.index.postings import (
     add_up,
     count_known,
     count_terms,
-    grams,
     pack,
     question_grams,
     term_ids,
@@ -55,7 +54,7 @@ class TfIdf:
         """Returns what each term weighs in each chunk, and the terms' idf."""
         import numpy as np
 
-        counts, ids = count_terms(grams(chunk.text, self.ngrams) for chunk in chunks)
+        counts, ids = count_terms([chunk.text for chunk in chunks], self.ngrams)
         # Smoothed as scikit-learn's, over this document's chunks alone, as in MuLD (decision 6).
         idf = np.log((len(chunks) + 1) / (np.bincount(counts.terms) + 1.0)) + 1
         return {**pack(counts, self._weights(counts, idf), ids), "idf": idf}

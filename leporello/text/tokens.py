@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 
     Backend: TypeAlias = tokenizers.Tokenizer
 
-__all__ = ["HuggingFace", "Words", "next_ink", "pieces", "terms", "tokenizer", "white"]
+__all__ = [
+    "BYTES",
+    "HuggingFace",
+    "Words",
+    "folded_bytes",
+    "next_ink",
+    "pieces",
+    "terms",
+    "tokenizer",
+    "white",
+]
 
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -41,11 +51,11 @@ _TERM = regex.compile(
 _NOT_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
 _LATIN_TERM = re.compile(r"\w+")
 # Sooner still where a character is a byte: case-folded, and a blank for all that is in no term.
-_BYTES = "cp1252"
+BYTES = "cp1252"
 # Not µ and ß: no byte stands for their folded forms.
 _FOLDED = bytes(
-    ord(character.casefold().encode(_BYTES, "replace")[:1]) if re.match(r"\w", character) else 32
-    for character in bytes(range(256)).decode(_BYTES, "replace")
+    ord(character.casefold().encode(BYTES, "replace")[:1]) if re.match(r"\w", character) else 32
+    for character in bytes(range(256)).decode(BYTES, "replace")
 )
 
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
@@ -240,16 +250,23 @@ def tokenizer(name: str) -> Tokenizer:
     return Words() if name == "words" else HuggingFace(name)
 
 
+def folded_bytes(text: str) -> bytes | None:
+    """Returns terms with blanks between them, a byte a character; None where more are needed."""
+    with suppress(UnicodeEncodeError):
+        data = text.encode(BYTES)
+        if b"\xb5" not in data and b"\xdf" not in data:
+            return data.translate(_FOLDED)
+    return None
+
+
 def terms(text: str) -> list[str]:
     """Returns the case-folded terms that lexical retrieval compares.
 
     Runs of letters, digits and marks; in scripts without spaces overlapping pairs of characters
     (the usual choice for Chinese and Japanese), or the character itself where it stands alone.
     """
-    with suppress(UnicodeEncodeError):
-        data = text.encode(_BYTES)
-        if b"\xb5" not in data and b"\xdf" not in data:
-            return data.translate(_FOLDED).decode(_BYTES).split()
+    if (data := folded_bytes(text)) is not None:
+        return data.decode(BYTES).split()
     folded = text.casefold()
     if not _NOT_LATIN.search(folded):
         return _LATIN_TERM.findall(folded)

@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.records import Index
+from leporello.retrievers.index.byte_terms import number_bytes
 from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
@@ -64,11 +65,14 @@ class TermCounts:
     counts: NDArray[np.float64]
 
 
-def count_terms(bags: Iterable[Sequence[str]]) -> tuple[TermCounts, dict[str, int]]:
-    """Returns the counts of all terms, and the terms with their numbers."""
+def count_terms(texts: Sequence[str], longest: int = 1) -> tuple[TermCounts, dict[str, int]]:
+    """Returns the counts of all terms of texts, of runs of up to `longest`, and their numbers."""
+    if longest == 1 and (numbered := number_bytes(texts)):
+        numbers, lengths, known = numbered
+        return _counted(numbers, lengths), known
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new term gets the next number
-    return _count(bags, ids), dict(ids)
+    return _count((grams(text, longest) for text in texts), ids), dict(ids)
 
 
 def count_known(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
@@ -87,6 +91,13 @@ def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
             yield bag  # and forget it: terms are numbered while the processor's cache has them
 
     numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(noted())), np.int64)
+    return _counted(numbers, lengths)
+
+
+def _counted(numbers: NDArray[np.int64], lengths: Sequence[int] | NDArray[np.int64]) -> TermCounts:
+    """Returns the counts of terms, of their numbers in texts of these lengths."""
+    import numpy as np
+
     texts = np.repeat(np.arange(len(lengths)), lengths)
     pairs, counts = np.unique(numbers * len(lengths) + texts, return_counts=True)
     terms = pairs // max(1, len(lengths))
