@@ -37,7 +37,7 @@ MODELS = (
     "torch", "transformers", "sklearn", "scipy", "faiss", "sentence_transformers", "langchain_core",
 )  # fmt: skip
 NETWORK = ("httpx2", "aiohttp", "huggingface_hub")
-ARRAYS = ("numpy", "lxml", "pypdf", "fsspec")
+ARRAYS = ("numpy", "lxml", "pypdfium2", "fsspec")
 CONFIG = ("pydantic", "rich", "ruamel", "asyncio", "importlib.metadata")
 RUN = ["run", "best-sentence", "--task", "sample", "--limit", "1", "--workers", "0", "--no-cache"]
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
 import pytest
-from reportlab.lib.pdfencrypt import StandardEncryption
-from reportlab.pdfgen.canvas import Canvas
 
-from leporello import Document, Span
+from leporello import Document
 from leporello.core.errors import UserError
 from leporello.loaders import Text, load
-from leporello.text.outline import Extracted, heading, place_of_span
+from leporello.text.outline import Extracted, heading
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -28,23 +25,6 @@ def stretches(document: Document) -> list[tuple[str, str]]:
     of = [(s.title, s.start, s.end) for s in document.sections]
     of = of or [(p.name, p.start, p.end) for p in document.places]
     return [(name, document.text[start:end]) for name, start, end in of]
-
-
-def pdf(pages: list[str], password: str | None = None, title: str = "") -> bytes:
-    """Returns a PDF with one line a page; a blank line draws a box and no text."""
-    buffer = io.BytesIO()
-    lock = StandardEncryption(password, ownerPassword="owner") if password is not None else None
-    canvas = Canvas(buffer, encrypt=lock)
-    if title:
-        canvas.setTitle(title)
-    for line in pages:
-        if line:
-            canvas.drawString(72, 700, line)
-        else:
-            canvas.rect(10, 10, 50, 50)
-        canvas.showPage()
-    canvas.save()
-    return buffer.getvalue()
 
 
 # Plain text
@@ -304,47 +284,3 @@ def test_megabytes_are_read_whole(
 ) -> None:
     """Nothing is lost of a long file; were reading it quadratic, the suite would not end."""
     assert load(written(tmp_path, name, content)).text.count(word) == count
-
-
-# PDF
-
-
-def test_pdf_pages_become_places(tmp_path: Path) -> None:
-    """Pages are parted by an empty line, and every character has its page."""
-    document = load(written(tmp_path, "a.pdf", pdf(["First page.", "", "Third."], title="My PDF")))
-    assert document.title == "My PDF"
-    assert [p.name for p in document.places] == ["p. 1", "p. 2", "p. 3"]
-    first, third = (document.text.index(word) for word in ("First", "Third"))
-    assert place_of_span(document, Span(first, first + 1)) == "p. 1"
-    assert place_of_span(document, Span(first, third + 1)) == "p. 1 to p. 3"
-    assert document.places[-1].end == len(document.text)
-
-
-def test_a_pdf_open_to_all_is_read_though_encrypted(tmp_path: Path) -> None:
-    """An encryption with an empty password, as publishers use it, is no obstacle."""
-    path = written(tmp_path, "a.pdf", pdf(["Open to all."], ""))
-    assert "Open to all." in load(path).text
-
-
-def test_a_locked_pdf_is_refused(tmp_path: Path) -> None:
-    """A PDF with a password is refused with the way to open it."""
-    path = written(tmp_path, "a.pdf", pdf(["secret"], "key"))
-    with pytest.raises(UserError, match=r"a\.pdf: is encrypted; .*qpdf --decrypt"):
-        load(path)
-
-
-def test_a_scanned_pdf_is_refused(tmp_path: Path) -> None:
-    """Pages without text are said to be likely images."""
-    with pytest.raises(UserError, match=r"none of its pages has text \(2 pages.*ocrmypdf"):
-        load(written(tmp_path, "a.pdf", pdf(["", ""])))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"no pdf", b"%PDF-1.4\n%%EOF", pdf(["x"])[:400]],
-    ids=["empty", "text", "bare", "cut"],
-)
-def test_a_broken_pdf_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Whatever the library trips over, the user reads one sentence."""
-    with pytest.raises(UserError, match=r"a\.pdf: is no PDF, or a broken one"):
-        load(written(tmp_path, "a.pdf", content))

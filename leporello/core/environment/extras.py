@@ -21,6 +21,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "peft": "train",
     "pyarrow": "parquet",
     "pycocoevalcap": "muld",
+    "rapidocr": "ocr",
     "ray": "ray",
     "sentence_transformers": "local",
     "tensorboard": "train",

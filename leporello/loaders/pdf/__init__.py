@@ -1,0 +1,158 @@
+"""PDF: the text of its pages as a person reads it, and what of them is no text."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from leporello.core.environment.extras import install_command, is_installed, require
+from leporello.core.errors import UserError
+from leporello.core.protocols import Secret
+from leporello.core.records import Loss, Place
+from leporello.loaders.files import Format
+from leporello.loaders.pdf.losses import losses
+from leporello.loaders.pdf.outline import bookmarks, of_bookmarks, of_types
+from leporello.loaders.pdf.pages import (
+    PageText,
+    page_names,
+    pages,
+    read_scans,
+    take_furniture,
+)
+from leporello.loaders.pdf.writing import Written, write
+from leporello.text.outline import Extracted, Heading, outline
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument
+
+__all__ = ["Pdf"]
+
+_MOST_PAGES = 100_000
+_LOCKED = 4  # pdfium's number of that error
+_NO_TITLE = re.compile(r"untitled|microsoft|\.(docx?|dvi|tex|pdf|indd|qxd|rtf|odt|ps)\b", re.I)
+_PDFIUM = threading.Lock()  # it is not made for threads
+
+
+@dataclass(frozen=True)
+class Pdf(Format):
+    """PDF: the text of its pages in reading order, with their names as places.
+
+    Attributes:
+        furniture: Whether running heads, feet and page numbers stay in the text.
+        ocr: Pages that are read by OCR: those without text if the extra `ocr` is installed
+            (`auto`), all (`always`), or none (`never`).
+        password: Password that opens a locked file.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
+    furniture: bool = False
+    ocr: Literal["auto", "always", "never"] = "auto"
+    password: Secret = ""
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether the file begins as a PDF does, junk before it allowed."""
+        return b"%PDF-" in head[:1024]
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the pages' text; places are named as the pages are: `p. 3`, `p. xii`.
+
+        Raises:
+            UserError: The file is broken, or locked; or `ocr` is `always` and not installed.
+        """
+        if self.ocr == "always":
+            require("the loader Pdf with ocr: always", "rapidocr")
+        with _PDFIUM, _opened(data, path, self.password) as pdf:
+            found = pages(pdf)
+            self._read_scans(pdf, found, path)
+            written = write([page.lines for page in found])
+            names = page_names(pdf)
+            title, headings = _outline(pdf, found, written)
+            lost = (*losses(found, names, self._unread()), *_attached(pdf))
+        ends = [*written.pages, len(written.text)]
+        places = (Place(n, a, b) for n, (a, b) in zip(names, pairwise(ends), strict=True))
+        sections = outline(headings, len(written.text))
+        read = sum(page.ocr for page in found)
+        notes = (f"{read} of {len(found)} pages were read by OCR",) if read else ()
+        return Extracted(written.text, title, sections, tuple(places), lost, notes)
+
+    def _read_scans(self, pdf: PdfDocument, found: list[PageText], path: Path) -> None:
+        """Takes furniture out, and reads scans: a page may have a foot and no text but that."""
+        whole = [page.lines for page in found]
+        if not self.furniture:
+            take_furniture(found)
+        if self.ocr == "never" or not is_installed("rapidocr"):
+            return
+        every = self.ocr == "always"
+        which = [i for i, p in enumerate(found) if not p.fault and (every or p.lacks_text)]
+        if not which:
+            return
+        for page, lines in zip(found, whole, strict=True):
+            page.lines, page.furniture = lines, []
+        read_scans(pdf, found, which, path.name)
+        if not self.furniture:
+            take_furniture(found)
+
+    def _unread(self) -> str:
+        """Returns why a page has no text."""
+        if self.ocr == "never":
+            return "likely a scan, and ocr is `never`"
+        return f"likely a scan; to read it: {install_command('ocr')}"
+
+
+@contextmanager
+def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
+    from pypdfium2 import PdfDocument, PdfiumError
+
+    logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)
+    try:
+        pdf = PdfDocument(data, password or None)
+    except PdfiumError as error:
+        raise _refused(path, error.err_code, password) from None
+    try:
+        if len(pdf) > _MOST_PAGES:
+            raise UserError(f"{path}: says that it has {len(pdf):,} pages; divide it: qpdf --pages")
+        if pdf.get_formtype():
+            pdf.init_forms()
+        yield pdf
+    finally:
+        pdf.close()
+
+
+def _refused(path: Path, code: int | None, password: str) -> UserError:
+    if code == _LOCKED:
+        wrong = "has another password than the one given" if password else "is locked"
+        return UserError(
+            f"{path}: {wrong}; name the environment variable that holds its password,"
+            " loader: {class: Pdf, password: $VARIABLE}, or save an open copy:"
+            f" qpdf --decrypt --password=… {path.name} {path.stem}.open.pdf"
+        )
+    return UserError(
+        f"{path}: is no PDF, or a broken one; a repair may help:"
+        f" qpdf {path.name} {path.stem}.mended.pdf"
+    )
+
+
+def _outline(
+    pdf: PdfDocument, found: list[PageText], written: Written
+) -> tuple[str, list[Heading]]:
+    """Returns the title, and the headings: those of the file, else those that type tells."""
+    lines, tops = [page.lines for page in found], [page.top for page in found]
+    title, headings = of_types(lines, written.starts)
+    own = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
+    said = " ".join(pdf.get_metadata_value("Title").split())
+    return said if said and not _NO_TITLE.search(said) else title, own or headings
+
+
+def _attached(pdf: PdfDocument) -> Iterator[Loss]:
+    """Yields the files that lie in the file."""
+    for i in islice(range(pdf.count_attachments()), 100):
+        name = pdf.get_attachment(i).get_name()
+        yield Loss("attachment", "files within the file are not read; save it and ask it too", name)

@@ -1,0 +1,171 @@
+"""Running heads, feet and page numbers: what stands at the edge of many pages at the same place."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
+
+from leporello.loaders.pdf.layout import PageLine
+
+__all__ = ["HEAD", "NUMBER", "furniture"]
+
+HEAD, NUMBER = "running head or foot", "page number"
+
+_PAGES = 3  # so many pages that have it make it furniture
+_ROWS = 4  # rows at each edge that are looked at
+_EDGE = 0.15  # of the page's height
+_LARGER = 1.2  # times the body's type: a heading, not a running head
+_LONGEST = 150  # characters
+_NUMBER_WORDS, _NUMBER_LENGTH = 4, 12  # page 3 of 12
+_CLOSE = 2 * (_PAGES - 1)  # pages from the first to the last of them: some have no number
+_AROUND_WORDS = "|-–—·•.,:;()[]/~*"
+_BUCKET = 6.0  # points, in which heads may stand higher or lower
+_ROMAN = re.compile(r"(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_AROUND = frozenset(
+    ("page", "p", "pg", "seite", "s", "página", "pagina", "of", "von", "de", "sur", "di")
+)
+_HERE = "\0"  # stands for the number of the page
+
+# What a line's words are without what differs from page to page.
+Words = tuple[str, ...]
+# Whether a number is Roman, and by how much it is ahead of the page's place.
+Step = tuple[bool, int]
+# On which pages, at which height, numbers stand that grow with the pages.
+Steps = dict[Step, set[tuple[int, int]]]
+
+
+def furniture(
+    pages: Sequence[Sequence[PageLine]], heights: Sequence[float]
+) -> list[dict[int, str]]:
+    """Returns for each page which of its lines are furniture, and which kind.
+
+    Args:
+        pages: Lines of each page.
+        heights: Height of each page, in points.
+    """
+    sizes = Counter[float]()
+    for lines in pages:
+        for line in lines:
+            sizes[round(line.size)] += len(line.text)
+    largest = _LARGER * max(sizes, key=sizes.__getitem__, default=0)
+    edges = [dict(_edge(lines, h, largest)) for lines, h in zip(pages, heights, strict=True)]
+    steps = _steps(edges)
+    words = [
+        {i: _masked(line, page, steps) for i, line in edge.items()}
+        for page, edge in enumerate(edges)
+    ]
+    seen: dict[tuple[Words, int], set[int]] = {}
+    for page, (edge, masked) in enumerate(zip(edges, words, strict=True)):
+        for i, line in edge.items():
+            for bucket in _buckets(line):
+                seen.setdefault((masked[i], bucket), set()).add(page)
+    texts = {key for key, at in seen.items() if any(_runs(at))}
+    kinds = (
+        {i: kind for i, line in edge.items() if (kind := _kind(line, masked[i], texts))}
+        for edge, masked in zip(edges, words, strict=True)
+    )
+    return [_outermost(lines, kind) for lines, kind in zip(pages, kinds, strict=True)]
+
+
+def _outermost(lines: Sequence[PageLine], kinds: dict[int, str]) -> dict[int, str]:
+    """Returns those lines alone that have nothing but furniture between them and the edge."""
+    rows: dict[int, list[int]] = {}
+    for i, line in enumerate(lines):
+        rows.setdefault(round(line.y), []).append(i)
+    found: dict[int, str] = {}
+    for downwards in (False, True):
+        for y in sorted(rows, reverse=downwards):
+            here = {i: kinds[i] for i in rows[y] if i in kinds}
+            if not here:
+                break
+            found |= here
+    return found
+
+
+def _kind(line: PageLine, words: Words, texts: set[tuple[Words, int]]) -> str:
+    """Returns what a line at the edge is, empty if it is text."""
+    others = [word for word in words if word != _HERE]
+    counted = "/" in line.text or not _AROUND.isdisjoint(others)  # 3 of 12
+    if _HERE in words and all(w in _AROUND or (counted and w.isdigit()) for w in others):
+        return NUMBER
+    repeated = (words, _bucket(line)) in texts
+    return HEAD if words and (repeated or _HERE in words[:1] + words[-1:]) else ""
+
+
+def _bucket(line: PageLine) -> int:
+    return round(line.y / _BUCKET)
+
+
+def _buckets(line: PageLine) -> range:
+    return range(_bucket(line) - 1, _bucket(line) + 2)
+
+
+def _runs(pages: Iterable[int]) -> Iterator[tuple[int, ...]]:
+    """Yields as many pages as make something furniture, where they are close to each other."""
+    order = sorted(pages)
+    for run in zip(*(order[i:] for i in range(_PAGES)), strict=False):
+        if run[-1] - run[0] <= _CLOSE:
+            yield run
+
+
+def _edge(
+    lines: Sequence[PageLine], height: float, largest: float
+) -> Iterator[tuple[int, PageLine]]:
+    """Yields the numbers and lines of a page's first and last rows."""
+    rows = sorted({round(line.y) for line in lines})
+    edge = {*rows[:_ROWS], *rows[-_ROWS:]}
+    for i, line in enumerate(lines):
+        high = line.y < _EDGE * height or line.y > (1 - _EDGE) * height
+        if high and round(line.y) in edge and len(line.text) <= _LONGEST and line.size <= largest:
+            yield i, line
+
+
+def _steps(edges: Sequence[dict[int, PageLine]]) -> Steps:
+    """Returns by how much numbers that grow from page to page are ahead of the page's place.
+
+    They must do so at one height on three pages that are close to each other.
+    """
+    seen: dict[tuple[Step, int], set[int]] = {}
+    for page, edge in enumerate(edges):
+        for line in edge.values():
+            for roman, n in filter(itemgetter(1), map(_number, _words(line.text))):
+                for bucket in _buckets(line):
+                    seen.setdefault(((roman, n - page), bucket), set()).add(page)
+    found: Steps = {}
+    for (step, bucket), at in seen.items():
+        for run in _runs(at):
+            found.setdefault(step, set()).update((page, bucket) for page in run)
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """Returns words in small letters; what has a point or a sign in it is one."""
+    return [word for each in text.lower().split() if (word := each.strip(_AROUND_WORDS))]
+
+
+def _masked(line: PageLine, page: int, steps: Steps) -> Words:
+    """Returns a line's words, the number of the page replaced; alone, it may stand anywhere."""
+    words = [(word, *_number(word)) for word in _words(line.text)]
+    alone = (
+        len(words) <= _NUMBER_WORDS and sum(not c.isspace() for c in line.text) <= _NUMBER_LENGTH
+    )
+    here = {
+        word
+        for word, roman, n in words
+        if n and (at := steps.get((roman, n - page))) and (alone or (page, _bucket(line)) in at)
+    }
+    return tuple(_HERE if word in here else word for word, _, _ in words)
+
+
+def _number(word: str) -> tuple[bool, int]:
+    """Returns whether a word is a Roman number, and its value; 0 if it is no number."""
+    if word.isdecimal():
+        return False, 0 if word[0] == "0" else int(word[:6])
+    if not _ROMAN.fullmatch(word):
+        return False, 0
+    values = [_DIGITS[letter] for letter in word] + [0]
+    return True, sum(v if v >= after else -v for v, after in pairwise(values))

@@ -1,0 +1,106 @@
+"""Pages without text read by OCR, each at most once: what was read is kept."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from leporello.core.files import write_json
+from leporello.loaders.pdf.page import Fragment
+from leporello.models.locate import cache_directory
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from pypdfium2 import PdfDocument, PdfPage
+
+__all__ = ["recognised"]
+
+_SIDE = 1600  # pixels of a page's longer side
+_BLANK = 0.5  # of a line: letters that the model does not know come out as blanks
+_TELL = 10.0  # seconds between two lines of progress
+
+_log = logging.getLogger("leporello")
+
+
+def recognised(
+    pdf: PdfDocument, indices: Sequence[int], name: str
+) -> Iterator[tuple[int, list[Fragment], int]]:
+    """Yields the number of each page, its lines, and how many of their characters stayed blank.
+
+    Args:
+        pdf: The file.
+        indices: Numbers of the pages.
+        name: Name of the file, for the log.
+    """
+    told = time.monotonic()
+    for done, index in enumerate(indices):
+        if time.monotonic() - told > _TELL:
+            told = time.monotonic()
+            _log.info("%s: %d of %d scanned pages read", name, done, len(indices))
+        page = pdf[index]
+        try:
+            lines = _kept(page)
+        finally:
+            page.close()
+        read = [line for line in lines if line[0].count(" ") < _BLANK * len(line[0])]
+        blank = sum(len(line[0]) for line in lines) - sum(len(line[0]) for line in read)
+        yield index, [_fragment(i, line) for i, line in enumerate(read)], blank
+
+
+# Text; left, top, right and bottom in points.
+Line = tuple[str, tuple[float, ...]]
+
+
+def _fragment(i: int, line: Line) -> Fragment:
+    """Returns a line as if pdfium had said it; the boxes are somewhat higher than the type."""
+    text, (x0, y0, x1, y1) = line
+    return Fragment(text, x0, x1, y1, max(1.0, 0.7 * (y1 - y0)), False, i)
+
+
+def _kept(page: PdfPage) -> list[Line]:
+    """Returns a page's lines, from the cache if the same picture was read before."""
+    width, height = page.get_size()
+    scale = _SIDE / max(width, height, 1.0)
+    picture = page.render(scale=scale, prefer_bgrx=False).to_numpy()
+    digest = hashlib.sha256(version("rapidocr").encode() + repr(picture.shape).encode())
+    digest.update(picture.tobytes())
+    file = cache_directory() / "ocr" / f"{digest.hexdigest()}.json"
+    with suppress(OSError, ValueError):  # not read before, or damaged
+        return [(text, tuple(box)) for text, box in json.loads(file.read_text("utf-8"))]
+    lines = [(text, tuple(round(x / scale, 1) for x in box)) for text, box in _read(picture)]
+    with suppress(OSError):  # a folder that may not be written to
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, [[text, list(box)] for text, box in lines], indent=None)
+    return lines
+
+
+def _read(picture: NDArray[np.uint8]) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yields text and box, in pixels, of each line of a picture."""
+    found = _engine()(picture, use_cls=False)
+    for text, corners in zip(found.txts or (), found.boxes if found.txts else (), strict=True):
+        across, down = corners.T.tolist()
+        yield text, (min(across), min(down), max(across), max(down))
+
+
+@functools.cache
+def _engine() -> Any:  # noqa: ANN401 -- a class without types
+    from rapidocr import RapidOCR
+
+    threads = int(os.environ.get("OMP_NUM_THREADS") or 1)
+    settings = {f"{kind}_op_num_threads": threads for kind in ("intra", "inter")}
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.max_side_len": 2 * _SIDE,
+            **{f"EngineConfig.onnxruntime.{name}": value for name, value in settings.items()},
+        }
+    )

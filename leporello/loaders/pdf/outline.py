@@ -1,0 +1,159 @@
+"""A PDF's outline: its bookmarks, or else what is set in larger or bolder type than the rest."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leporello.loaders.pdf.layout import PageLine
+from leporello.text.outline import Heading
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfBookmark, PdfDocument
+
+__all__ = ["Bookmark", "bookmarks", "of_bookmarks", "of_types"]
+
+_MOST = 100_000  # bookmarks
+_DEEPEST = 12
+_LARGER = 1.1  # times the body's type
+_LONGEST = 150  # characters of a heading
+_SHARE = 0.25  # of the lines: more are no headings
+
+# A line's type: its size in half points, and whether it is bold.
+Style = tuple[int, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """An entry of the file's own outline: title, page, points downwards or None, and level."""
+
+    title: str
+    page: int
+    y: float | None
+    level: int
+
+
+def bookmarks(pdf: PdfDocument) -> list[Bookmark]:
+    """Returns the bookmarks that lead to a page."""
+    found = itertools.islice(pdf.get_toc(max_depth=_DEEPEST), _MOST)
+    return [bookmark for entry in found if (bookmark := _bookmark(entry))]
+
+
+def _bookmark(entry: PdfBookmark) -> Bookmark | None:
+    from pypdfium2 import raw
+
+    title, target = " ".join(entry.get_title().split()), entry.get_dest()
+    page = target.get_index() if target else None
+    if not title or target is None or page is None or page < 0:
+        return None
+    kind, view = target.get_view()
+    place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0}.get(kind)
+    known = place is not None and len(view) > place and view[place]
+    return Bookmark(title, page, -view[place] if known else None, entry.level + 1)
+
+
+def of_bookmarks(
+    entries: Sequence[Bookmark],
+    pages: Sequence[Sequence[PageLine]],
+    starts: Sequence[Sequence[int]],
+    tops: Sequence[float],
+) -> list[Heading]:
+    """Returns a heading for each bookmark, where its title stands on the page that it leads to.
+
+    Args:
+        entries: Bookmarks.
+        pages: Lines of each page.
+        starts: First character of each line.
+        tops: Upper edge of each page, in the measure of `Bookmark.y`.
+    """
+    found: list[Heading] = []
+    for entry in entries:
+        if entry.page < len(pages) and starts[entry.page]:
+            y = None if entry.y is None else entry.y - tops[entry.page]
+            line = _line_of(entry.title, y, pages[entry.page])
+            found.append(Heading(entry.title, starts[entry.page][line], entry.level))
+    return sorted(found, key=lambda heading: heading.start)
+
+
+def _line_of(title: str, y: float | None, lines: Sequence[PageLine]) -> int:
+    """Returns the number of the line that a bookmark means."""
+    wanted = _letters(title)
+    near = range(len(lines))
+    if y is not None:
+        near = sorted(near, key=lambda i: abs(lines[i].y - y))  # type: ignore[assignment]
+    for i in near:
+        text = _letters(lines[i].text)
+        if wanted and text and (text.startswith(wanted) or wanted.startswith(text)):
+            return i
+    below = (i for i, line in enumerate(lines) if y is not None and line.y >= y)
+    return next(below, 0)
+
+
+def _letters(text: str) -> str:
+    """Returns a title's letters without its number; the type may lack underscores."""
+    return "".join(re.findall(r"[^\W_]", text.lower())).lstrip("0123456789")
+
+
+def of_types(
+    pages: Sequence[Sequence[PageLine]], starts: Sequence[Sequence[int]]
+) -> tuple[str, list[Heading]]:
+    """Returns the title and the headings that type alone tells, the largest at level 1.
+
+    Args:
+        pages: Lines of each page.
+        starts: First character of each line.
+    """
+    body, total = _body(pages)
+    found = [(page, starts[page][i], style, title) for page, i, style, title in _large(pages, body)]
+    if not found or len(found) > _SHARE * total:
+        return "", []
+    title, largest = "", max(style for _, _, style, _ in found)
+    first = [title for page, _, style, title in found if style == largest]
+    if len(first) == 1 and found[0][3] == first[0] and found[0][0] == 0:
+        title = found.pop(0)[3]
+    levels = {s: n for n, s in enumerate(sorted({s for _, _, s, _ in found}, reverse=True), 1)}
+    return title, [Heading(text, start, levels[style]) for _, start, style, text in found]
+
+
+def _body(pages: Sequence[Sequence[PageLine]]) -> tuple[Style, int]:
+    """Returns the type of most characters, and the number of lines."""
+    counts = Counter[Style]()
+    for line in itertools.chain.from_iterable(pages):
+        counts[_style(line)] += len(line.text)
+    return max(counts, key=counts.__getitem__, default=(0, False)), sum(map(len, pages))
+
+
+def _style(line: PageLine) -> Style:
+    return round(2 * line.size), line.bold
+
+
+def _large(
+    pages: Sequence[Sequence[PageLine]], body: Style
+) -> Iterator[tuple[int, int, Style, str]]:
+    """Yields page, line, type and text of what stands out; lines of one heading are one."""
+    for page, lines in enumerate(pages):
+        i = 0
+        while i < len(lines):
+            style, first = _style(lines[i]), i
+            i += 1
+            while i < len(lines) and _style(lines[i]) == style and not lines[i].opens:
+                i += 1
+            title = " ".join(line.text for line in lines[first:i])
+            after = _style(lines[i])[0] if i < len(lines) else body[0]
+            heads = after >= body[0] - 1 and lines[first].opens
+            if heads and _stands_out(style, body) and _is_title(title):
+                yield page, first, style, title
+
+
+def _stands_out(style: Style, body: Style) -> bool:
+    return style[0] > _LARGER * body[0] or (style[1] and not body[1] and style[0] >= body[0])
+
+
+def _is_title(text: str) -> bool:
+    letters = len(re.findall(r"[^\W\d_]", text))
+    plain = "\t" not in text and len(text) <= _LONGEST
+    return plain and letters > max(2, len(text) // 3) and not text.endswith((".", ",", ";"))

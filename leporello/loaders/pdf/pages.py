@@ -1,0 +1,119 @@
+"""The pages of a PDF one after the other: their lines, and what of them is no text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from leporello.loaders.pdf.furniture import furniture
+from leporello.loaders.pdf.layout import PageLine, lines
+from leporello.loaders.pdf.ocr import recognised
+from leporello.loaders.pdf.page import RawPage, raw_page
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument
+
+__all__ = ["PageText", "page_names", "pages", "read_scans", "take_furniture"]
+
+_STAMP = 100  # characters of text on a scan that are no text of its own
+
+
+@dataclass(slots=True)
+class PageText:
+    """One page.
+
+    Attributes:
+        lines: Lines in reading order.
+        top: Upper edge, in points downwards from the file's zero.
+        height: Height in points.
+        undecodable: Number of characters that no letter is known of.
+        pictures: Number of pictures.
+        scanned: Whether a picture covers most of it.
+        blank: Whether nothing is drawn on it.
+        fault: Reason why it could not be read.
+        ocr: Whether its lines were read by OCR.
+        furniture: Lines that were taken out, and what they are.
+    """
+
+    lines: list[PageLine]
+    top: float = 0.0
+    height: float = 0.0
+    undecodable: int = 0
+    pictures: int = 0
+    scanned: bool = False
+    blank: bool = False
+    fault: str = ""
+    ocr: bool = False
+    furniture: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def characters(self) -> int:
+        """Number of characters of its lines."""
+        return sum(len(line.text) for line in self.lines)
+
+    @property
+    def lacks_text(self) -> bool:
+        """Whether there is something on it that is likely text, and no text that says it."""
+        bare = self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
+        return not self.ocr and not self.blank and (bare or self.undecodable > self.characters)
+
+
+def pages(pdf: PdfDocument) -> list[PageText]:
+    """Returns all pages; one that is broken says why."""
+    return [_page(pdf, index) for index in range(len(pdf))]
+
+
+def _page(pdf: PdfDocument, index: int) -> PageText:
+    from pypdfium2 import PdfiumError
+
+    try:
+        raw = raw_page(pdf, index)
+    except PdfiumError as error:
+        return PageText([], fault=str(error))
+    return PageText(
+        [*lines(raw.fragments), *_others(raw)], raw.top, raw.height,
+        raw.undecodable, raw.pictures, raw.scanned, raw.blank and not raw.notes,
+    )  # fmt: skip
+
+
+def _others(page: RawPage) -> Iterable[PageLine]:
+    """Yields what stands beside the text: turned texts, comments, fields of forms."""
+    middle = page.height / 2  # never at an edge
+    for fragment in page.turned:
+        yield PageLine(fragment.text, middle, 1.0, bold=False, opens=True)
+    for note in page.notes:
+        yield PageLine(note, middle, 1.0, bold=False, opens=True)
+
+
+def read_scans(
+    pdf: PdfDocument, found: Sequence[PageText], which: Sequence[int], name: str
+) -> None:
+    """Reads pages by OCR, in place of what text they have.
+
+    Args:
+        pdf: The file.
+        found: Its pages.
+        which: Numbers of those that are read.
+        name: Name of the file, for the log.
+    """
+    for index, fragments, blank in recognised(pdf, which, name):
+        page = found[index]
+        page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
+        page.pictures -= page.scanned
+
+
+def take_furniture(found: Sequence[PageText]) -> None:
+    """Takes running heads, feet and page numbers out of the lines."""
+    kinds = furniture([page.lines for page in found], [page.height for page in found])
+    for page, taken in zip(found, kinds, strict=True):
+        page.furniture += [(kind, page.lines[i].text) for i, kind in taken.items()]
+        page.lines = [line for i, line in enumerate(page.lines) if i not in taken]
+
+
+def page_names(pdf: PdfDocument) -> list[str]:
+    """Returns what pages are called: as the file says if that tells them apart, else by number."""
+    labels = [pdf.get_page_label(i).strip() for i in range(len(pdf))]
+    if not all(labels) or len({*labels}) < len(labels):
+        labels = [str(number) for number in range(1, len(labels) + 1)]
+    return [f"p. {label}" for label in labels]

@@ -1,0 +1,94 @@
+"""Lines of pages as one text: paragraphs parted, words that were hyphenated made whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from leporello.loaders.pdf.layout import PageLine
+from leporello.loaders.pdf.page import HYPHEN
+
+__all__ = ["Written", "write"]
+
+_WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
+_HYPHENATED = re.compile(rf"([^\W_]+)[-‐{HYPHEN}]$")
+_BEGINNING = re.compile(r"[^\W\d_]+")
+_ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
+
+
+@dataclass(slots=True)
+class Written:
+    """The text of all pages.
+
+    Attributes:
+        text: The text.
+        pages: First character of each page.
+        starts: First character of each line, page by page.
+    """
+
+    text: str
+    pages: list[int] = field(default_factory=list)
+    starts: list[list[int]] = field(default_factory=list)
+
+
+def write(pages: Sequence[Sequence[PageLine]]) -> Written:
+    """Returns the pages' lines as one text, an empty line between paragraphs.
+
+    A sentence goes on over the end of a column or page. A hyphen at the end of a line goes if the
+    document has the joined word elsewhere, or if one of its parts is no word of its own there.
+    """
+    known = _vocabulary(line.text for page in pages for line in page)
+    parts: list[str] = []
+    written = Written("")
+    length, last = 0, ""
+    for page in pages:
+        starts: list[int] = []
+        for number, line in enumerate(page):
+            between, keep = _between(last, line, known, first=number == 0)
+            if parts and not keep:
+                parts[-1] = parts[-1][:-1]
+                length -= 1
+            text = line.text.replace(HYPHEN, "-")
+            starts.append(length + len(between))
+            parts += [between, text]
+            length += len(between) + len(text)
+            last = line.text
+        written.pages.append(starts[0] if starts else length)
+        written.starts.append(starts)
+    written.text = "".join(parts)
+    return written
+
+
+def _between(last: str, line: PageLine, known: set[str], *, first: bool) -> tuple[str, bool]:
+    """Returns what stands between two lines, and whether the hyphen before it stays."""
+    if not last:
+        return "", True
+    before, after = _HYPHENATED.search(last), _BEGINNING.match(line.text)
+    if before and after and "\t" not in last and "\t" not in line.text:
+        return "", not _is_one_word(before[1], after[0], known)
+    goes_on = after is not None and after[0][0].islower() and not _ENDS.search(last)
+    opens = line.opens and not (goes_on and (first or "\t" not in line.text + last))
+    return ("\n\n" if opens or (first and not goes_on) else "\n"), True
+
+
+def _is_one_word(before: str, after: str, known: set[str]) -> bool:
+    """Returns whether a hyphen between two parts is there for the line's end alone."""
+    if len(before) == 1 or not before[-1].islower() or not after[0].islower():
+        return False  # x-axis, DNA-binding, Chambers-Smith
+    first, second = before.lower(), after.lower()
+    if first + second in known:
+        return True
+    return f"{first}-{second}" not in known and not {first, second} <= known
+
+
+def _vocabulary(lines: Iterable[str]) -> set[str]:
+    """Returns the words in small letters, those left out that a line's end may have parted."""
+    known: set[str] = set()
+    parted = False
+    for line in lines:
+        words = _WORD.findall(line.lower())
+        hyphenated = _HYPHENATED.search(line) is not None
+        known.update(words[parted : len(words) - hyphenated])
+        parted = hyphenated
+    return known

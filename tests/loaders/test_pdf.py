@@ -1,0 +1,359 @@
+"""PDF: reading order, furniture, outline, tables, losses, scans and faults."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pypdfium2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+
+from leporello import Document, Span
+from leporello.core.errors import UserError
+from leporello.core.records import Loss
+from leporello.loaders import Pdf, load
+from leporello.loaders.pdf import ocr
+from leporello.text.outline import place_of_span
+
+HEIGHT = 792  # points of a page
+PROSE = "the quick brown fox jumps over the lazy dog and runs"
+Draw = Callable[[Canvas], object]
+Drawn = tuple[float, float, str] | tuple[float, float, str, float]
+
+
+def pdf(pages: Sequence[str | Draw], password: str | None = None, title: str = "") -> bytes:
+    """Returns a PDF of one line a page, or of what draws it; a blank line is a box and no text."""
+    buffer = io.BytesIO()
+    lock = StandardEncryption(password, ownerPassword="owner") if password is not None else None
+    canvas = Canvas(buffer, pagesize=(612, HEIGHT), encrypt=lock)
+    canvas.setTitle(title)
+    for page in pages:
+        if callable(page):
+            page(canvas)
+        elif page:
+            canvas.drawString(72, 700, page)
+        else:
+            canvas.rect(10, 10, 50, 50)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
+def texts(*lines: Drawn) -> Draw:
+    """Returns what draws texts: points from the left and the top, text, size of bold type."""
+
+    def draw(canvas: Canvas) -> None:
+        for x, y, text, *size in lines:
+            canvas.setFont("Helvetica-Bold" if size else "Helvetica", *(size or [10]))
+            canvas.drawString(x, HEIGHT - y, text)
+
+    return draw
+
+
+def read(folder: Path, content: bytes, loader: Pdf | None = None) -> Document:
+    """Returns a PDF as a document, scans left as they are unless the loader says otherwise."""
+    path = folder / "a.pdf"
+    path.write_bytes(content)
+    return load(path, loader=loader or Pdf(ocr="never"))
+
+
+def lost(document: Document, what: str) -> Loss:
+    """Returns the one loss of a kind."""
+    (found,) = (loss for loss in document.losses if loss.what == what)
+    return found
+
+
+def test_pages_become_places(tmp_path: Path) -> None:
+    """Pages are parted by an empty line; one that has drawings alone is told, with its place."""
+    document = read(tmp_path, pdf(["First page.", "", "Third one."], title="My PDF"))
+    assert document.title == "My PDF"
+    assert [p.name for p in document.places] == ["p. 1", "p. 2", "p. 3"]
+    first, third = (document.text.index(word) for word in ("First", "Third"))
+    assert place_of_span(document, Span(first, first + 1)) == "p. 1"
+    assert place_of_span(document, Span(first, third + 1)) == "p. 1 to p. 3"
+    assert document.places[-1].end == len(document.text)
+    loss = lost(document, "page without text")
+    assert (loss.place, loss.count) == ("p. 2", 1)
+    assert loss.characters == 10  # on the average of the others
+
+
+def test_pages_are_called_as_the_file_says(tmp_path: Path) -> None:
+    """Labels name the places; labels that are there twice do not."""
+
+    def labelled(*prefixes: str) -> list[str]:
+        def draw(canvas: Canvas, prefix: str) -> None:
+            canvas.addPageLabel(canvas.getPageNumber() - 1, style="ROMAN_LOWER", prefix=prefix)
+            canvas.drawString(72, 700, "text")
+
+        pages = [lambda canvas, prefix=p: draw(canvas, prefix) for p in prefixes]
+        return [place.name for place in read(tmp_path, pdf(pages)).places]
+
+    assert labelled("", "A-") == ["p. i", "p. A-i"]
+    assert labelled("A-", "A-") == ["p. 1", "p. 2"]
+
+
+@pytest.mark.parametrize("by_rows", [False, True], ids=["column by column", "row by row"])
+def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool) -> None:
+    """What spans them comes where it stands, in whichever order the file has them."""
+    left = [(72, 120 + 12 * i, f"L{i} {PROSE[:40]}") for i in range(20)]
+    right = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
+    columns = [line for pair in zip(left, right, strict=True) for line in pair]
+    drawn = columns if by_rows else left + right
+    head = (
+        72,
+        90,
+        "The title of it all that goes over both of the columns, from left to right",
+        12.0,
+    )
+    foot = (72, 400, "Below, something goes over both columns again, " + PROSE)
+    words = read(tmp_path, pdf([texts(foot, *drawn, head)])).text.split()
+    marks = [word for word in words if word in ("title", "Below,") or word[1:].isdigit()]
+    numbers = [f"{side}{i}" for side in "LR" for i in range(20)]
+    assert marks == ["title", *numbers, "Below,"]
+
+
+@pytest.mark.parametrize("angle", [90, 180, 270])
+def test_turned_pages_are_read_as_they_stand(tmp_path: Path, angle: int) -> None:
+    """A page on its side, and one that the file says to turn, read as others do."""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.translate(300, 400)
+        canvas.rotate(angle)
+        for i in range(3):
+            canvas.drawString(0, -12 * i, f"line {i}")
+        canvas.setPageRotation(angle)
+
+    assert read(tmp_path, pdf([draw])).text == "line 0\nline 1\nline 2"
+
+
+def test_hyphenated_words_are_made_whole(tmp_path: Path) -> None:
+    """A hyphen goes where the word, or a part that is none, says so; over a page's end too."""
+    lines = [
+        "an imple-",
+        "mentation of well-",
+        "known methods is",
+        "known as well. DNA-",
+        "binding re-",
+    ]
+    first = texts(*((72, 100 + 12 * i, line) for i, line in enumerate(lines)))
+    document = read(tmp_path, pdf([first, texts((72, 100, "sults follow."))]))
+    assert document.text == (
+        "an implementation of well-known methods is\nknown as well. DNA-binding results follow."
+    )
+    assert document.text[document.places[1].start :] == "sults follow."
+
+
+def test_what_stands_at_the_edge_of_pages_is_furniture(tmp_path: Path) -> None:
+    """Running heads and page numbers are told, to the character, and kept on demand."""
+    bodies = [f"Chapter text of {word} goes here." for word in ("one", "two", "three", "four")]
+    content = pdf([
+        texts((72, 40, "A Journal of Lamps"), (72, 300, body), (300, 760, f"- {i} -"))
+        for i, body in enumerate(bodies, 17)
+    ])  # fmt: skip
+    document = read(tmp_path, content)
+    assert document.text == "\n\n".join(bodies)
+    head, number = (lost(document, what) for what in ("running head or foot", "page number"))
+    assert head.furniture
+    assert number.furniture
+    assert (head.characters, head.count, head.place) == (4 * 18, 4, "p. 1 to p. 4")
+    assert (number.characters, number.count) == (4 * 6, 4)
+    kept = read(tmp_path, content, Pdf(furniture=True, ocr="never"))
+    assert kept.text.count("A Journal of Lamps") == kept.text.count("- ") == 4
+    assert kept.losses == ()
+
+
+def test_bookmarks_are_the_outline(tmp_path: Path) -> None:
+    """They open sections where their titles stand, with their levels."""
+
+    def draw(canvas: Canvas) -> None:
+        texts((72, 80, "Before."), (72, 120, "1 One"), (72, 160, "Text."), (72, 200, "1.1 Two"))(
+            canvas
+        )
+        for key, level, y in (("One", 0, 110), ("Two", 1, 190)):
+            canvas.bookmarkPage(key, fit="XYZ", top=HEIGHT - y)
+            canvas.addOutlineEntry(key, key, level)
+
+    document = read(tmp_path, pdf([draw]))
+    found = [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
+    assert found == [("One", 1, "1 One\n\nText.\n\n1.1 Two"), ("Two", 2, "1.1 Two")]
+
+
+def test_type_tells_the_outline_without_bookmarks(tmp_path: Path) -> None:
+    """The largest line of the first page is the title; other sizes are levels."""
+    page: list[Drawn] = [(72, 60, "All About Lamps", 24.0)]
+    for n, (title, size) in enumerate([("Oil", 16.0), ("Olive oil", 12.0), ("Gas", 16.0)]):
+        page += [(72, 100 + 100 * n, title, size)]
+        page += [(72, 130 + 100 * n + 12 * i, f"{PROSE} {i}") for i in range(4)]
+    document = read(tmp_path, pdf([texts(*page)]))
+    assert document.title == "All About Lamps"
+    assert [(s.title, s.level) for s in document.sections] == [
+        ("Oil", 1),
+        ("Olive oil", 2),
+        ("Gas", 1),
+    ]
+
+
+def test_tables_are_rows_with_tabs(tmp_path: Path) -> None:
+    """Cells are parted where rows leave the same gap; a cell of two lines stays in the table."""
+    rows = [
+        ("Lamp", "Oil", "Price"),
+        ("Genie", "olive", "3.50"),
+        ("", "at most", ""),
+        ("Reading", "none", "12"),
+    ]
+    cells = [
+        (72 + 120 * column, 200 + 14 * i, cell)
+        for i, row in enumerate(rows) for column, cell in enumerate(row) if cell
+    ]  # fmt: skip
+    prose = [
+        (72, y, f"{PROSE} and further than that, to the end of the line")
+        for y in (150, 164, 300, 314)
+    ]
+    text = read(tmp_path, pdf([texts(*prose[:2], *cells, *prose[2:])])).text
+    assert "Lamp\tOil\tPrice\nGenie\tolive\t3.50\nat most\nReading\tnone\t12" in text
+    assert text.count("\t") == 6
+
+
+def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
+    """What is filled in or noted is text; pictures and files within are losses without text."""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "A form.")
+        canvas.acroForm.textfield(name="Name", value="Ada", x=72, y=600, width=90, height=20)
+        canvas.textAnnotation("Ask her.", Rect=(200, 600, 220, 620))
+        canvas.drawImage(ImageReader(Image.new("RGB", (9, 9))), 300, 300)
+
+    with pypdfium2.PdfDocument(pdf([draw])) as file:
+        file.new_attachment("costs.csv").set_data(b"a,b")
+        file.save(tmp_path / "b.pdf")
+    document = read(tmp_path, (tmp_path / "b.pdf").read_bytes())
+    assert document.text == "A form.\n\nName: Ada\n\nAsk her."
+    assert lost(document, "image").place == "p. 1"
+    assert lost(document, "attachment").place == "costs.csv"
+    assert not any(loss.characters for loss in document.losses)
+
+
+def test_letters_that_nobody_knows_are_counted(tmp_path: Path) -> None:
+    """Characters of private use are no text; within a word a mark stands for them."""
+    names = b"1 beginbfchar <41> <E000> endbfchar 1 beginbfrange <61> <7A> <0061> endbfrange"
+    cmap = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %s endcmap" % names
+    shown = b"BT /F 12 Tf 72 700 Td (AA known cAfe) Tj ET"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
+        b"/Resources<</Font<</F 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(shown), shown),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(cmap), cmap),
+    ]  # fmt: skip
+    body = b"".join(b"%d 0 obj%s endobj\n" % pair for pair in enumerate(objects, 1))
+    document = read(tmp_path, b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>")
+    assert document.text == "known c�fe"
+    assert lost(document, "undecodable character").characters == 3
+
+
+def scan(lines: Sequence[str]) -> Draw:
+    """Returns what draws a page that is a picture of some lines."""
+    picture = Image.new("L", (1224, 1584), "white")
+    for i, line in enumerate(lines):
+        ImageDraw.Draw(picture).text((150, 200 + 60 * i), line, "black", ImageFont.load_default(36))
+    return lambda canvas: canvas.drawImage(ImageReader(picture), 0, 0, 612, HEIGHT)
+
+
+@pytest.mark.integration
+def test_scans_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page without text is read by OCR, which is noted and kept; other pages are not."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+    content = pdf(["Typed.", scan(["The lamp stands", "in the cave."])])
+    for _ in range(2):
+        document = read(tmp_path, content, Pdf())
+        assert document.text == "Typed.\n\nThe lamp stands\nin the cave."
+        assert document.notes == ("1 of 2 pages were read by OCR",)
+        assert document.losses == ()
+        monkeypatch.setattr(ocr, "_engine", None)  # what is kept needs none
+
+
+def test_a_scan_names_the_extra_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without text, a file is refused with the command; a foot alone makes a page no text."""
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf([scan(["x"]), scan(["y"])]))
+    with pytest.raises(UserError, match=r"no text \(page without text: .*pip install 'lep.*ocr"):
+        load(path)
+    with pytest.raises(UserError, match="ocr: always needs the package rapidocr"):
+        load(path, loader=Pdf(ocr="always"))
+    stamped = [lambda c: (scan(["x"])(c), c.drawString(72, 20, "Downloaded.")) for _ in range(3)]
+    document = read(tmp_path, pdf([*stamped, PROSE]), Pdf())
+    assert document.text == PROSE
+    assert lost(document, "page without text").place == "p. 1 to p. 3"
+
+
+def test_an_encryption_that_is_open_to_all_is_no_obstacle(tmp_path: Path) -> None:
+    """An empty password, as publishers use it, need not be given."""
+    assert read(tmp_path, pdf(["Open to all."], "")).text == "Open to all."
+
+
+def test_a_locked_pdf_is_opened_by_its_password_alone(tmp_path: Path) -> None:
+    """Without it, or with another one, the way is told."""
+    content = pdf(["secret"], "key")
+    with pytest.raises(UserError, match=r"a\.pdf: is locked; .*password: \$VARIABLE.*qpdf"):
+        read(tmp_path, content)
+    with pytest.raises(UserError, match="another password than the one given"):
+        read(tmp_path, content, Pdf(password="other"))  # noqa: S106 -- of a test
+    assert read(tmp_path, content, Pdf(password="key")).text == "secret"  # noqa: S106 -- of a test
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no pdf", b"%PDF-1.4\n%%EOF", pdf(["x"])[:400]],
+    ids=["empty", "text", "bare", "cut"],
+)
+def test_a_broken_pdf_is_refused(
+    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the library trips over, the user reads one sentence, and nothing else."""
+    with pytest.raises(UserError, match=r"a\.pdf: is no PDF, or a broken one"):
+        read(tmp_path, content)
+    assert capfd.readouterr() == ("", "")
+
+
+WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=1, max_size=30)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    pages=st.lists(st.lists(WORDS, max_size=8), min_size=1, max_size=5),
+    columns=st.integers(1, 2),
+    head=st.sampled_from(["", "RUNNINGHEAD"]),
+)
+def test_text_and_losses_cover_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, pages: list[list[list[str]]], columns: int, head: str
+) -> None:
+    """Whatever the pages hold, every letter is in the text, or told as furniture."""
+    width = 90 // columns  # letters
+    drawn = [
+        [
+            (72, 40, head or "."),
+            *(
+                (72 + 240 * (i % columns), 100 + 14 * (i // columns), " ".join(words)[:width])
+                for i, words in enumerate(lines)
+            ),
+        ]
+        for lines in pages
+    ]
+    lines = [line[2] for page in drawn for line in page]
+    document = read(tmp_path_factory.mktemp("pdf"), pdf([texts(*page) for page in drawn]))
+    furniture = sum(loss.characters for loss in document.losses)
+    assert all(loss.furniture for loss in document.losses)
+    written = sum(len("".join(line.split())) for line in lines)
+    assert len("".join(document.text.split())) + furniture == written
