@@ -31,6 +31,7 @@ _RESERVE = 1 << 30  # bytes of the disk that are left free
 _SUSPECT = 1 << 30  # bytes from which on a file that expands so many times is refused
 _MOST_TIMES = 250
 _FRAME = 18  # bytes of a zstd frame's head at most
+_MEMORY = 1 << 28  # bytes that unpacking xz may take
 _GONE = "what is compressed is cut off or damaged"
 
 
@@ -151,9 +152,36 @@ def _damage() -> tuple[type[Exception], ...]:
     return (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError, ValueError)
 
 
+class _XzStream(io.RawIOBase):
+    """What a file in xz holds, in bounded memory, which `lzma.open` leaves to the file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._stream = file, lzma.LZMADecompressor(memlimit=_MEMORY)
+
+    def readable(self) -> bool:
+        """Says that it is read from."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as RawIOBase has it
+        """Fills a buffer as far as it goes."""
+        found = b""
+        while not found:
+            data = self._file.read(_BLOCK) if self._stream.needs_input else b""
+            if self._stream.eof:  # another stream may follow, behind zeros
+                data = self._stream.unused_data.lstrip(b"\0") or self._file.read(_BLOCK)
+                if not data:
+                    return 0
+                self._stream = lzma.LZMADecompressor(memlimit=_MEMORY)
+            elif self._stream.needs_input and not data:
+                raise EOFError("ends within a stream")
+            found = self._stream.decompress(data, len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+
 _OPENERS: Mapping[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
-    b"\xfd7zXZ\0": lzma.open,
+    b"\xfd7zXZ\0": _XzStream,
     b"\x28\xb5\x2f\xfd": _zst,
 }
