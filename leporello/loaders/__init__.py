@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from leporello.core.errors import UserError
 from leporello.core.protocols import Loader
 from leporello.core.records import Document
-from leporello.loaders.files import Format, document_of, read_bytes
+from leporello.loaders.files import Format, document_of, looks, read_bytes
 from leporello.loaders.html import Html
 from leporello.loaders.markdown import Markdown
 from leporello.loaders.pdf import Pdf
@@ -23,7 +24,6 @@ __all__ = ["Html", "Markdown", "Pdf", "Subtitles", "Text"]
 
 # In the order in which they are asked whether they recognise a file.
 FORMATS: tuple[type[Format], ...] = (Pdf, Html, Subtitles, Markdown, Text)
-_HEAD = 2**16  # bytes that are looked at
 
 
 def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- the record's own word
@@ -71,7 +71,7 @@ def loader_of(data: bytes, path: Path, loader: Loader | None = None) -> tuple[Lo
     """
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         return loader, ""
-    format_, note = recognised(data[:_HEAD], path)
+    format_, note = recognised(data, path)
     own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
     return (loader if own and loader else format_()), note
 
@@ -81,20 +81,24 @@ def _takes(loader: Loader, path: Path) -> bool:
     return not suffixes or path.suffix.lower() in suffixes
 
 
-def recognised(head: bytes, path: Path) -> tuple[type[Format], str]:
+def recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
     """Returns what a file is by its content, else by its suffix; and a note if these differ.
 
     Args:
-        head: First bytes of the file.
+        data: Bytes of the file.
         path: Path of the file.
 
     Raises:
         UserError: It is none of the formats that are read.
     """
     named = next((f for f in FORMATS if path.suffix.lower() in f.suffixes), None)
-    if named and named.recognises(head, path):
+    if named and named.recognises(data, path):
         return named, ""
-    found = next((f for f in FORMATS if f.recognises(head, path)), None)
+    found = next((f for f in FORMATS if f.recognises(data, path)), None)
+    if not found and (known := looks(data)):
+        raise UserError(f"{path}: is not read: it looks like {known}")
+    if not found and named and named.marked:
+        found = Text
     if found and found is not named:
         of_suffix = f", not {named.__name__} as its suffix says" if named else ""
         return found, f"{path.name} was read as {found.__name__}, which it is{of_suffix}"

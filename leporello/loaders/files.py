@@ -16,9 +16,53 @@ from leporello.core.files import opened
 from leporello.core.records import Document
 from leporello.text.outline import Extracted
 
-__all__ = ["LARGEST", "Format", "document_of", "file_hash", "read_bytes"]
+__all__ = [
+    "LARGEST",
+    "Format",
+    "document_of",
+    "file_hash",
+    "is_binary",
+    "looks",
+    "read_bytes",
+]
 
 LARGEST = 2**30  # bytes of a document; its text, offsets and index take many times as much
+_HEAD = 2**16  # bytes that are looked at
+_MOST_CONTROLS = 0.02  # share of a text's bytes
+_TEXT = bytes({*range(0x20, 0x100), *b"\t\n\r\f\v\b\x1a\x1b"})  # no control characters
+# What is not read, by where it begins.
+_KNOWN = {
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"II*\0": "a TIFF image",
+    b"MM\0*": "a TIFF image",
+    b"RIFF": "sound, video or an image (RIFF)",
+    b"ID3": "sound (MP3)",
+    b"OggS": "sound or video (Ogg)",
+    b"\x1aE\xdf\xa3": "a video (Matroska)",
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"PK\x05\x06": "an empty zip archive",
+    b"\x1f\x8b": "a file packed by gzip; unpack it: gunzip",
+    b"BZh": "a file packed by bzip2; unpack it: bunzip2",
+    b"\xfd7zXZ": "a file packed by xz; unpack it: unxz",
+    b"(\xb5/\xfd": "a file packed by zstd; unpack it: unzstd",
+    b"7z\xbc\xaf": "a 7z archive; unpack it",
+    b"Rar!": "a RAR archive; unpack it",
+    b"\x7fELF": "a program",
+    b"MZ": "a program of Windows",
+    b"SQLite format 3": "a SQLite database",
+    b"PAR1": "a Parquet table; tasks read those, not `ask`",
+}
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE_STREAMS = {
+    "EncryptedPackage": "an Office file locked by a password; save an open copy first",
+    "WordDocument": "a Word file of before 2007; save it as .docx:"
+    " soffice --headless --convert-to docx",
+    "PowerPoint Document": "a PowerPoint file of before 2007; save it as .pptx:"
+    " soffice --headless --convert-to pptx",
+    "__properties_version1.0": "a mail of Outlook (.msg); save it as .eml",
+}
 
 
 class Format(ABC):
@@ -26,16 +70,18 @@ class Format(ABC):
 
     Attributes:
         suffixes: Suffixes of its files, in lower case, with the dot.
+        marked: Whether each of its files is recognised by its content, whatever its suffix.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
+    marked: ClassVar[bool] = False
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- what formats look at
         """Returns whether the content says that it is this format, whatever the suffix says.
 
         Args:
-            head: Bytes of the file, at least the first 64 KiB.
+            head: Bytes of the file, all or at least the first 64 KiB.
             path: Path of the file.
         """
         return False
@@ -74,14 +120,44 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
     """
     try:
         found = format.extract(data, path)
+    except UserError:
+        raise
     except MemoryError:
         raise UserError(f"{path}: does not fit into this machine's memory; divide it") from None
+    except RecursionError:
+        raise UserError(f"{path}: is nested too deeply to be read") from None
+    except Exception as error:  # a broken file makes libraries raise whatever they trip over
+        told = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError(
+            f"{path}: is no {type(format).__name__}, or a broken one ({told})"
+        ) from error
     if not found.text.strip():
         reasons = "; ".join(dict.fromkeys(f"{loss.what}: {loss.why}" for loss in found.losses))
         raise UserError(f"{path}: the file has no text" + (f" ({reasons})" if reasons else ""))
     title = " ".join(found.title.split()) or path.stem
     outline = (title, found.sections, ())
     return Document(path.name, found.text, *outline, found.places, found.losses, found.notes)
+
+
+def is_binary(data: bytes) -> bool:
+    """Returns whether more of the first bytes are control characters than a text has."""
+    return len(_controls(data)) > _MOST_CONTROLS * len(data[:_HEAD])
+
+
+def _controls(data: bytes) -> bytes:
+    return data[:_HEAD].translate(None, _TEXT)
+
+
+def looks(data: bytes) -> str:
+    """Returns what a file that is not read looks like, and what to do; empty if it may be text."""
+    if not _controls(data):
+        return ""  # a text that begins with the same letters
+    if data.startswith(_OLE):
+        named = (t for name, t in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
+        return next(named, "an Office file of before 2007; save it in a format of today")
+    if data[4:8] == b"ftyp":
+        return "a video or sound (MP4)"
+    return next((what for mark, what in _KNOWN.items() if data.startswith(mark)), "")
 
 
 def read_bytes(path: Path) -> bytes:

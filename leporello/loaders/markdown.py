@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from leporello.loaders.files import Format
-from leporello.loaders.text import decode
+from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
 __all__ = ["Markdown"]
@@ -40,10 +40,11 @@ class Markdown(Format):
         Raises:
             UserError: The bytes are not text in a known encoding.
         """
-        text = decode(data, path)
+        raw = decoded(data, path)
+        text = raw.text
         headings = list(_headings(text))
         title = next((heading.title for heading in headings if heading.level == 1), "")
-        return Extracted(text, title, outline(headings, len(text)))
+        return replace(raw, title=title, sections=outline(headings, len(text)))
 
 
 def _headings(text: str) -> Iterator[Heading]:

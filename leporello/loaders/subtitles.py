@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.loaders.files import Format
-from leporello.loaders.text import decode
+from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, tile
 from leporello.text.subtitles import MARKUP, Cue, cues, same_length
 
@@ -35,7 +35,8 @@ class Subtitles(Format):
         Raises:
             UserError: There is no cue, or the bytes are not text in a known encoding.
         """
-        text = decode(data, path)
+        raw = decoded(data, path)
+        text = raw.text
         web = path.suffix.lower() == ".vtt" or self.recognises(data, path)
         found = list(cues(same_length(text), web))
         if not found:
@@ -49,7 +50,8 @@ class Subtitles(Format):
         heads = (text[begin : own.start] for begin, (_, _, own) in zip(ends, found, strict=False))
         tails = (text[own.end : end] for end, (_, _, own) in zip(ends[1:], found, strict=True))
         cues_ = zip(names, spans, heads, tails, strict=True)
-        return Extracted(joined, places=tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_))
+        places = tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_)
+        return replace(raw, text=joined, places=places)
 
 
 def _plain(text: str) -> str:

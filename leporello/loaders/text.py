@@ -1,4 +1,4 @@
-"""Plain text: UTF-8, or whatever its byte order mark says."""
+"""Plain text in any encoding: what its mark says, UTF-8, or what it looks like."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
-from leporello.loaders.files import Format
-from leporello.text.encodings import marked_encoding
+from leporello.core.records import Loss
+from leporello.loaders.files import Format, is_binary
+from leporello.text.encodings import guessed_encoding, marked_encoding
 from leporello.text.outline import Extracted
 
-__all__ = ["Text", "decode"]
+__all__ = ["Text", "decoded"]
+
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
@@ -19,11 +22,11 @@ class Text(Format):
     """Plain text, to the character.
 
     Attributes:
-        encoding: Encoding of files without a byte order mark; guessed where it is empty and the
-            file is no UTF-8.
+        encoding: Encoding of files without a byte order mark; where it is empty, UTF-8, or what a
+            file looks like that is none.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".text")
+    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".text", ".log")
 
     encoding: str = ""
 
@@ -31,30 +34,43 @@ class Text(Format):
         """Returns the text as it stands, line endings included.
 
         Raises:
-            UserError: The bytes are not text in a known encoding.
+            UserError: It is no text; or there is no such encoding.
         """
-        return Extracted(decode(data, path, self.encoding or "utf-8"))
+        return decoded(data, path, self.encoding)
 
 
-def decode(data: bytes, path: Path, encoding: str = "utf-8") -> str:
-    """Returns the text of a file; a byte order mark wins over `encoding`, and is left out.
+def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
+    """Returns the text of a file; what was guessed is a note, what is in no encoding a loss.
+
+    Args:
+        data: Bytes of the file; a byte order mark wins over `encoding`, and is left out.
+        path: Path of the file.
+        encoding: Encoding as it is declared; guessed where it is empty.
 
     Raises:
-        UserError: A byte that the encoding does not have, with its offset; NUL characters.
+        UserError: It is no text; or there is no such encoding.
     """
     name, skipped = marked_encoding(data) or (encoding, 0)
+    body = data[skipped:]
+    notes: tuple[str, ...] = ()
+    if not name:
+        guessed = guessed_encoding(body)
+        if not guessed.startswith("utf") and is_binary(data):
+            raise UserError(f"{path}: is not read: it looks like binary data")
+        told = f"{path.name} is not UTF-8 and says no encoding: read as {guessed.upper()}; if that"
+        notes = (f"{told} is wrong, give loader {{class: Text, encoding: …}}",) if guessed else ()
+        name = guessed or "utf-8"
     try:
-        text = data[skipped:].decode(name)
-    except UnicodeDecodeError as error:
+        text = body.decode(name)
+    except LookupError:
         raise UserError(
-            f"{path}: byte {skipped + error.start} is not {name.upper()}; convert the file:"
-            f" iconv -f ENCODING -t UTF-8 {path.name} > {path.stem}.utf8{path.suffix}"
-            " (ENCODING is often WINDOWS-1252)"
+            f"{path}: there is no encoding {name!r}; name one, such as cp1252"
         ) from None
-    if (nul := text.find("\0")) >= 0:
-        raise UserError(
-            f"{path}: character {nul} is NUL, so this is no {name.upper()} text; if it is UTF-16"
-            f" without a byte order mark, convert it: iconv -f UTF-16LE -t UTF-8 {path.name}"
-            f" > {path.stem}.utf8{path.suffix}"
-        )
-    return text
+    except UnicodeDecodeError:
+        text = body.decode(name, "replace")
+    own = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
+    text = text.replace("\0", _REPLACED)  # no tokenizer takes a NUL
+    bad = text.count(_REPLACED) - own
+    why = f"not {name.upper()}; {_REPLACED} stands for them"
+    losses = (Loss("undecodable bytes", why, characters=bad, count=bad),) if bad > 0 else ()
+    return Extracted(text, losses=losses, notes=notes)

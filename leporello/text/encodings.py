@@ -1,10 +1,11 @@
-"""What bytes look like that are not in the encoding that they should be in."""
+"""What encoding bytes are in: what they say, or what they look like."""
 
 from __future__ import annotations
 
 import codecs
+import re
 
-__all__ = ["looks_like", "marked_encoding"]
+__all__ = ["guessed_encoding", "looks_like", "marked_encoding"]
 
 # UTF-32 first: its little-endian mark begins with UTF-16's.
 _MARKS = (
@@ -14,22 +15,21 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Where zeros stand in the first characters of text, most of which are ASCII.
-_ZEROS = {
-    (0, 1, 1, 1): "utf-32-le",
-    (1, 1, 1, 0): "utf-32-be",
-    (0, 1): "utf-16-le",
-    (1, 0): "utf-16-be",
-}
-# What files are in that are no UTF-8, as iconv calls it; the first of those that give one text.
-_LIKELY = {
+# What files are in that are no UTF-8, as iconv calls it; of all that there are, short texts look
+# like too many.
+_OLD = {
     "cp1252": "WINDOWS-1252", "cp1250": "WINDOWS-1250", "cp1251": "WINDOWS-1251",
-    "koi8_r": "KOI8-R",
-    "cp1253": "WINDOWS-1253", "cp1255": "WINDOWS-1255", "cp1256": "WINDOWS-1256",
-    "cp932": "SHIFT-JIS", "euc_jp": "EUC-JP", "gb18030": "GB18030", "big5": "BIG5",
-    "cp949": "CP949",
+    "cp1253": "WINDOWS-1253", "cp1254": "WINDOWS-1254", "cp1255": "WINDOWS-1255",
+    "cp1256": "WINDOWS-1256", "cp1257": "WINDOWS-1257", "koi8_r": "KOI8-R",
+    "iso8859_2": "ISO-8859-2", "mac_roman": "MACINTOSH", "cp437": "CP437", "gb18030": "GB18030",
+    "big5": "BIG5", "cp932": "SHIFT-JIS", "euc_jp": "EUC-JP", "cp949": "CP949",
 }  # fmt: skip
-_MOST = 1 << 16  # bytes that are looked at
+_SAMPLE = 2**16  # bytes that are looked at
+_LINES_BEYOND_ASCII = re.compile(rb"[^\n]{0,200}[\x80-\xff][^\n]{0,200}")
+_MOSTLY = 5  # characters beyond ASCII for each that is broken, in UTF-8 with faults
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+_FEWEST = 4  # bytes beyond ASCII that tell of an encoding
+_SHORTEST = 4  # bytes of UTF-16 that is known by its zeros
 
 
 def marked_encoding(data: bytes) -> tuple[str, int] | None:
@@ -40,20 +40,66 @@ def marked_encoding(data: bytes) -> tuple[str, int] | None:
 
 def looks_like(data: bytes) -> str:
     """Returns the likeliest encoding of text, in capitals as iconv has it; empty for UTF-8."""
-    data = data[:_MOST]
-    if marked := marked_encoding(data):
-        return "" if marked[0] == "utf-8" else marked[0].upper()
-    for zeros, name in _ZEROS.items():
-        units = [data[i : i + len(zeros)] for i in range(0, min(len(data), 16), len(zeros))]
-        whole = [unit for unit in units if len(unit) == len(zeros)]
-        if whole and all(tuple(int(not byte) for byte in unit) == zeros for unit in whole):
-            return name.upper()
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
-    except UnicodeDecodeError:
-        from charset_normalizer import from_bytes
+    name = (marked_encoding(data) or (guessed_encoding(data), 0))[0]
+    return "" if name in ("", "utf-8") else _OLD.get(name, name.upper())
 
-        best = from_bytes(data, cp_isolation=[*_LIKELY]).best()
-        names = best.could_be_from_charset if best else []
-        return _LIKELY[next((name for name in _LIKELY if name in names), "cp1252")]
+
+def guessed_encoding(data: bytes) -> str:
+    """Returns what text without a mark is likely in, as Python calls it.
+
+    Empty for UTF-8, be it with faults: other encodings have no characters such as its own.
+    """
+    if wide := _wide(data[:_SAMPLE]):
+        return wide
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        sample = _beyond_ascii(data)
+        text = sample.decode("utf-8", "replace")
+        bad, others = text.count(_REPLACED), sum(c > "\x7f" for c in text)
+        return "" if others > _MOSTLY * bad else _old(sample)
     return ""
+
+
+def _wide(head: bytes) -> str:
+    """Returns which UTF-16 or UTF-32 bytes are in, by where their zeros stand; empty if in none."""
+    head = head[: len(head) // 4 * 4] if len(head) > _SHORTEST else head
+    zeros = [head[i::4].count(0) * 4 > len(head) * 0.9 for i in range(4)]
+    if zeros in ([False, True, True, True], [True, True, True, False]):
+        return "utf-32-le" if zeros[3] else "utf-32-be"
+    each = {"utf-16-be": head[::2].count(0), "utf-16-le": head[1::2].count(0)}
+    (_, fewer), (name, most) = sorted(each.items(), key=lambda item: item[1])
+    if len(head) < _SHORTEST or not most or fewer * 20 > most:
+        return ""
+    try:
+        head.decode()
+    except UnicodeDecodeError:  # a text with few Latin letters has few zeros
+        return name if most * 200 > len(head) and _is_clean(head.decode(name, "replace")) else ""
+    return name if most * 5 > len(head) else ""
+
+
+def _is_clean(text: str) -> bool:
+    odd = sum(not (c.isprintable() or c.isspace()) or c == _REPLACED for c in text)
+    return odd * 100 < len(text)
+
+
+def _beyond_ascii(data: bytes) -> bytes:
+    """Returns the first lines that tell of an encoding."""
+    sample = b""
+    for line in _LINES_BEYOND_ASCII.finditer(data):
+        sample += line[0] + b"\n"
+        if len(sample) > _SAMPLE:
+            break
+    return sample
+
+
+def _old(sample: bytes) -> str:
+    """Returns the encoding of before Unicode that bytes look like."""
+    from charset_normalizer import from_bytes
+
+    if sum(byte > 0x7F for byte in sample) < _FEWEST:  # noqa: PLR2004 -- where ASCII ends
+        return "cp1252"
+    found = [*from_bytes(sample, cp_isolation=[*_OLD], preemptive_behaviour=False)]
+    # Where several fit alike, it is what most such files are in.
+    likely = (m for m in found if m.encoding == "cp1252" and m.chaos <= found[0].chaos)
+    return next(likely, found[0]).encoding if found else "cp1252"

@@ -46,32 +46,85 @@ def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str)
     assert load(path).text == "naïve 文"
 
 
-def test_broken_utf8_names_the_byte_and_the_cure(tmp_path: Path) -> None:
-    """What is not UTF-8 is refused with file, byte offset and an iconv command."""
-    path = written(tmp_path, "old.txt", b"caf\xe9 noir")
-    with pytest.raises(UserError, match=r"old\.txt: byte 3 is not UTF-8.*iconv -f ENCODING"):
-        load(path)
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "“Le café noir”, naïve – él señor, 5 €"),
+        ("cp1251", "Привет, мир! Это простой текст на русском языке."),
+        ("koi8_r", "Привет, мир! Это простой текст на русском языке."),
+        ("shift_jis", "日本語のテキストです。これは短い文章です。"),
+        ("gb18030", "这是一个中文文本，内容比较短。我们来测试一下编码。"),
+        ("utf-16-le", "text"),
+        ("utf-16-be", "日本語のテキストです。\n" * 3),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_encodings_without_a_mark_are_guessed_and_told(
+    tmp_path: Path, encoding: str, text: str, name: str
+) -> None:
+    """Nothing of an old text is lost, and a note says what it was taken for."""
+    document = load(written(tmp_path, name, text.encode(encoding)))
+    assert document.text.split() == text.split()
+    assert not document.losses
+    assert "is not UTF-8 and says no encoding: read as" in document.notes[0]
 
 
-def test_broken_utf16_counts_its_mark(tmp_path: Path) -> None:
-    """The offset in the message is the file's, mark included."""
-    path = written(tmp_path, "a.txt", b"\xff\xfea\0b")
-    with pytest.raises(UserError, match="byte 4 is not UTF-16-LE"):
-        load(path)
+@pytest.mark.parametrize(
+    ("content", "text", "lost"),
+    [
+        ("naïve é".encode() * 9 + b"\xff", "naïve é" * 9 + "�", 1),
+        (b"\xff\xfea\0b", "a�", 1),
+        (b"\xef\xbb\xbfcaf\xe9 noir \xff", "caf� noir �", 2),
+        ("a � of its own, " * 99 + "\0", "a � of its own, " * 99 + "�", 1),
+    ],
+)
+def test_bytes_that_no_encoding_has_are_losses(
+    tmp_path: Path, content: bytes | str, text: str, lost: int
+) -> None:
+    """A character stands for each, and they are counted; those of the file itself are not."""
+    document = load(written(tmp_path, "a.txt", content))
+    assert document.text == text
+    assert [(loss.what, loss.characters) for loss in document.losses] == [
+        ("undecodable bytes", lost)
+    ]
 
 
-def test_utf16_without_a_mark_is_recognised_as_no_text(tmp_path: Path) -> None:
-    """NUL characters are refused, with the likely reason."""
-    path = written(tmp_path, "a.txt", "text".encode("utf-16-le"))
-    with pytest.raises(UserError, match=r"character 1 is NUL.*iconv -f UTF-16LE"):
-        load(path)
+def test_an_encoding_may_be_named(tmp_path: Path) -> None:
+    """What is named is not guessed; what does not exist is refused."""
+    path = written(tmp_path, "a.txt", "Zażółć".encode("cp1250"))
+    assert load(path, loader=Text("cp1250")).text == "Zażółć"
+    with pytest.raises(UserError, match=r"there is no encoding 'klingon'"):
+        load(path, loader=Text("klingon"))
 
 
-def test_an_unknown_suffix_is_read_as_text(tmp_path: Path) -> None:
-    """A file without a known suffix is text if it decodes, else refused."""
-    assert load(written(tmp_path, "notes.org", "* text")).text == "* text"
-    with pytest.raises(UserError, match="is not UTF-8"):
-        load(written(tmp_path, "a.docx", b"PK\x03\x04\xff\xfe\xfd"))
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.pdf", "only text", "a.pdf was read as Text, which it is, not Pdf as its suffix says"),
+        ("a.txt", "<!DOCTYPE html><p>only text", "a.txt was read as Html, which it is, not Text"),
+        ("a", "<html><p>only text", "a was read as Html, which it is"),
+    ],
+)
+def test_a_wrong_suffix_is_told(tmp_path: Path, name: str, content: bytes | str, told: str) -> None:
+    """A file is read as what it is."""
+    document = load(written(tmp_path, name, content))
+    assert document.text.strip() == "only text"
+    assert document.notes[0].startswith(told)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.odd", "a.pdf"])
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"PK\x03\x04\xff\xfe\xfd\0", "looks like a zip archive; unpack it"),
+        (b"\x89PNG\r\n\x1a\n\0", "looks like a PNG image"),
+        (bytes(range(256)), "looks like binary data"),
+    ],
+)
+def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    """The message says what the file looks like, whatever its name."""
+    with pytest.raises(UserError, match=told):
+        load(written(tmp_path, name, content))
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
@@ -260,6 +313,17 @@ def test_an_unknown_charset_is_named(tmp_path: Path, name: str) -> None:
     """A charset that Python does not know, or that is none, is the user's to mend."""
     with pytest.raises(UserError, match=f"declares the charset '{name}', which is unknown"):
         load(written(tmp_path, "a.html", f"<meta charset={name}><p>x"))
+
+
+def test_what_html_shows_and_holds_no_text_of_is_lost(tmp_path: Path) -> None:
+    """Images are read by their alternative text; frames and scripts that make the page are told."""
+    page = '<p>A<img src=x alt="chart of rents"> b<img src=y><img alt=""><iframe src=z></iframe>'
+    document = load(written(tmp_path, "a.html", page + "<script>write('more')</script>"))
+    assert document.text == "Achart of rents b"
+    told = {(loss.what, loss.count) for loss in document.losses}
+    assert told == {("image", 1), ("frame", 1), ("script", 1)}
+    with pytest.raises(UserError, match=r"has no text .*is not run, and may hold the text"):
+        load(written(tmp_path, "b.html", "<html><div id=app></div><script>go()</script>"))
 
 
 def test_deeply_nested_html_loses_nothing(tmp_path: Path) -> None:

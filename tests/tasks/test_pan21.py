@@ -117,12 +117,12 @@ def test_a_faulty_truth_fails_its_example_alone(tmp_path: Path, truth: str, told
 
 
 def test_a_file_that_cannot_be_read_fails_its_example_alone(tmp_path: Path) -> None:
-    """No UTF-8, or no text at all."""
+    """An image, or no text at all."""
     write(tmp_path, 1, " \n", [1])
-    (tmp_path / "problem-2.txt").write_bytes(b"caf\xe9")
-    empty, latin = Pan21(tmp_path).examples()
+    (tmp_path / "problem-2.txt").write_bytes(b"GIF89a\0")
+    empty, image = Pan21(tmp_path).examples()
     assert "has no text" in empty.fault
-    assert "is not UTF-8" in latin.fault
+    assert "looks like a GIF image" in image.fault
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:

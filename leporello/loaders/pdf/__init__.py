@@ -52,6 +52,8 @@ class Pdf(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
+    marked: ClassVar[bool] = True
+
     furniture: bool = False
     ocr: Literal["auto", "always", "never"] = "auto"
     password: Secret = ""
