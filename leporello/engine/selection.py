@@ -10,6 +10,7 @@ from functools import partial
 from leporello.config import Pipeline
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.derived import chunks as chunks_of
+from leporello.core.calls.memo_key import memo_key
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
@@ -116,10 +117,16 @@ def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
         chunks = divided(stages.chunker, examples[0])
         lists = retrieve(stages.retriever, examples, chunks)
-    document = examples[0].document
-    gaps = outside(Span(0, len(document.text)), merge(chunk.span for chunk in chunks))
-    unchunked = letters(document.text, gaps)
+    document, chunker = examples[0].document, stages.chunker
+    asked = examples[0].question if asks_question(chunker) else None
+    key = ("unchunked", memo_key(chunker), asked)  # as its chunks are known by
+    unchunked: int = document.memo(key, partial(_unchunked, document.text, chunks))
     return [Selection(hits, unchunked, tuple(notes)) for hits in lists]
+
+
+def _unchunked(text: str, chunks: Sequence[Chunk]) -> int:
+    gaps = outside(Span(0, len(text)), merge(chunk.span for chunk in chunks))
+    return letters(text, gaps)
 
 
 def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
