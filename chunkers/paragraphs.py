@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from leporello import Document, Span
 from leporello.chunkers.lines import line_starts
-from leporello.chunkers.packing import pack, refine, spans, token_units, units
+from leporello.chunkers.packing import Units, pack, refine, spans, token_units, units
 from leporello.core.protocols import Count, ModelSource
 from leporello.text.sentences import sentence_starts
 
@@ -36,11 +36,20 @@ class Paragraphs:
         pieces = units(document, self.tokenizer, _paragraph_starts(document.text))
         if not self.size:
             return spans(pieces)
-        sentences = units(document, self.tokenizer, sentence_starts(document.text))
+        begin = [*_sentence_starts(pieces, self.size)]
+        sentences = units(document, self.tokenizer, begin)
         pieces = units(document, self.tokenizer, refine(pieces, sentences, self.size))
         tokens = token_units(document, self.tokenizer)
         pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
         return pack(pieces, self.size)
+
+
+def _sentence_starts(paragraphs: Units, size: int) -> Iterator[int]:
+    """Yields where sentences begin in paragraphs of more than `size` tokens."""
+    ends = [*paragraphs.starts[1:].tolist(), len(paragraphs.text)]
+    for number in (paragraphs.through - paragraphs.before > size).nonzero()[0].tolist():
+        start = int(paragraphs.starts[number])
+        yield from sentence_starts(paragraphs.text, start, ends[number])
 
 
 def _paragraph_starts(text: str) -> list[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
@@ -18,6 +19,7 @@ from leporello.retrievers.index.postings import (
     term_ids,
 )
 from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.segments import Segments, segment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +46,7 @@ class BM25:
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
+    join_only: ClassVar[tuple[str, ...]] = ("k1", "b")  # which segments do not depend on
 
     k: Positive = 10
     k1: NonNegative = 1.5
@@ -55,32 +58,66 @@ class BM25:
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns what each term adds to each chunk."""
+        import numpy as np
+
         counts, ids = count_terms([chunk.text for chunk in chunks])
-        weights = self._weights(counts, len(chunks)) if ids else counts.counts
-        return pack(counts, weights, ids)
+        lengths = np.bincount(counts.texts, counts.counts, minlength=len(chunks))
+        holding = np.bincount(counts.terms)
+        return pack(counts, self._weights(counts, lengths, holding, holding), ids)
+
+    def segment(self, chunks: Sequence[Chunk]) -> Index:
+        """Returns the counts of one file of a collection, for `join`."""
+        return segment(*count_terms([chunk.text for chunk in chunks]), len(chunks))
+
+    def join(self, segments: Sequence[Index]) -> Segments:
+        """Returns the index of a collection; of it `search` weighs only what questions name."""
+        return Segments.of(segments)
 
     def search(
-        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
+        self, index: Index | Segments, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k best chunks for each question, by the index of these chunks."""
+        import numpy as np
+
+        if isinstance(index, Segments):
+            asked = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
+            counts = index.counts_of(asked)
+            holding = np.bincount(counts.terms, minlength=len(asked))
+            weights = self._weights(counts, index.lengths, holding, index.holding)
+            index = pack(counts, weights, {term: number for number, term in enumerate(asked)})
         queries = count_known(map(question_grams, questions), term_ids(index))
         scores = add_up(index, queries, queries.counts, (len(questions), len(chunks)))
         return best_chunks(scores, chunks, self.k)
 
-    def _weights(self, bags: TermCounts, chunks: int) -> NDArray[np.float64]:
-        """Returns the weight of each count in so many chunks."""
+    def _weights(
+        self,
+        bags: TermCounts,
+        lengths: NDArray[Any],
+        holding: NDArray[np.int64],
+        all_holding: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Returns the weight of each count.
+
+        Args:
+            bags: Counts of terms in chunks.
+            lengths: Number of terms of each chunk.
+            holding: Number of chunks that hold each of the terms that are counted.
+            all_holding: The same of all terms that there are, in any order.
+        """
         import numpy as np
 
-        lengths = np.bincount(bags.texts, bags.counts, minlength=chunks)
+        if not len(bags.counts):
+            return bags.counts
         discount = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
         saturated = bags.counts * (self.k1 + 1) / (bags.counts + discount[bags.texts])
-        weights: NDArray[np.float64] = saturated * _idf(bags, chunks)[bags.terms]
+        floor = _FLOOR * _idf(all_holding, len(lengths)).mean()
+        idf = _idf(holding, len(lengths))
+        weights: NDArray[np.float64] = saturated * np.where(idf < 0, floor, idf)[bags.terms]
         return weights
 
 
-def _idf(bags: TermCounts, chunks: int) -> NDArray[np.float64]:
+def _idf(holding: NDArray[np.int64], chunks: int) -> NDArray[np.float64]:
     import numpy as np
 
-    holding = np.bincount(bags.terms)
     idf: NDArray[np.float64] = np.log(chunks - holding + 0.5) - np.log(holding + 0.5)
-    return np.where(idf < 0, _FLOOR * idf.mean(), idf)
+    return idf

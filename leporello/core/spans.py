@@ -51,7 +51,7 @@ def overlap(one: Iterable[Span], other: Iterable[Span]) -> int:
 
 def letters(text: str, spans: Iterable[Span]) -> int:
     """Returns how many characters other than white space the spans hold."""
-    return sum(len("".join(text[span.start : span.end].split())) for span in spans)
+    return len("".join("".join(text[span.start : span.end] for span in spans).split()))
 
 
 def outside(span: Span, hits: Iterable[Span]) -> Iterator[Span]:

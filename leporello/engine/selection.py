@@ -9,9 +9,9 @@ from functools import partial
 
 from leporello.config import Pipeline
 from leporello.core.calls.contracts import asks_question
-from leporello.core.calls.derived import chunks as chunks_of
 from leporello.core.calls.memo_key import memo_key
 from leporello.core.calls.nested import load_models
+from leporello.core.calls.segments import chunks as chunks_of
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
@@ -140,5 +140,5 @@ def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
     question = example.question if asks_question(chunker) else None
     with stage_errors("chunker"):
         return chunks_of(
-            document, chunker, question, partial(divide, chunker, document, question or "")
+            document, chunker, question, partial(divide, chunker, question=question or "")
         )

@@ -291,7 +291,7 @@ def _loaded(
 ) -> tuple[Document | None, list[Loss]]:
     """Returns a file's document, or why there is none."""
     try:
-        return dataclasses.replace(_document(source, cache, loader), id=source.name), []
+        return _document(source, cache, loader), []
     except UserError as error:
         why = str(error)
     except Exception as error:  # a broken file at which a format's library trips
@@ -309,14 +309,14 @@ def _document(source: _Source, cache: CacheProtocol | None, loader: Loader | Non
     reads, _ = loader_of(data, source.path, loader)
     known = cache.fingerprint(reads) if cache else None
     if cache is None or known is None:
-        return load_bytes(data, source.path, loader)
+        return dataclasses.replace(load_bytes(data, source.path, loader), id=source.name)
     content = hashlib.sha256(data).hexdigest()
     key: dict[str, JSON] = {"loader": {**known}, "file": content, "name": source.path.name}
     if (kept := cache.get("texts", key)) is not None:
-        return _unpacked_document(kept)
-    document = load_bytes(data, source.path, loader)
-    cache.put("texts", key, _packed(document))
-    return document
+        return _unpacked_document(kept, source.name)
+    packed = _packed(load_bytes(data, source.path, loader))
+    cache.put("texts", key, packed)
+    return _unpacked_document(packed, source.name)
 
 
 def _packed(document: Document) -> Index:
@@ -335,10 +335,10 @@ def _packed(document: Document) -> Index:
     }
 
 
-def _unpacked_document(kept: Index) -> Document:
+def _unpacked_document(kept: Index, name: str) -> Document:
     packed: Any = kept
     document = Document(
-        "",
+        name,
         str(packed["text"].data, "utf-8", "surrogatepass"),
         packed["title"],
         tuple(Section(*section) for section in packed["sections"]),

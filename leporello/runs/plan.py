@@ -14,7 +14,8 @@ from leporello.config import Pipeline, Spec
 from leporello.config.placement import Placement
 from leporello.config.stage_factory import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import cached_chunks, index_key
+from leporello.core.calls.derived import index_key
+from leporello.core.calls.segments import cached_chunks
 from leporello.core.records import Chunk, Example
 from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory

@@ -32,7 +32,7 @@ _LOOK = 40  # characters looked at on either side of a stop
 _LAST_WORD = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.&’'-]*")
 _NEXT = regex.compile(r"[\p{Ps}\p{Pi}\p{Pd}\"'¿¡*_\s]*+(?P<word>[\p{L}\p{M}'’]*+)")
 _LIST_ITEM = regex.compile(
-    r"(?:^|[\n\r\u2028]|[.!?…:;]\s)[^\S\n\r\u2028]*+(?:\p{N}{1,3}|\p{L}|[ivxIVX]+)$"
+    r"(?r)(?:^|[\n\r\u2028]|[.!?…:;]\s)[^\S\n\r\u2028]*(?:\p{N}{1,3}|\p{L}|[ivxIVX]+)$"
 )
 _HIRAGANA = regex.compile(r"\p{Hiragana}")
 _DOTTED = regex.compile(r"(?:\p{L}\.)+\p{L}")  # U.S, Ph.D, z.B
@@ -65,9 +65,16 @@ _OPENERS = _words(
 )
 
 
-def sentence_starts(text: str) -> list[int]:
-    """Returns where sentences begin, ascending; the start of the text is not said."""
-    return [match.end() for match in _BREAK.finditer(text) if _ends_sentence(match)]
+def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
+    """Returns where sentences begin, ascending; the start of the text is not said.
+
+    Args:
+        text: The text.
+        start: First character that is looked at; those before it count as what stands before.
+        end: One past the last; a sentence may begin there.
+    """
+    found = _BREAK.finditer(text, start, end)
+    return [match.end() for match in found if _ends_sentence(match)]
 
 
 def _ends_sentence(match: regex.Match[str]) -> bool:

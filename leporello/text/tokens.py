@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -41,8 +42,7 @@ __all__ = [
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _IN_UNSPACED = regex.compile(f"[{_UNSPACED}]")
-# All of them and more, looked for many times as fast.
-_MAYBE_UNSPACED = re.compile("[\u0e00-\u1dff\u2e80-\U0010ffff]")
+_FIRST_UNSPACED = 0x0E01  # of their characters
 _WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*+|[^\s\x1c-\x1f{_UNSPACED}]++")
 _TERM = regex.compile(
     rf"(?P<unspaced>[{_UNSPACED}][{_UNSPACED}\p{{M}}]*+)|[\p{{L}}\p{{N}}\p{{M}}_]++"
@@ -73,10 +73,29 @@ class Words:
         """Returns the words' offsets, shape (words, 2)."""
         import numpy as np
 
-        if not (_MAYBE_UNSPACED.search(text) and _IN_UNSPACED.search(text)):
+        if not _has_unspaced(text):
             return _between_blanks(text)
         ends = chain.from_iterable(word.span() for word in _WORD.finditer(text))
         return np.fromiter(ends, dtype=np.int64).reshape(-1, 2)
+
+
+def _has_unspaced(text: str) -> bool:
+    """Says whether any character is of a script without spaces; looks at few of them."""
+    if text.isascii():
+        return False
+    import numpy as np
+
+    far = (np.unique(codes[codes >= _FIRST_UNSPACED]).tolist() for codes in _codes(text))
+    return any(_IN_UNSPACED.search("".join(map(chr, codes))) for codes in far)
+
+
+def _codes(text: str) -> Iterator[NDArray[np.uint32]]:
+    """Yields the code points of a text, a block at a time."""
+    import numpy as np
+
+    for start in range(0, len(text), _BLOCK):
+        block = text[start : start + _BLOCK].encode("utf-32-le", "surrogatepass")
+        yield np.frombuffer(block, dtype=np.uint32)
 
 
 def _between_blanks(text: str) -> NDArray[np.int64]:
@@ -167,9 +186,8 @@ def white(text: str) -> NDArray[np.bool_]:
     import numpy as np
 
     blank = np.zeros(len(text) + 1, dtype=np.bool_)
-    for start in range(0, len(text), _BLOCK):
-        block = text[start : start + _BLOCK].encode("utf-32-le", "surrogatepass")
-        codes = np.frombuffer(block, dtype=np.uint32)
+    for number, codes in enumerate(_codes(text)):
+        start = number * _BLOCK
         blank[start : start + len(codes)] = _white_codes().take(codes, mode="clip")
     return blank
 

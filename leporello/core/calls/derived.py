@@ -125,7 +125,7 @@ def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  
     """
     codec: _Codec[Any] = _Codec("index", lambda made: made, lambda kept: kept)
     key = partial(index_key, document, retriever, chunks)
-    memo = (memo_key(retriever, _search_only(retriever)), _spans_hash(document, chunks))
+    memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
     return _derived(document, codec, memo, key, lambda: _read_only(retriever.index(chunks=chunks)))
 
 
@@ -163,13 +163,13 @@ def index_key(
     Raises:
         ValueError: A chunk of another document.
     """
-    known = fingerprint(retriever, _search_only(retriever))
+    known = fingerprint(retriever, search_only(retriever))
     if known is None:
         return None
     return {
         "retriever": {**known},
         "document": content_of(document),
-        "chunks": _spans_hash(document, given),
+        "chunks": spans_hash(document, given),
     }
 
 
@@ -218,7 +218,7 @@ def _offsets(kept: Index) -> NDArray[np.int64]:
 def _divided_of(document: Document) -> _Codec[_Divided]:
     def pack(made: _Divided) -> Index:
         notes: Index = {"notes": [*made.notes]} if made.notes else {}
-        return {"spans": _spans(made.chunks), **notes}
+        return {"spans": spans(made.chunks), **notes}
 
     def unpack(kept: Index) -> _Divided:
         spans: Any = kept["spans"]
@@ -228,14 +228,14 @@ def _divided_of(document: Document) -> _Codec[_Divided]:
     return _Codec("chunks", pack, unpack)
 
 
-def _spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
+def spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
     import numpy as np
 
     spans = [(chunk.start, chunk.end) for chunk in given]
     return np.array(spans, dtype="<i8").reshape(-1, 2)
 
 
-def _spans_hash(document: Document, given: Sequence[Chunk]) -> str:
+def spans_hash(document: Document, given: Sequence[Chunk]) -> str:
     """Returns the hash of where the chunks stand; that of a tuple is kept with the document."""
 
     def hashed() -> tuple[Sequence[Chunk], str]:
@@ -245,7 +245,7 @@ def _spans_hash(document: Document, given: Sequence[Chunk]) -> str:
                     f"an index for document {document.id!r} cannot be made of a chunk of document"
                     f" {chunk.document.id!r}"
                 )
-        return given, hashlib.sha256(_spans(given).tobytes()).hexdigest()
+        return given, hashlib.sha256(spans(given).tobytes()).hexdigest()
 
     if not isinstance(given, tuple):
         return hashed()[1]
@@ -276,7 +276,7 @@ def _digest(things: Sequence[Any]) -> JSON:
     return hashlib.sha256(text.encode()).hexdigest()[:32] if things else None
 
 
-def _search_only(retriever: object) -> tuple[str, ...]:
+def search_only(retriever: object) -> tuple[str, ...]:
     names: tuple[str, ...] = getattr(type(retriever), "search_only", ())
     return names
 

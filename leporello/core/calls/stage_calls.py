@@ -12,7 +12,7 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
-from leporello.core.calls import derived
+from leporello.core.calls import segments
 from leporello.core.calls.contracts import (
     PARAMETERS,
     StageError,
@@ -57,7 +57,7 @@ def retrieve(
         "questions": lambda: [example.question for example in examples],
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
-        "index": lambda: derived.index(document, retriever, chunks),
+        "index": lambda: segments.index(document, retriever, chunks),
     }
     arguments = {name: offered[name]() for name in _parameters(kind, method)}
     with _called(_name(kind, method), document):

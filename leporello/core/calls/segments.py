@@ -1,0 +1,146 @@
+"""What is derived from a collection: made a file at a time, each file's part by its own content.
+
+So of a collection of which one file has changed, only that file is divided and indexed again. A
+retriever that offers `segment` and `join` has its index put together of segments, one a file; any
+other has one of all chunks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from leporello.core.calls import derived
+from leporello.core.calls.memo_key import memo_key
+from leporello.core.members import member_document
+from leporello.core.notes import collect_notes, note
+from leporello.core.records import JSON, Chunk, Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["cached_chunks", "chunks", "has_segments", "index"]
+
+
+def chunks(
+    document: Document,
+    chunker: object,
+    question: str | None,
+    divide: Callable[[Document], Sequence[Chunk]],
+) -> tuple[Chunk, ...]:
+    """Returns a document's chunks, of a collection those of each file.
+
+    Args:
+        document: The document that is divided.
+        chunker: The chunker that divides it.
+        question: The question, for a chunker that asks for one; else None.
+        divide: Function that divides a document, called where its chunks are not cached.
+    """
+
+    def of(own: Document) -> tuple[Chunk, ...]:
+        return derived.chunks(own, chunker, question, partial(divide, own))
+
+    if not document.members:
+        return of(document)
+
+    def make() -> tuple[tuple[Chunk, ...], list[str]]:
+        every: list[Chunk] = []
+        with collect_notes() as notes:
+            for number, member in enumerate(document.members):
+                own = member_document(document, number)
+                document.memo(("content", number), partial(derived.content_of, own))
+                every += _shifted(document, of(own), member.start)
+        return tuple(every), notes
+
+    made, notes = document.memo(("chunks", memo_key(chunker), question), make)
+    for text in dict.fromkeys(notes):
+        note(text)
+    found: tuple[Chunk, ...] = made
+    return found
+
+
+def cached_chunks(
+    document: Document, chunker: object, question: str | None
+) -> tuple[Chunk, ...] | None:
+    """Returns a document's chunks if its cache has them all."""
+    if not document.members:
+        return derived.cached_chunks(document, chunker, question)
+    every: list[Chunk] = []
+    for number, member in enumerate(document.members):
+        own = member_document(document, number)
+        if (found := derived.cached_chunks(own, chunker, question)) is None:
+            return None
+        every += _shifted(document, found, member.start)
+    return tuple(every)
+
+
+def has_segments(kind: type) -> bool:
+    """Says whether the index of a retriever of a class can be put together of segments."""
+    return all(callable(getattr(kind, name, None)) for name in ("segment", "join"))
+
+
+def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
+    """Returns a retriever's index of chunks, of a collection put together of its files' segments.
+
+    Args:
+        document: The document that the chunks are of.
+        retriever: A retriever with a method `index`.
+        given: The chunks.
+
+    Raises:
+        ValueError: A chunk of another document.
+    """
+    if not document.members or not has_segments(type(retriever)):
+        return derived.index(document, retriever, given)
+
+    def make() -> Any:  # noqa: ANN401 -- whatever a retriever makes of segments
+        parts = _parts(document, given)
+        if parts is None:
+            return derived.index(document, retriever, given)
+        return retriever.join([_segment(document, retriever, *part) for part in parts])
+
+    stands = derived.spans_hash(document, given)
+    memo = memo_key(retriever, derived.search_only(retriever))
+    return document.memo(("joined", memo, stands), make)
+
+
+def _shifted(document: Document, found: Sequence[Chunk], by: int) -> Iterator[Chunk]:
+    return (Chunk(document, chunk.start + by, chunk.end + by) for chunk in found)
+
+
+def _parts(
+    document: Document, given: Sequence[Chunk]
+) -> list[tuple[int, NDArray[np.int64]]] | None:
+    """Returns each member's number and its chunks' spans; None where they do not come in order."""
+    import numpy as np
+
+    spans = derived.spans(given)
+    if (np.diff(spans[:, 0]) < 0).any():
+        return None
+    bounds = np.searchsorted(spans[:, 0], [member.start for member in document.members])
+    parts = zip(document.members, np.split(spans, bounds[1:]), strict=True)
+    return [(number, own - member.start) for number, (member, own) in enumerate(parts)]
+
+
+def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.int64]) -> Any:  # noqa: ANN401 -- a stage; what it makes
+    """Returns a member's segment, from the cache where it has it."""
+    cache, kind = document.cache, type(retriever)
+    without = (*derived.search_only(retriever), *getattr(kind, "join_only", ()))
+    known = cache.fingerprint(retriever, without) if cache else None
+    key: dict[str, JSON] = {}
+    if cache and known is not None:
+        content: JSON = document.memo(
+            ("content", number), lambda: derived.content_of(member_document(document, number))
+        )
+        stands = hashlib.sha256(spans.tobytes()).hexdigest()
+        key = {"retriever": {**known}, "document": content, "chunks": stands}
+        if (kept := cache.get("segment", key)) is not None:
+            return kept
+    own = member_document(document, number)
+    made = retriever.segment([own.chunk(*span) for span in spans.tolist()])
+    if cache and key:
+        cache.put("segment", key, made)
+    return made
