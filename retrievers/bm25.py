@@ -19,7 +19,7 @@ from leporello.retrievers.index.postings import (
     term_ids,
 )
 from leporello.retrievers.index.ranking import best_chunks
-from leporello.retrievers.index.segments import Segments, segment
+from leporello.retrievers.index.segments import SegmentedPostings, segment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,17 +69,17 @@ class BM25:
         """Returns the counts of one file of a collection, for `join`."""
         return segment(*count_terms([chunk.text for chunk in chunks]), len(chunks))
 
-    def join(self, segments: Sequence[Index]) -> Segments:
+    def join(self, segments: Sequence[Index]) -> SegmentedPostings:
         """Returns the index of a collection; of it `search` weighs only what questions name."""
-        return Segments.of(segments)
+        return SegmentedPostings.of(segments)
 
     def search(
-        self, index: Index | Segments, questions: Sequence[str], chunks: Sequence[Chunk]
+        self, index: Index | SegmentedPostings, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k best chunks for each question, by the index of these chunks."""
         import numpy as np
 
-        if isinstance(index, Segments):
+        if isinstance(index, SegmentedPostings):
             asked = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
             counts = index.counts_of(asked)
             holding = np.bincount(counts.terms, minlength=len(asked))

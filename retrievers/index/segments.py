@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Segments", "segment"]
+__all__ = ["SegmentedPostings", "segment"]
 
 _SEED = 20  # of the factors; what is kept on disk depends on them
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class SegmentedPostings:
     """The postings of all files.
 
     Attributes:
@@ -39,7 +39,7 @@ class Segments:
     holding: NDArray[np.int64]
 
     @classmethod
-    def of(cls, segments: Sequence[Index]) -> Segments:
+    def of(cls, segments: Sequence[Index]) -> SegmentedPostings:
         """Returns segments as one."""
         import numpy as np
 
