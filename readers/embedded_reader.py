@@ -20,6 +20,7 @@ from leporello.text.english.summary_requests import Wanted, wanted
 if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered
     from leporello.readers.embedded.choices import ChoiceRanker
+    from leporello.readers.embedded.claims import ClaimJudge
     from leporello.readers.embedded.encoder import Encoder
     from leporello.readers.embedded.statements import StatementJudge
     from leporello.readers.embedded.summaries import Summariser
@@ -140,9 +141,20 @@ class Embedded:
     def _judge(self, inputs: Sequence[Read]) -> list[Output]:
         from leporello.readers.embedded.statements import label_order
 
+        # Labels as choices are a task's, as contract_nli's are; what a person claims has none.
+        free = [not r.choices and not self._statements.knows(r.question) for r in inputs]
+        asked = [(read.question, _texts(read)) for read in inputs]
+        parts = [
+            iter(
+                judge.judge(
+                    [one for one, is_free in zip(asked, free, strict=True) if is_free is way]
+                )
+            )
+            for way, judge in ((False, self._statements), (True, self._claims))
+        ]
         outputs = []
-        judged = self._statements.judge([(read.question, _texts(read)) for read in inputs])
-        for read, found in zip(inputs, judged, strict=True):
+        for read, is_free in zip(inputs, free, strict=True):
+            found = next(parts[is_free])
             labels = read.choices or _LABELS
             places = label_order(labels) or (0, 1, 2)
             odds = [found.probabilities[places.index(n)] for n in range(len(labels))]
@@ -185,6 +197,15 @@ class Embedded:
         from leporello.readers.embedded.statements import StatementJudge
 
         return StatementJudge(self._part("statements"), SpanHead(self._encoder))
+
+    @cached_property
+    def _claims(self) -> ClaimJudge:
+        from leporello.readers.embedded.claims import ClaimJudge
+        from leporello.readers.embedded.encoder import Encoder
+        from leporello.readers.embedded.spans import SpanHead
+
+        difference = self._part("verdicts")  # from the encoder beside it, and from no other
+        return ClaimJudge(SpanHead(Encoder(difference.parent / "answers", difference)))
 
     @cached_property
     def _summaries(self) -> Summariser:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leporello.models.weights import Arrays, ModelFolder, unpack
+from leporello.models.weights import Arrays, DamagedModelError, ModelFolder, unpack
 from leporello.readers.prompting.template import encodable
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoder", "TextPair", "TokenizedText"]
 
+_WEIGHTS = "weights.safetensors"
 _SPECIAL = 3  # special tokens of a pair
 _NOT_TRANSPOSED = frozenset({"words", "positions", "types.weight"})
 
@@ -69,7 +70,8 @@ class Encoder:
         budget: Number of tokens that are computed at once, padding included.
 
     Raises:
-        DamagedModelError: If a file is missing or is not what was shipped.
+        DamagedModelError: If a file is missing or is not what was shipped, or the difference is
+            from other weights.
     """
 
     def __init__(
@@ -80,11 +82,15 @@ class Encoder:
         budget: int = 768,
     ) -> None:
         folder = ModelFolder(path)
-        weights = unpack(folder.checked("weights.safetensors"))
+        weights = unpack(folder.checked(_WEIGHTS))
         top = folder
         if difference is not None:
             top = ModelFolder(difference)
-            weights = unpack(top.checked("weights.safetensors"), weights)
+            if top.config().get("base") not in (None, folder.config()["sha256"][_WEIGHTS]):
+                raise DamagedModelError(
+                    f"{difference} is a difference from other weights than {path}; train it again"
+                )
+            weights = unpack(top.checked(_WEIGHTS), weights)
         self.config = top.config()
         self.longest: int = self.config["longest"]
         self._special: tuple[int, int] = (self.config["cls"], self.config["sep"])

@@ -94,6 +94,10 @@ class StatementJudge:
         self._general = weights["general"].reshape(labels, -1)
         self._head = head
 
+    def knows(self, statement: str) -> bool:
+        """Returns whether a statement is one that training knew."""
+        return normalise(statement) in self._known
+
     def judge(self, asked: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
         """Returns what passages say to statements.
 

@@ -178,7 +178,7 @@ def test_what_is_excluded_is_told_by_a_file_of_python(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "recipe", ["choices", "plots", "polarity", "statements", "style", "summaries"]
+    "recipe", ["choices", "plots", "polarity", "statements", "style", "summaries", "verdicts"]
 )
 def test_settings_that_lack_something_are_told_with_their_file(recipe: str, tmp_path: Path) -> None:
     """What is missing and what is not known are told together, and nothing is written."""

@@ -26,6 +26,7 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
     "statements": (),
     "style": (),
     "summaries": (),
+    "verdicts": ("torch", "transformers", "onnx"),
 }
 
 

@@ -84,6 +84,36 @@ def test_a_statement_is_judged(reader: Embedded) -> None:
     assert other.text == one.text == labels[other.scores.index(max(other.scores))]
 
 
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("Ann Dunning found the fax.", "Entailment"),
+        ("Ann Dunning did not find the fax.", "Contradiction"),
+        ("The ferry has run since 1902.", "Contradiction"),
+        ("The king died.", "Not mentioned"),
+    ],
+)
+def test_a_claim_is_supported_or_contradicted_or_neither(
+    reader: Embedded, claim: str, label: str
+) -> None:
+    """The clause that counts is told; without passages nothing is mentioned."""
+    output = answer(reader, claim)
+    assert output.text == label
+    assert output.span is not None
+    [silent] = reader.read([Read((), claim)])
+    assert silent.text == "Not mentioned"
+
+
+def test_a_difference_from_other_weights_is_told(tmp_path: Path) -> None:
+    """It would read nonsense."""
+    shipped = Path(locate("leporello-en"))
+    shutil.copytree(shipped / "verdicts", tmp_path / "verdicts")
+    config = json.loads((shipped / "verdicts/config.json").read_text("utf-8")) | {"base": "other"}
+    (tmp_path / "verdicts/config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(UserError, match="train it again"):
+        Encoder(shipped / "answers", tmp_path / "verdicts")
+
+
 def test_one_of_the_choices_is_chosen(reader: Embedded) -> None:
     """Each has a score, and the best one is the answer."""
     choices = ("Grigor Sande", "Ann Dunning", "the Widow Frack", "the Widow Frack")
