@@ -56,21 +56,24 @@ def ask(
     """
     from leporello.cli.display.answer import show_answer
     from leporello.cli.prompt import Prompt
+    from leporello.loaders.collection import unreadable
     from leporello.runs.ask import AskSettings, Session
 
     paths, question = _parted(files)
     own = [*(overrides or ()), *([f"reader.model={model}"] if model else [])]
     session = Session.open(paths, AskSettings(pipeline, config or (), own, not no_cache))
+    broken = int(bool(unreadable(session.document)))  # the exit status, whatever is answered
     if question is None:
         prompt = Prompt(
             session, stderr() if as_json else stdout(), all_passages=all_passages, as_json=as_json
         )
-        raise typer.Exit(prompt.run())
+        raise typer.Exit(prompt.run() or broken)
     answer = session.ask(question)
     if as_json:
         print_json(answer.row())
     else:
         show_answer(stdout(), answer, all_passages=all_passages)
+    raise typer.Exit(broken)
 
 
 def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:

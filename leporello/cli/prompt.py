@@ -105,6 +105,8 @@ class Prompt:
     def _greet(self) -> None:
         document = self.session.document
         self._say(f"{document.id}: {len(document.text):,} characters; :help lists commands")
+        for text in (*document.notes, *loss_lines(document.losses)):
+            self._say(text)
         self._say(_follow_ups(self.session))
 
     # -- commands --------------------------------------------------------------------------
