@@ -1,7 +1,8 @@
-"""How fast a benchmark's zip is read as a task, and in how much memory.
+"""How fast a benchmark's zip is read as a task, and files beside libraries; in how much memory.
 
     python -m benchmarks.loading                        # a zip of 200 MB
     python -m benchmarks.loading --megabytes 2048       # of 2 GB; minutes, and 2 GB of disk
+    python -m benchmarks.loading --files *.pdf          # files, by us and by what else is installed
 
 Writes a zip like that of SCROLLS' narrative_qa: stories of some 350,000 characters, each under 30
 questions that stand apart from each other, and reads it in a process of its own: checked (the
@@ -56,13 +57,82 @@ else:
     print(json.dumps({"seconds": seconds, "checked": checked, "peak": peak, "examples": examples}))
 """
 
+# How others read a file, by suffix: code that counts its units in `count`, from `path`.
+PEERS = {
+    ".pdf": {
+        "pypdfium2, bare": """
+import pypdfium2
+with pypdfium2.PdfDocument(path) as file:
+    for page in file:
+        count += bool(page.get_textpage().get_text_range()) or 1
+""",
+        "pypdf": """
+import pypdf
+for page in pypdf.PdfReader(path).pages:
+    count += bool(page.extract_text()) or 1
+""",
+        "pdfminer.six": """
+import pdfminer.high_level
+text = pdfminer.high_level.extract_text(path)
+count = text.count("\\f")
+""",
+    },
+}
+# Ours counts places: pages, rows, chapters.
+OURS = """
+from leporello.loaders import load
+count = max(1, len(load(Path(path)).places))
+"""
+TIMED = """
+import json, logging, resource, sys, time
+from pathlib import Path
+path, count = sys.argv[1], 0
+logging.disable()
+try:
+    exec(compile(sys.argv[2], "warm", "exec"))  # imports are not measured
+    started, count = time.process_time(), 0
+    exec(compile(sys.argv[2], "timed", "exec"))
+    seconds = time.process_time() - started
+except ImportError:
+    seconds = 0.0
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"seconds": seconds, "count": count, "peak": peak}))
+"""
+
+
+def compare(paths: list[Path], rounds: int) -> None:
+    """Prints for each kind of file how much of it a CPU second reads, by us and by others."""
+    for suffix in sorted({path.suffix.lower() for path in paths}):
+        files = [path for path in paths if path.suffix.lower() == suffix]
+        for name, code in {"leporello": OURS, **PEERS.get(suffix, {})}.items():
+            runs = [[timed(file, code) for file in files] for _ in range(rounds)]
+            if not all(run["seconds"] for run in runs[0]):
+                print(f"{suffix:8} {name:20} not installed")
+                continue
+            count = sum(run["count"] for run in runs[0])
+            rate = statistics.median(count / sum(run["seconds"] for run in each) for each in runs)
+            peak = max(run["peak"] for each in runs for run in each) / 1024
+            print(f"{suffix:8} {name:20} {count:7,} units {rate:8,.0f} a second {peak:5.0f} MiB")
+
+
+def timed(file: Path, code: str) -> dict[str, Any]:
+    """Returns what a process of its own measures of reading a file, the first time not counted."""
+    command = [sys.executable, "-c", TIMED, str(file.absolute()), code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)  # noqa: S603 -- this project's own code
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
 
 def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=200, help="size of the zip")
     parser.add_argument("--rounds", type=int, default=3, help="paired runs")
+    parser.add_argument("--files", type=Path, nargs="+", help="files that are read, not a zip")
     options = parser.parse_args()
+    if options.files:
+        compare(options.files, options.rounds)
+        return
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder)
         size = write(data / "scrolls" / "narrative_qa.zip", options.megabytes * 2**20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders import Pdf, load
 from leporello.loaders.pdf import ocr
+from leporello.loaders.pdf.bombs import LARGEST_STREAM
 from leporello.text.outline import place_of_span
 
 HEIGHT = 792  # points of a page
@@ -325,6 +327,23 @@ def test_a_broken_pdf_is_refused(
     with pytest.raises(UserError, match=r"a\.pdf: is no PDF, or a broken one"):
         read(tmp_path, content)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("filters", [1, 2])
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -> None:
+    """A stream of many megabytes is no page; packed twice, it is some hundred bytes."""
+    content = b" " * (LARGEST_STREAM + 1)
+    for _ in range(filters):
+        content = zlib.compress(content)
+    names = b"/FlateDecode" * filters
+    stream = b"4 0 obj<</Filter[%s]>>stream\n%s\nendstream" % (names, content)
+    with pytest.raises(UserError, match=r"a\.pdf: a page unpacks to more than 64 MiB.*qpdf"):
+        read(tmp_path, pdf(["text"]) + stream)
+
+
+def test_a_text_that_all_pages_share_stays(tmp_path: Path) -> None:
+    """Furniture is taken out if something is left."""
+    assert read(tmp_path, pdf([texts((72, 40, "Hello."))] * 4)).text.count("Hello.") == 4
 
 
 WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=1, max_size=30)

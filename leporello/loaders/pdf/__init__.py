@@ -17,6 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Secret
 from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format
+from leporello.loaders.pdf.bombs import LARGEST_STREAM, has_bomb
 from leporello.loaders.pdf.losses import losses
 from leporello.loaders.pdf.outline import bookmarks, of_bookmarks, of_types
 from leporello.loaders.pdf.pages import (
@@ -114,6 +115,11 @@ def _opened(data: bytes, path: Path, password: str) -> Iterator[PdfDocument]:
     from pypdfium2 import PdfDocument, PdfiumError
 
     logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)
+    if has_bomb(data):
+        raise UserError(
+            f"{path}: a page unpacks to more than {LARGEST_STREAM // 2**20} MiB, as no text does;"
+            f" take it out: qpdf {path.name} --pages . 1-9 -- {path.stem}.part.pdf"
+        )
     try:
         pdf = PdfDocument(data, password or None)
     except PdfiumError as error:

@@ -104,8 +104,10 @@ def read_scans(
 
 
 def take_furniture(found: Sequence[PageText]) -> None:
-    """Takes running heads, feet and page numbers out of the lines."""
+    """Takes running heads, feet and page numbers out of the lines, if text is left then."""
     kinds = furniture([page.lines for page in found], [page.height for page in found])
+    if all(len(page.lines) == len(taken) for page, taken in zip(found, kinds, strict=True)):
+        return
     for page, taken in zip(found, kinds, strict=True):
         page.furniture += [(kind, page.lines[i].text) for i, kind in taken.items()]
         page.lines = [line for i, line in enumerate(page.lines) if i not in taken]
