@@ -16,8 +16,10 @@ from leporello.training.recipes.answers.network import AnswerNetwork
 from leporello.training.recipes.answers.questions import read_questions
 from leporello.training.recipes.answers.settings import AnswersSettings, Phase
 from leporello.training.recipes.answers.ship import ship
+from leporello.training.recipes.shipping import read_settings
 from leporello.training.recipes.verdicts.claims import claim, denied
 from leporello.training.recipes.verdicts.pairs import claimed_pairs
+from leporello.training.recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_claims_are_made_with_their_verdicts(tmp_path: Path) -> None:
 
 
 def test_a_judge_is_trained_and_read_as_a_difference(tmp_path: Path) -> None:
-    """Only its upper layers are written; train and validation share no document."""
+    """What its upper layers learnt is written; train and validation share no document."""
     save_base("bert", tmp_path / "base")
     phase = Phase(tokens=100, learning_rate=1e-3)
     base = load_base(AnswersSettings(str(tmp_path / "base"), (Path("rows"),), (phase,)))
@@ -82,6 +84,9 @@ def test_a_judge_is_trained_and_read_as_a_difference(tmp_path: Path) -> None:
     write_questions(tmp_path / "rows.jsonl", facts())
     settings = {"encoder": "answers", "questions": ["rows.jsonl"], "frozen": 1, "validation": 0.3}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
+    known, held = _pairs_of(read_settings(VerdictsSettings, tmp_path / "settings.json"))
+    assert known
+    assert {pair.document for pair in known}.isdisjoint(pair.document for pair in held)
     done = run_recipe("verdicts", tmp_path / "settings.json", tmp_path / "made")
     assert done["pairs"] > 20
     plain = Encoder(tmp_path / "answers")

@@ -100,7 +100,7 @@ def run(settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
 
 def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
     """Ships a judge by settings, and returns what was measured; see `run`."""
-    known, held = pairs_of(settings)
+    known, held = _pairs_of(settings)
     folder = ModelFolder(settings.encoder)
     weights = unpack(folder.checked("weights.safetensors"))
     graph = folder.checked("graph.onnx")
@@ -109,7 +109,7 @@ def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
     groups = [windows.of(pair) for pair in known]
     torch.manual_seed(settings.seed)
     _fit(network, in_batches(groups, settings.batch, (settings.seed,)), windows, settings, out)
-    scores = validated(lambda part: windows.predicted(network, part), held)
+    scores = _validated(lambda part: windows.predicted(network, part), held)
     files = {
         "weights.safetensors": _packed(network, weights, settings.rank),
         "graph.onnx": graph,
@@ -125,7 +125,7 @@ def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
     }
 
 
-def pairs_of(settings: VerdictsSettings) -> tuple[list[Pair], list[Pair]]:
+def _pairs_of(settings: VerdictsSettings) -> tuple[list[Pair], list[Pair]]:
     """Returns the pairs to train on and those to validate with, of other documents."""
     excluded = exclusion(settings.exclude)
     everything = [question for path in settings.questions for question in read_questions(path)]
@@ -253,7 +253,7 @@ def _packed(network: AnswerNetwork, base: Arrays, rank: int) -> bytes:
     return pack(plain, differences)
 
 
-def validated(
+def _validated(
     predicted: Callable[[Sequence[Pair]], np.ndarray[Any, Any]], pairs: Sequence[Pair]
 ) -> dict[str, float]:
     """Returns shares of right verdicts in percent, of claims and of questions by their data set.
