@@ -2,7 +2,8 @@
 
 All questions of one document come in one call. A retriever worth caching offers `index(chunks)`
 and `search(index, questions, chunks)` besides, and names in `search_only` the parameters that do
-not change the index: one index then serves a sweep over them. Begin with `bm25`.
+not change the index: one index then serves a sweep over them. One that offers `segment(chunks)` and
+`join(segments)` too has its index of a collection put together of its files'. Begin with `bm25`.
 """
 
 from leporello.retrievers.baselines import All, Ends, Evenly, First, Random
@@ -19,6 +20,7 @@ from leporello.retrievers.rerank import Rerank
 from leporello.retrievers.rerank_by_reader import RerankByReader
 from leporello.retrievers.selected import Selected
 from leporello.retrievers.tfidf import TfIdf
+from leporello.retrievers.two_steps import TwoSteps
 
 __all__ = [
     "BM25",
@@ -40,4 +42,5 @@ __all__ = [
     "RerankByReader",
     "Selected",
     "TfIdf",
+    "TwoSteps",
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +26,7 @@ from leporello.storage.paths import is_url
 
 __all__ = ["Model", "PipelineName", "ask"]
 
+OVER = "over-files"  # the pipeline of `--over`
 PipelineName = Annotated[str, typer.Option("--pipeline", help="[default: the default one]")]
 Model = Annotated[
     str, typer.Option("--model", help="Of the pipeline's reader: a path, or a hub id.")
@@ -45,6 +47,10 @@ def ask(
     all_passages: Annotated[
         bool, typer.Option("--passages", help="Show every passage that was selected.")
     ] = False,
+    each: Annotated[bool, typer.Option("--each", help="One answer a file, as a table.")] = False,
+    over: Annotated[
+        bool, typer.Option("--over", help=f"One answer from all files (--pipeline {OVER}).")
+    ] = False,
     config: ConfigFiles = None,
     overrides: Overrides = None,
     no_cache: NoCache = False,
@@ -54,25 +60,31 @@ def ask(
 
     Without a question, it opens a prompt; what is no terminal gives a question a line.
     """
-    from leporello.cli.display.answer import show_answer
+    from leporello.cli.display.answer import show_answer, show_each
     from leporello.cli.prompt import Prompt
     from leporello.loaders.collection import unreadable
     from leporello.runs.ask import AskSettings, Session
 
     paths, question = _parted(files)
     own = [*(overrides or ()), *([f"reader.model={model}"] if model else [])]
-    session = Session.open(paths, AskSettings(pipeline, config or (), own, not no_cache))
+    if (each or over) and (question is None or (each and over)):
+        raise UserError("--each and --over take a question, and one of them at a time")
+    named = pipeline or (OVER if over else "")
+    session = Session.open(paths, AskSettings(named, config or (), own, not no_cache))
     broken = int(bool(unreadable(session.document)))  # the exit status, whatever is answered
     if question is None:
         prompt = Prompt(
             session, stderr() if as_json else stdout(), all_passages=all_passages, as_json=as_json
         )
         raise typer.Exit(prompt.run() or broken)
-    answer = session.ask(question)
-    if as_json:
-        print_json(answer.row())
+    if each:
+        answers = [*session.each(question)]
+        row: Any = [{"document": answer.document.id, **answer.row()} for answer in answers]
+        show = partial(show_each, stdout(), answers, session.document)
     else:
-        show_answer(stdout(), answer, all_passages=all_passages)
+        answer = session.ask(question)
+        row, show = answer.row(), partial(show_answer, stdout(), answer, all_passages=all_passages)
+    print_json(row) if as_json else show()
     raise typer.Exit(broken)
 
 

@@ -7,6 +7,7 @@ touches no task's data. Begin with `load_config` below, then `layers` (several f
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.config.layers import Layers, Override, apply, parse_override
+from leporello.config.parameters import parameters
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.sweeps import Labels, SweepPoints
@@ -51,6 +53,7 @@ class Config:
         default_pipeline: Name of the pipeline that `run` takes when none is named.
         default_task: Name of the task that a pipeline without tasks of its own runs on.
         default_pipelines: Name of the pipeline that `run` takes instead, by task.
+        collections: Paths, patterns and URLs of collections by name.
     """
 
     pipelines: Mapping[str, Sequence[PipelineSpec]]
@@ -58,6 +61,7 @@ class Config:
     default_pipeline: str
     default_task: str
     default_pipelines: Mapping[str, str] = field(default_factory=dict)
+    collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def jobs(
         self, pipelines: Sequence[str], tasks: Sequence[str]
@@ -184,7 +188,7 @@ class _ConfigBuilder:
         if faults := [*self.layers.faults, *self.faults]:
             raise ConfigError(faults)
         valid = {name: task for name, task in tasks.items() if task}
-        return Config(pipelines, valid, pipeline, task, by_task)
+        return Config(pipelines, valid, pipeline, task, by_task, self.layers.collections)
 
     def _check_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> None:
         """Two points of one name would be one directory."""
@@ -232,7 +236,12 @@ class _ConfigBuilder:
         self.faults.extend(variants.faults)
         if len(options) > 1:
             self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
-        return TaskSpec(name, options[0][1]) if options else None
+        if not options:
+            return None
+        spec, known = options[0][1], self.layers.collections
+        if known and "collections" in parameters(spec.cls) and "collections" not in spec.params:
+            spec = dataclasses.replace(spec, params={**spec.params, "collections": known})
+        return TaskSpec(name, spec)
 
     def _pipeline(self, name: str, tasks: set[str]) -> list[PipelineSpec]:
         keys = self.layers.resolve(name)

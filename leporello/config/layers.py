@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.config.tree import Tree, parse
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import KINDS
+from leporello.storage import is_url
 
 __all__ = ["Layers", "Override", "parse_override"]
 
-_TOP = ("default", "pipelines", "tasks")
+_TOP = ("default", "pipelines", "tasks", "collections")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
 _SETTABLE = (*KINDS, "train", "placement")
@@ -64,12 +66,14 @@ class Layers:
     Attributes:
         pipelines: Pipelines by name, as written.
         tasks: Tasks by name, as written.
+        collections: Paths, patterns and URLs of collections by name.
         default: The default pipeline and task, if any file says them.
         faults: Faults of the files' shape.
     """
 
     pipelines: dict[str, Tree] = field(default_factory=dict)
     tasks: dict[str, Tree] = field(default_factory=dict)
+    collections: dict[str, tuple[str, ...]] = field(default_factory=dict)
     default: Tree | None = None
     faults: list[Fault] = field(default_factory=list)
 
@@ -84,7 +88,20 @@ class Layers:
                 self.faults.append(child.fault(f"{key} must be a mapping of names"))
         self.pipelines.update(self._section(tree, "pipelines"))
         self.tasks.update(self._section(tree, "tasks"))
+        for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
+            self.collections[name] = self._paths(name, entry)
         self.default = tree.items.get("default", self.default)
+
+    def _paths(self, name: str, entry: Tree) -> tuple[str, ...]:
+        """Returns the paths of a collection, which count from the file that names them."""
+        plain = entry.plain()
+        listed = [*plain] if isinstance(plain, list) else [plain]
+        paths = [path for path in listed if isinstance(path, str)]
+        if not paths or len(paths) < len(listed):
+            text = f"collections.{name}: must be a list of paths, patterns and URLs, got {plain!r}"
+            self.faults.append(entry.fault(text))
+        folder = entry.file.parent.resolve() if entry.file else Path.cwd()
+        return tuple(p if is_url(p) else str(folder / Path(p).expanduser()) for p in paths)
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items

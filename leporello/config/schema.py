@@ -50,6 +50,7 @@ def schema() -> dict[str, JSON]:
             "default": default,
             "pipelines": {"type": "object", "additionalProperties": pipeline},
             "tasks": {"type": "object", "additionalProperties": {"$ref": "#/$defs/task"}},
+            "collections": {"type": "object", "additionalProperties": texts},
         },
         "additionalProperties": False,
         "$defs": {kind.key: _kind(kind) for kind in kinds},

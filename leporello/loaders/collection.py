@@ -28,7 +28,7 @@ from leporello.loaders.files import LARGEST, read_bytes
 from leporello.storage import RemotePath, to_path
 from leporello.text.subtitles import Cue
 
-__all__ = ["UNREADABLE", "is_collection", "load_collection", "unreadable"]
+__all__ = ["UNREADABLE", "collection_hash", "is_collection", "load_collection", "unreadable"]
 
 UNREADABLE = "unreadable file"
 _SHOWN = 5  # names in a note
@@ -84,7 +84,6 @@ def load_collection(
     *,
     cache: CacheProtocol | None = None,
     loader: Loader | None = None,
-    base: Path | None = None,
 ) -> Document:
     """Returns files as one document with a member for each.
 
@@ -96,17 +95,13 @@ def load_collection(
         id: Id of the document; the paths' names where empty.
         cache: Where texts of files are kept.
         loader: Loader for files of its suffixes, or for all if it has none.
-        base: Folder that relative paths count from; the working folder if None.
 
     Raises:
         UserError: Nothing stands at a path, no file can be read, or all are too large together.
     """
-    found, alone = _Found(), len(paths) == 1
-    for path in paths:
-        for each in _expanded(path, base):
-            _find(each, found, "" if alone else f"{each.name}/")
+    found = _found(paths)
     documents, size = [], 0
-    for source in _named_apart(found.sources):
+    for source in found.sources:
         document, losses = _loaded(source, cache, loader)
         found.losses += losses
         if document:
@@ -122,6 +117,22 @@ def load_collection(
         reasons = [loss.why for loss in found.losses[:_SHOWN]] or notes or ["it is empty"]
         raise UserError(f"{_title(paths)}: holds no file with text: {'; '.join(reasons)}")
     return join(documents, id or _title(paths), found.losses, notes)
+
+
+def collection_hash(paths: Sequence[str | Path]) -> bytes:
+    """Returns the hash of the names and the content of all that `load_collection` would read.
+
+    Raises:
+        UserError: Nothing stands at a path.
+    """
+    digest = hashlib.sha256()
+    for source in _found(paths).sources:
+        try:
+            content = hashlib.sha256(source.read()).hexdigest()
+        except UserError as error:
+            content = str(error)
+        digest.update(f"{source.name}\n{content}\n".encode())
+    return digest.digest()
 
 
 def is_collection(paths: Sequence[Path]) -> bool:
@@ -141,13 +152,27 @@ def _title(paths: Iterable[str | Path]) -> str:
     return ", ".join(to_path(path).name or str(path) for path in paths)
 
 
-def _expanded(text: str | Path, base: Path | None) -> Iterator[Path]:
+def _found(paths: Sequence[str | Path]) -> _Found:
+    """Returns what stands at paths, each file once.
+
+    Raises:
+        UserError: Nothing stands at a path.
+    """
+    found, alone = _Found(), len(paths) == 1
+    for path in paths:
+        for each in _expanded(path):
+            _find(each, found, "" if alone else f"{each.name}/")
+    found.sources = [*_named_apart(found.sources)]
+    return found
+
+
+def _expanded(text: str | Path) -> Iterator[Path]:
     """Yields the paths that a path or a pattern means."""
     path = to_path(text)
     if isinstance(path, RemotePath):
         yield path
         return
-    path = Path(os.path.expanduser(base / path if base else path))  # noqa: PTH111 -- Path's raises where there is no such user
+    path = Path(os.path.expanduser(path))  # noqa: PTH111 -- Path's raises where there is no such user
     if path.exists() or not glob.has_magic(str(path)):
         yield path
         return

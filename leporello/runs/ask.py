@@ -12,9 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.cache.store import Cache
-from leporello.config import Pipeline, load_config
+from leporello.config import Config, Pipeline, load_config
 from leporello.core.errors import UserError
 from leporello.core.items import Item, items_of
+from leporello.core.members import member_document
 from leporello.core.records import JSON, Coverage, Document, Example, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
@@ -137,6 +138,12 @@ class AskSettings:
     overrides: Sequence[str] = ()
     cached: bool = True
 
+    def loaded(self, model: str = "") -> Config:
+        """Returns the config; takes and raises what `build` does."""
+        more = [f"reader.model={model}"] if model else []
+        names = [self.pipeline] if self.pipeline else []
+        return load_config(self.config, [*self.overrides, *more], names)
+
     def build(self, model: str = "") -> Pipeline:
         """Returns the stages.
 
@@ -147,8 +154,7 @@ class AskSettings:
             UserError: A mistake in the files or settings, or several pipelines.
         """
         names = [self.pipeline] if self.pipeline else []
-        more = [f"reader.model={model}"] if model else []
-        loaded = load_config(self.config, [*self.overrides, *more], names)
+        loaded = self.loaded(model)
         points = loaded.select(names)
         if len(points) > 1:
             name = self.pipeline or loaded.default_pipeline
@@ -189,19 +195,37 @@ class Session:
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
         """Returns a conversation about a file, a folder, or what lies at a URL; of several as one.
 
+        The name of a collection in the config stands for what it names.
+
         Raises:
             UserError: A mistake of the user's.
         """
         stages = settings.build()  # told before a long file is read
-        paths = [*map(to_path, files)]
+        known = settings.loaded().collections
+        named = [file for file in files if str(file) in known and not file.exists()]
+        paths = [
+            to_path(p) for file in files for p in (known[str(file)] if file in named else [file])
+        ]
         cache = Cache(cache_directory()) if settings.cached else None
-        whole = is_collection(paths)
+        whole = bool(named) or is_collection(paths)
         document = load_collection(paths, cache=cache) if whole else load(paths[0])
         return cls(document, settings, stages)
 
     def about(self, document: Document) -> Session:
         """Returns a new conversation about another document, with the same models."""
         return replace(self, document=document, turns=[])
+
+    def each(self, question: str) -> Iterator[Answer]:
+        """Yields the answer of each file of a collection, in order.
+
+        Raises:
+            UserError: As `ask`.
+        """
+        document = self.document
+        for number in range(len(document.members)):
+            yield self.about(member_document(document, number)).ask(question)
+        if not document.members:
+            yield self.ask(question)
 
     def use_model(self, model: str) -> None:
         """Has another model read from here on.

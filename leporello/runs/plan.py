@@ -14,8 +14,7 @@ from leporello.config import Pipeline, Spec
 from leporello.config.placement import Placement
 from leporello.config.stage_factory import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import index_key
-from leporello.core.calls.segments import cached_chunks
+from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example
 from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory
@@ -234,8 +233,8 @@ class _Planner:
     def _has_index(self, retriever: Any, chunks: tuple[Chunk, ...]) -> bool:  # noqa: ANN401 -- a stage
         if not chunks:
             return True
-        key = index_key(chunks[0].document, retriever, chunks, fingerprint)
-        return key is not None and self.cache.holds("index", key)
+        keys = index_keys(chunks[0].document, retriever, chunks, fingerprint)
+        return all(key is not None and self.cache.holds(kind, key) for kind, key in keys)
 
     def _estimate(self, job: _Planned) -> None:
         planned, pipeline = job.planned, job.job.pipeline

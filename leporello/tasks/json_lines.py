@@ -12,10 +12,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
-from leporello.core.errors import ConfigError, UserError
+from leporello.core.errors import ConfigError, UserError, did_you_mean
 from leporello.core.protocols import Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders import load, load_bytes
+from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
@@ -25,7 +26,7 @@ from leporello.tasks.jsonl.lines import Line, raise_faults
 from leporello.tasks.jsonl.offsets import Offset
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import contradictions, scan
-from leporello.tasks.jsonl.schema import Row, RowError, example
+from leporello.tasks.jsonl.schema import Row, RowError, example, sources
 from leporello.tasks.jsonl.tars import TarMember
 from leporello.tasks.layout.adjacent import scan_adjacent
 from leporello.tasks.layout.layouts import Layout, cached_layout
@@ -51,8 +52,9 @@ class JsonLines:
     """Questions from JSON Lines files, one object a line.
 
     A row has `id`, its document as `document` (the text), `document_path` (a file: text, Markdown,
-    subtitles, HTML, PDF) or `document_id`, and `question`, `references`, `choices`, `evidence`,
-    `title`, `group`, `metadata` as far as there are any. Rows that share a `document_id` share the
+    subtitles, HTML, PDF), `documents` (files and folders as one), `collection` (the name of such)
+    or `document_id`, and `question`, `references`, `choices`, `evidence`, `title`, `group`,
+    `metadata` as far as there are any. Rows that share a `document_id` share the
     document, which one of them gives; so do rows with the same path or text. They need not stand
     together, unless `adjacent` says so.
 
@@ -71,6 +73,8 @@ class JsonLines:
         columns: Names that the rows have for these fields: `{question: query, references:
             answers.text}`; what is not named is then not read. Rows without `id` are called by
             their numbers.
+        collections: Paths, patterns and URLs by name, for rows with `collection`; a config's
+            `collections`, if not given.
         max_row_bytes: Bytes of a row at most, expanded; one that is larger fails alone.
     """
 
@@ -84,6 +88,7 @@ class JsonLines:
     headers: tuple[str, ...] = ()
     adjacent: bool = False
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
+    collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     max_row_bytes: Positive = 64 * 2**20
 
     def __post_init__(self) -> None:
@@ -177,7 +182,7 @@ class JsonLines:
         for path in paths:
             digest.update(path.encode() + b"\0")
             try:
-                digest.update(file_hash(self._beside(path)))
+                digest.update(self._hash(path))
             except UserError as error:
                 faults.append(error)
         if faults:
@@ -193,6 +198,24 @@ class JsonLines:
 
     def _layout(self) -> Layout:
         return _cached_layout(self, self._source.stamp())
+
+    def _hash(self, source: str) -> bytes:
+        """Returns the hash of what a document is read from."""
+        if paths := self._several(source):
+            return collection_hash(paths)
+        return file_hash(self._beside(source))
+
+    def _several(self, source: str) -> Sequence[str | Path]:
+        """Returns the paths of a document that is read from several; none of one that is not.
+
+        Raises:
+            UserError: There is no collection of that name.
+        """
+        name, paths = sources(source)
+        if name and name not in self.collections:
+            hint = did_you_mean(name, self.collections)
+            raise UserError(f"there is no collection {name!r}{hint}")
+        return self.collections[name] if name else [*map(self._beside, paths)]
 
     def _beside(self, document_path: str) -> Path:
         """Returns a document's file, which counts from the folder that all files of rows share."""
@@ -280,15 +303,17 @@ class JsonLines:
         """Returns the document, or an empty one and why it could not be read."""
         text = source.document or ""
         packed = self._source.packed(text) if TarMember.marks(text) else None
-        if not source.document_path and not packed:
+        if not source.source and not packed:
             return Document(source.key, text, title), ""
         path = None
         try:
             if packed:
                 path, data = packed
                 document = load_bytes(data, path)
+            elif several := self._several(source.source):
+                document = load_collection(several, source.key)
             else:
-                path = self._beside(source.document_path or "")
+                path = self._beside(source.source)
                 document = load(path, source.key)
         except UserError as error:
             problem = str(error)
@@ -342,7 +367,7 @@ def _place_of(document: DocumentRows) -> Mapping[str, Any]:
 
 def _source(rows: Sequence[_RowAt]) -> Row | None:
     """Returns the first row that gives the document's text, or its file."""
-    sources = (row for _, row, _ in rows if row.document is not None or row.document_path)
+    sources = (row for _, row, _ in rows if row.document is not None or row.source)
     return next(sources, None)
 
 

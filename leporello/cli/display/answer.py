@@ -8,15 +8,16 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from leporello.cli.display.items import show_items
 from leporello.cli.display.tables import excerpt
 from leporello.core.coverage import ledger_line, loss_lines
-from leporello.core.records import Span
+from leporello.core.records import Document, Span
 from leporello.runs.ask import Answer, Passage
 from leporello.text.outline import cited
 
-__all__ = ["show_answer", "show_passages"]
+__all__ = ["show_answer", "show_each", "show_passages"]
 
 _FEW = 3  # passages that are shown of an answer that stands in none
 _AROUND = 160  # characters of the passage before and behind the answer
@@ -32,6 +33,23 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
     else:
         show_passages(console, answer, _listed(answer, all_passages=all_passages))
     for line in (ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)):
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def show_each(console: Console, answers: Sequence[Answer], document: Document) -> None:
+    """Prints a table of the answers of a collection's files, and what was lost of them."""
+    table = Table("file", "answer", "place", box=None, header_style="bold")
+    for answer in answers:
+        spans = [*answer.spans[:1], *(passage.span for passage in answer.passages[:1])]
+        place = cited(answer.document, spans[0]) if spans and answer.found else ""
+        told = answer.text if answer.found else "–"
+        table.add_row(
+            *map(escape, (answer.document.id, told, place.removeprefix(answer.document.id)))
+        )
+    console.print(table)
+    for note in dict.fromkeys(note for answer in answers for note in answer.notes):
+        console.print(f"[yellow]note: {escape(note)}[/yellow]")
+    for line in loss_lines(document.losses):
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 

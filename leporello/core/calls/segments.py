@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["cached_chunks", "chunks", "has_segments", "index"]
+__all__ = ["cached_chunks", "chunks", "has_segments", "index", "index_keys"]
 
 
 def chunks(
@@ -107,6 +107,16 @@ def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  #
     return document.memo(("joined", memo, stands), make)
 
 
+def index_keys(
+    document: Document, retriever: object, given: Sequence[Chunk], fingerprint: derived.Fingerprint
+) -> list[tuple[str, derived.CacheKey | None]]:
+    """Returns kind and key of all that an index of chunks is put together of."""
+    segmented = document.members and has_segments(type(retriever))
+    if not segmented or (parts := _parts(document, given)) is None:
+        return [("index", derived.index_key(document, retriever, given, fingerprint))]
+    return [("segment", _key(document, retriever, *part, fingerprint)) for part in parts]
+
+
 def _shifted(document: Document, found: Sequence[Chunk], by: int) -> Iterator[Chunk]:
     return (Chunk(document, chunk.start + by, chunk.end + by) for chunk in found)
 
@@ -114,7 +124,7 @@ def _shifted(document: Document, found: Sequence[Chunk], by: int) -> Iterator[Ch
 def _parts(
     document: Document, given: Sequence[Chunk]
 ) -> list[tuple[int, NDArray[np.int64]]] | None:
-    """Returns each member's number and its chunks' spans; None where they do not come in order."""
+    """Returns members' numbers and chunks' spans; None if these come in no order, or none do."""
     import numpy as np
 
     spans = derived.spans(given)
@@ -122,25 +132,37 @@ def _parts(
         return None
     bounds = np.searchsorted(spans[:, 0], [member.start for member in document.members])
     parts = zip(document.members, np.split(spans, bounds[1:]), strict=True)
-    return [(number, own - member.start) for number, (member, own) in enumerate(parts)]
+    numbered = ((number, own - member.start) for number, (member, own) in enumerate(parts))
+    return [(number, own) for number, own in numbered if len(own)] or None
 
 
 def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.int64]) -> Any:  # noqa: ANN401 -- a stage; what it makes
     """Returns a member's segment, from the cache where it has it."""
-    cache, kind = document.cache, type(retriever)
-    without = (*derived.search_only(retriever), *getattr(kind, "join_only", ()))
-    known = cache.fingerprint(retriever, without) if cache else None
-    key: dict[str, JSON] = {}
-    if cache and known is not None:
-        content: JSON = document.memo(
-            ("content", number), lambda: derived.content_of(member_document(document, number))
-        )
-        stands = hashlib.sha256(spans.tobytes()).hexdigest()
-        key = {"retriever": {**known}, "document": content, "chunks": stands}
-        if (kept := cache.get("segment", key)) is not None:
-            return kept
+    cache = document.cache
+    key = _key(document, retriever, number, spans, cache.fingerprint) if cache else None
+    if cache and key and (kept := cache.get("segment", key)) is not None:
+        return kept
     own = member_document(document, number)
     made = retriever.segment([own.chunk(*span) for span in spans.tolist()])
     if cache and key:
         cache.put("segment", key, made)
     return made
+
+
+def _key(
+    document: Document,
+    retriever: object,
+    number: int,
+    spans: NDArray[np.int64],
+    fingerprint: derived.Fingerprint,
+) -> derived.CacheKey | None:
+    """Returns what a member's segment is made from; None if that cannot be told."""
+    join_only = getattr(type(retriever), "join_only", ())
+    known = fingerprint(retriever, (*derived.search_only(retriever), *join_only))
+    if known is None:
+        return None
+    content: JSON = document.memo(
+        ("content", number), lambda: derived.content_of(member_document(document, number))
+    )
+    stands = hashlib.sha256(spans.tobytes()).hexdigest()
+    return {"retriever": {**known}, "document": content, "chunks": stands}

@@ -12,7 +12,16 @@ from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
 
 __all__ = ["RowForm", "check_columns"]
 
-_TEXTS = {"id", "document", "document_path", "document_id", "question", "title", "group"}
+_TEXTS = {
+    "id",
+    "document",
+    "document_path",
+    "document_id",
+    "collection",
+    "question",
+    "title",
+    "group",
+}
 _LISTS = {"references", "choices", "evidence"}
 
 

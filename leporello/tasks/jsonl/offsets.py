@@ -59,8 +59,7 @@ class Offset(NamedTuple):
     @classmethod
     def of(cls, row: Row, line: int, offset: int = 0, size: int = 0) -> Offset:
         """Returns the place of a row."""
-        document_path = row.document_path or ""
-        return cls(line, offset, size, row.id, row.key, row.content, document_path, row.title)
+        return cls(line, offset, size, row.id, row.key, row.content, row.source, row.title)
 
 
 class OffsetTable:

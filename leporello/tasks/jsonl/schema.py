@@ -28,9 +28,12 @@ from leporello.core.records import Document, Example, Span
 from leporello.storage import is_url
 from leporello.text.encodings import looks_like
 
-__all__ = ["Row", "RowError", "decode", "example", "parse", "spelled", "validated"]
+__all__ = ["SOURCES", "Row", "RowError", "decode", "example", "parse", "spelled", "validated"]
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+SOURCES = ("document", "document_path", "documents", "collection")  # of which a row has one
+_BEFORE = "\n"  # each of several paths
+_COLLECTION = "\n\n"
 _SHOWN = 60  # characters of a faulty value that a message repeats
 
 
@@ -68,6 +71,8 @@ class Row(BaseModel):
         document: The text; official data has empty ones, which are read like any other.
         document_path: A file that holds it, counted from the folder of the JSON Lines file; or a
             URL.
+        documents: Files, folders, patterns, archives or URLs that are one document.
+        collection: Name of such in a config's `collections`.
         document_id: Id shared by the rows on one document; one of them gives the text or the path.
         question: The question; empty for summarisation.
         references: Accepted answers.
@@ -83,6 +88,8 @@ class Row(BaseModel):
     id: Annotated[str, Field(min_length=1)]
     document: str | None = None
     document_path: Annotated[str, Field(min_length=1)] | None = None
+    documents: Annotated[list[str], Field(min_length=1)] | None = None
+    collection: Annotated[str, Field(min_length=1)] | None = None
     document_id: Annotated[str, Field(min_length=1)] | None = None
     question: str = ""
     references: list[str] = Field(default_factory=list)  # of `[]` pydantic makes deep copies
@@ -96,25 +103,31 @@ class Row(BaseModel):
 
     @model_validator(mode="after")
     def _has_document(self) -> Row:
-        sources = [self.document, self.document_path, self.document_id]
-        if sources == [None, None, None]:
+        given = [name for name in SOURCES if getattr(self, name) is not None]
+        if not given and self.document_id is None:
             raise ValueError("needs `document`, `document_path` or `document_id`")
-        if self.document is not None and self.document_path is not None:
-            raise ValueError("has both `document` and `document_path`; give one of them")
+        if len(given) > 1:
+            raise ValueError(f"has both `{given[0]}` and `{given[1]}`; give one of them")
         return self
 
     @property
     def key(self) -> str:
         """The document's id: as given, else its path, else a hash of its text."""
-        if self.document_id:
-            return self.document_id
-        return spelled(self.document_path) if self.document_path else self.content
+        named = ", ".join(self.documents or ()) or self.collection
+        return self.document_id or named or spelled(self.source) or self.content
+
+    @property
+    def source(self) -> str:
+        """What a document is read from, as one text that `sources` takes apart; may be empty."""
+        if self.collection:
+            return f"{_COLLECTION}{self.collection}"
+        return self.document_path or "".join(f"{_BEFORE}{path}" for path in self.documents or ())
 
     @cached_property
     def content(self) -> str:
         """What tells one text from another: a path, or a hash; empty where the row gives none."""
-        if self.document_path:
-            return f"path-{spelled(self.document_path)}"
+        if self.source:
+            return f"path-{spelled(self.source)}"
         if self.document is None:
             return ""
         return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
@@ -122,7 +135,14 @@ class Row(BaseModel):
 
 def spelled(path: str) -> str:
     """Returns a path in one spelling."""
-    return path if is_url(path) else Path(path).as_posix()
+    return path if not path or is_url(path) else Path(path).as_posix()
+
+
+def sources(source: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the name of a collection, else the paths, that `Row.source` was made of."""
+    if source.startswith(_COLLECTION):
+        return source.removeprefix(_COLLECTION), ()
+    return "", tuple(source.split(_BEFORE)[1:])
 
 
 def parse(line: bytes, ignore: Collection[str] = ()) -> Row:

@@ -14,7 +14,7 @@ from leporello.core.records import JSON, DocumentRows
 from leporello.tasks.jsonl.lines import Line, raise_faults
 from leporello.tasks.jsonl.row_files import LINES, RowFiles
 from leporello.tasks.jsonl.scan import MOST_FAULTS
-from leporello.tasks.jsonl.schema import RowError, spelled
+from leporello.tasks.jsonl.schema import SOURCES, Row, RowError, spelled
 
 __all__ = ["scan_adjacent"]
 
@@ -26,6 +26,8 @@ class _ByName(BaseModel):
 
     document_path: Annotated[str, Field(min_length=1)] | None = None
     document_id: Annotated[str, Field(min_length=1)] | None = None
+    documents: list[str] | None = None
+    collection: str | None = None
 
 
 class _ByContent(_ByName):
@@ -64,7 +66,7 @@ def scan_adjacent(files: RowFiles) -> Iterator[DocumentRows]:
 def _keyed(files: RowFiles, faults: list[Fault]) -> Iterator[tuple[tuple[str, str], str, Line]]:
     """Yields each row behind what its neighbours on the document share, and the path it gives."""
     form = files.form
-    is_plain = not form.columns and not _ByContent.model_fields.keys() & set(form.ignore)
+    is_plain = not form.columns and not {*SOURCES, "document_id"} & set(form.ignore)
     for line in files.rows():
         named = _named(line.content) if is_plain and isinstance(line.content, bytes) else None
         try:
@@ -74,7 +76,7 @@ def _keyed(files: RowFiles, faults: list[Fault]) -> Iterator[tuple[tuple[str, st
             if len(faults) > MOST_FAULTS:
                 return
             continue
-        document_path = row.document_path or ""
+        document_path = row.source if isinstance(row, Row) else row.document_path or ""
         name = row.document_id or (spelled(document_path) if document_path else "")
         key = ("name", name) if name else ("text", getattr(row, "document", None) or "")
         yield key, document_path, line
@@ -84,6 +86,8 @@ def _named(content: bytes) -> _ByName | None:
     """Returns what names a row's document; None where the whole row has to tell."""
     with suppress(ValidationError):
         row = _ByName.model_validate_json(content)
+        if row.documents or row.collection:
+            return None
         if row.document_id or row.document_path:
             return row
         row = _ByContent.model_validate_json(content)

@@ -36,6 +36,7 @@ from leporello.retrievers import (
     RerankByReader,
     Selected,
     TfIdf,
+    TwoSteps,
 )
 from leporello.retrievers.index.byte_terms import number_bytes
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
@@ -65,6 +66,7 @@ CASES: dict[str, Make] = {
     "Neighbours": lambda _: Neighbours(BM25(k=3)),
     "Random": lambda _: Random(k=3),
     "RankBM25": lambda _: RankBM25(k=3),
+    "TwoSteps": lambda _: TwoSteps(BM25(k=3)),
     "Rerank": lambda model: Rerank(TfIdf(k=5), model=model, k=3, batch_size=2),
     "RerankByReader": lambda _: RerankByReader(TfIdf(k=5), BestSentence(), k=3),
     "Selected": lambda _: Selected(),

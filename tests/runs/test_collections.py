@@ -1,0 +1,105 @@
+"""Collections from the command line, from YAML and from rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import leporello
+
+from leporello.config import load_config
+from leporello.core.errors import ConfigError
+from leporello.runs.ask import AskSettings, Session
+from leporello.tasks import JsonLines
+
+CONFIG = """
+collections: {ferries: [files, more/*.txt]}
+pipelines:
+  each:
+    chunker: {class: Paragraphs, size: 20}
+    retriever: {class: TwoSteps, first: {class: BM25}, then: {class: TfIdf}, files: 2, each: 1}
+    reader: {class: BestSentence}
+tasks:
+  ferries: {class: JsonLines, path: rows.jsonl, adjacent: true}
+"""
+ROWS = (
+    {"id": "1", "collection": "ferries", "question": "Who found the fax?"},
+    {"id": "2", "documents": ["files/a.txt", "more"], "question": "Who?", "evidence": ["Ann"]},
+    {"id": "3", "collection": "ferrys", "question": "Who?"},
+    {"id": "4", "documents": ["none"], "question": "Who?"},
+)
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path: Path) -> Path:
+    """Two folders of files, one of them broken, with a config and rows beside them."""
+    files = {
+        "files/a.txt": "Ann found the fax behind the boiler.\n\nNobody else found a fax.",
+        "files/b.md": "# Boats\n\nBob found the fax under a boat.",
+        "files/broken.txt": "\0\1",
+        "more/c.txt": "The rain fell on the harbour.",
+        "config.yaml": CONFIG,
+        "rows.jsonl": "\n".join(map(json.dumps, ROWS)),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_each_file_has_its_answer(folder: Path) -> None:
+    """The table has a line a file; the broken one is told, and the exit status is 1."""
+    asked = ("ask", folder / "files", "Who found the fax?", "--pipeline", "best-sentence", "--each")
+    done = leporello(*asked, status=1)
+    _, first, second, told = done.stdout.splitlines()
+    assert " ".join(first.split()) == "a.txt Ann found the fax behind the boiler. characters 0–36"
+    assert second.split()[:3] == ["b.md", "Bob", "found"]
+    assert told.startswith("1 × unreadable file (broken.txt): ")
+    rows = json.loads(leporello(*asked, "--json", status=1).stdout)
+    assert [row["document"] for row in rows] == ["a.txt", "b.md"]
+    assert rows[1]["passages"][0]["place"].startswith("b.md ")
+
+
+def test_files_are_chosen_before_passages(folder: Path) -> None:
+    """A collection in YAML is asked by its name; two files are chosen, of each one passage."""
+    session = Session.open([Path("ferries")], AskSettings("each", [folder / "config.yaml"]))
+    answer = session.ask("Who found the fax?")
+    places = {passage.place.split()[0] for passage in answer.passages}
+    assert places == {"files/a.txt", "files/b.md"}
+    assert len(answer.passages) == 2
+    assert [m.name for m in session.document.members] == ["files/a.txt", "files/b.md", "c.txt"]
+
+
+@pytest.mark.parametrize("adjacent", [True, False])
+def test_rows_name_collections(folder: Path, *, adjacent: bool) -> None:
+    """Rows have files or a collection's name; what cannot be had fails alone, and is data."""
+    task = load_config([folder / "config.yaml"]).tasks["ferries"].spec.build()
+    assert isinstance(task, JsonLines)
+    task = JsonLines(task.path, adjacent=adjacent, collections=task.collections)
+    one, two, three, four = task.examples()
+    assert [m.name for m in one.document.members] == ["files/a.txt", "files/b.md", "c.txt"]
+    assert [m.name for m in two.document.members] == ["a.txt", "more/c.txt"]
+    assert (one.document.id, two.document.id) == ("ferries", "files/a.txt, more")
+    assert "there is no collection 'ferrys'; did you mean 'ferries'" in three.fault
+    assert "none: there is no such file" in four.fault
+    before = task.fingerprint()
+    (folder / "more" / "d.txt").write_text("new", encoding="utf-8")
+    assert task.fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("collections: {a: 3}", "collections.a: must be a list of paths, patterns and URLs, got 3"),
+        ("collections: [a]", "collections must be a mapping of names"),
+        ("collections: {a: [1]}", "must be a list of paths, patterns and URLs, got [1]"),
+    ],
+)
+def test_what_is_wrong_with_a_collection_is_told(tmp_path: Path, text: str, told: str) -> None:
+    """A config says which entry is at fault, with its line."""
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config([tmp_path / "config.yaml"])
+    assert told in str(caught.value)
+    assert "config.yaml:1" in str(caught.value)
