@@ -15,15 +15,66 @@ from leporello.core.protocols import Loader
 from leporello.core.records import Document
 from leporello.loaders.files import Format, document_of, looks, read_bytes
 from leporello.loaders.html import Html
+from leporello.loaders.mail import Mail
 from leporello.loaders.markdown import Markdown
+from leporello.loaders.markup.code import Code
+from leporello.loaders.markup.json_values import Json
+from leporello.loaders.markup.latex import Latex
+from leporello.loaders.markup.notebook import Notebook
+from leporello.loaders.markup.restructured import RestructuredText
+from leporello.loaders.markup.xml import Xml
+from leporello.loaders.office.docx import Docx
+from leporello.loaders.office.epub import Epub
+from leporello.loaders.office.opendocument import OpenDocument
+from leporello.loaders.office.pptx import Pptx
+from leporello.loaders.office.rtf import Rtf
 from leporello.loaders.pdf import Pdf
 from leporello.loaders.subtitles import Subtitles
+from leporello.loaders.tables.csv import Csv
+from leporello.loaders.tables.sheets import Sheets
 from leporello.loaders.text import Text
 
-__all__ = ["Html", "Markdown", "Pdf", "Subtitles", "Text"]
+__all__ = [
+    "Code",
+    "Csv",
+    "Docx",
+    "Epub",
+    "Html",
+    "Json",
+    "Latex",
+    "Mail",
+    "Markdown",
+    "Notebook",
+    "OpenDocument",
+    "Pdf",
+    "Pptx",
+    "RestructuredText",
+    "Rtf",
+    "Sheets",
+    "Subtitles",
+    "Text",
+    "Xml",
+]
 
 # In the order in which they are asked whether they recognise a file.
-FORMATS: tuple[type[Format], ...] = (Pdf, Html, Subtitles, Markdown, Text)
+FORMATS: tuple[type[Format], ...] = (
+    *(
+        Pdf,
+        Docx,
+        Pptx,
+        Sheets,
+        OpenDocument,
+        Epub,
+        Rtf,
+        Notebook,
+        Html,
+        Xml,
+        Mail,
+        Subtitles,
+        Latex,
+    ),
+    *(Markdown, Csv, Json, RestructuredText, Code, Text),
+)
 
 
 def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- the record's own word

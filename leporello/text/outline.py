@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise, takewhile
 from operator import attrgetter
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from leporello.core.members import member_at
 from leporello.core.records import Document, Loss, Place, Section, Span
 
-__all__ = ["Extracted", "Heading", "cited", "heading", "outline", "place_of_span", "tile"]
+__all__ = ["Extracted", "Heading", "cited", "heading", "joined", "outline", "place_of_span", "tile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +139,27 @@ def _nested(stretches: Sequence[Place | Section]) -> tuple[Sequence[Place | Sect
         outer.append(open_[-1])
         open_.append(number)
     return ordered, outer
+
+
+def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
+    """Returns parts as one text, each a place that holds its own ones; those without text told.
+
+    Args:
+        parts: Names of the places, empty for none, and what was found there.
+        separator: Text between them.
+    """
+    named = [*parts]
+    written = [(name, part) for name, part in named if part.text.strip()]
+    text, spans = tile((part.text for _, part in written), separator)
+    sections: list[Section] = []
+    places: list[Place] = []
+    losses: list[Loss] = []
+    for name, part in named:
+        losses += (replace(loss, place=f"{name} {loss.place}".strip()) for loss in part.losses)
+    for (name, part), span in zip(written, spans, strict=True):
+        at = span.start
+        places += [Place(name, at, span.end)] if name else []
+        places += (replace(p, start=p.start + at, end=p.end + at) for p in part.places)
+        sections += (replace(s, start=s.start + at, end=s.end + at) for s in part.sections)
+    notes = dict.fromkeys(note for _, part in named for note in part.notes)
+    return Extracted(text, "", (*sections,), (*places,), (*losses,), (*notes,))

@@ -1,0 +1,149 @@
+"""Mail: messages in order, their headers, bodies, and attachments through the other loaders."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import ClassVar
+
+from leporello.core.errors import UserError
+from leporello.core.records import Loss, Section
+from leporello.loaders.files import Format
+from leporello.loaders.html import Html
+from leporello.loaders.text import decoded
+from leporello.text.outline import Extracted, joined
+
+__all__ = ["Mail"]
+
+_SHOWN = ("From", "To", "Cc", "Date", "Subject")
+_LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
+_HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
+_MAILS = re.compile(rb"^From [^\n]*\d{4}[^\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
+_DEEPEST = 5  # mails in mails
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Mail(Format):
+    """Mail (eml, mbox): threads by their first date, mails by date, with attachments.
+
+    Of a body that comes as text and as HTML, the text is read.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx")
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether the file begins with headers of a mail."""
+        found = _HEAD.match(head[: 2**16])
+        names = (
+            {line.partition(b":")[0].lower() for line in found[1].splitlines()} if found else {*()}
+        )
+        return b"from" in names and bool({b"date", b"subject", b"received"} & names)
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`.
+
+        Raises:
+            UserError: An attachment's loader has a fault of its own; those of files are losses.
+        """
+        starts = [m.start() for m in _MAILS.finditer(data)] or [0]
+        raw = [data[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
+        mails = _in_order([_parsed(each) for each in raw])
+        many = len(mails) > 1
+        parts = (
+            (f"mail {n} of {len(mails)}, {_day(mail)}" if many else "", _written(mail, path, 0))
+            for n, mail in enumerate(mails, 1)
+        )
+        found = joined(parts, "\n\n\n")
+        return replace(found, title="" if many else str(mails[0]["subject"] or ""))
+
+
+def _parsed(raw: bytes) -> EmailMessage:
+    head, _, _ = raw.partition(b"\n")
+    body = raw if not head.startswith(b"From ") else raw[len(head) + 1 :]
+    message = email.message_from_bytes(body, policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+def _date(mail: EmailMessage) -> datetime:
+    try:
+        date = parsedate_to_datetime(str(mail["date"]))
+    except (ValueError, TypeError, IndexError):
+        return _NEVER
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _day(mail: EmailMessage) -> str:
+    date = _date(mail)
+    return "undated" if date is _NEVER else f"{date:%Y-%m-%d}"
+
+
+def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
+    """Returns mails by date within threads, and threads by their first mail."""
+    first: dict[str, datetime] = {}
+    threads = []
+    for mail in mails:
+        above = f"{mail['references'] or ''} {mail['in-reply-to'] or ''}".split()
+        threads.append(above[0] if above else str(mail["message-id"] or id(mail)))
+        first[threads[-1]] = min(_date(mail), first.get(threads[-1], _NEVER))
+    keyed = zip(threads, mails, strict=True)
+    return [m for _, m in sorted(keyed, key=lambda each: (first[each[0]], each[0], _date(each[1])))]
+
+
+def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
+    """Returns a mail with its headers, its body, and what is attached."""
+    lines = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _SHOWN if mail[name])
+    body = mail.get_body(("plain", "html"))
+    text = _body(body, path) if isinstance(body, EmailMessage) else Extracted("")
+    parts = [("", Extracted("\n".join(lines))), ("", text)]
+    attached = [*mail.iter_attachments()] if mail.is_multipart() else []
+    parts += (each for part in attached for each in _attached(part, path, depth))
+    found = joined(parts)
+    subject = Section(str(mail["subject"] or "mail"), 0, len(found.text))
+    inner = (replace(section, level=section.level + 1) for section in found.sections)
+    return replace(found, sections=(subject, *inner))
+
+
+def _body(part: EmailMessage, path: Path) -> Extracted:
+    data = part.get_payload(decode=True)
+    assert isinstance(data, bytes)
+    if part.get_content_subtype() == "html":
+        return Html().extract(data, path)
+    try:
+        return decoded(data, path, part.get_content_charset() or "")
+    except UserError:  # an encoding that does not exist
+        return decoded(data, path)
+
+
+def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extracted]]:
+    """Yields what an attachment holds, or what is lost of it."""
+    from leporello.loaders import load_bytes
+
+    assert isinstance(part, EmailMessage)
+    name = part.get_filename() or part.get_content_type()
+    if depth == _DEEPEST:
+        yield "", _lost(name, f"mails lie in {_DEEPEST} others at most")
+    elif part.get_content_type() == "message/rfc822":
+        yield name, _written(part.get_payload(0), path, depth + 1)  # type: ignore[arg-type]  # one mail
+    elif isinstance(data := part.get_payload(decode=True), bytes):
+        try:
+            own = load_bytes(data, path / Path(name).name)
+        except UserError as error:
+            yield "", _lost(name, str(error).partition(": ")[2], len(data))
+        else:
+            told = f"Attachment: {name}"
+            yield "", Extracted(told)
+            yield name, Extracted(own.text, "", own.sections, own.places, own.losses, own.notes)
+
+
+def _lost(name: str, why: str, size: int = 0) -> Extracted:
+    return Extracted("", losses=(Loss("attachment", f"{why} ({size:,} bytes)", name),))

@@ -1,0 +1,1 @@
+"""Texts with marks in them: XML, LaTeX, reStructuredText, notebooks, source code, JSON."""

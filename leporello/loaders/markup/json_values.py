@@ -1,0 +1,90 @@
+"""JSON: a line for each value, behind the path that leads to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, cast
+
+from leporello.core.errors import UserError
+from leporello.core.records import Place
+from leporello.loaders.files import Format
+from leporello.loaders.text import decoded
+from leporello.text.outline import Extracted
+
+__all__ = ["Json"]
+
+
+class _Pairs(list[tuple[str, object]]):
+    """An object's members as they stand there, names that come twice too."""
+
+
+@dataclass(frozen=True)
+class Json(Format):
+    """JSON and JSON Lines: a line for each value, such as `orders[3].name: Bob`.
+
+    Names and values are those of the file, figures as they are written there.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson", ".geojson")
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the values; places are what lies in the outermost list or object, or the lines.
+
+        Raises:
+            UserError: It is no JSON.
+        """
+        raw = decoded(data, path)
+        try:
+            parts = _parts(_read(raw.text))
+        except ValueError as error:
+            try:
+                parts = _rows(raw.text)
+            except ValueError:
+                raise UserError(f"{path}: is no JSON: {error}") from None
+        lines: list[str] = []
+        places: list[Place] = []
+        at = 0
+        for name, value in parts:
+            start = at
+            for where, leaf in _leaves(value, "" if name.startswith("line ") else name):
+                lines.append(f"{where}: {leaf}" if where else leaf)
+                at += len(lines[-1]) + 1
+            places += [Place(name, start, at)] if name and at > start else []
+        text = "\n".join(lines)
+        kept = (replace(place, end=min(place.end, len(text))) for place in places)
+        return replace(raw, text=text, places=(*kept,))
+
+
+def _read(text: str) -> object:
+    return json.loads(text, parse_int=str, parse_float=str, object_pairs_hook=_Pairs)
+
+
+def _rows(text: str) -> list[tuple[str, object]]:
+    lines = enumerate(text.split("\n"), 1)
+    return [(f"line {number}", _read(line)) for number, line in lines if line.strip()]
+
+
+def _parts(value: object) -> list[tuple[str, object]]:
+    """Returns the outermost members behind their names; a plain value alone."""
+    if isinstance(value, _Pairs):
+        return [*value]
+    if isinstance(value, list):
+        return [(f"[{i}]", each) for i, each in enumerate(value)]
+    return [("", value)]
+
+
+def _leaves(value: object, where: str) -> Iterator[tuple[str, str]]:
+    """Yields the plain values inside a value, and the path to each."""
+    waiting = [(where, value)]  # a stack: files nest deeper than Python calls
+    while waiting:
+        where, value = waiting.pop()
+        if isinstance(value, list) and value:
+            named = isinstance(value, _Pairs)
+            inner = cast("list[tuple[str, object]]", value if named else _parts(value))
+            dot = "." if named and where else ""
+            waiting += ((f"{where}{dot}{name}", each) for name, each in reversed(inner))
+        else:
+            yield where, value if isinstance(value, str) else json.dumps(value)

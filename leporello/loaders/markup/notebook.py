@@ -1,0 +1,72 @@
+"""Notebooks of Jupyter: cells and what they gave."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from leporello.core.errors import UserError
+from leporello.core.records import Loss
+from leporello.loaders.files import Format
+from leporello.loaders.html import Html
+from leporello.loaders.markdown import Markdown
+from leporello.text.outline import Extracted, joined
+
+__all__ = ["Notebook"]
+
+_COLOURS = re.compile(r"\x1b\[[\d;]*m")
+
+
+@dataclass(frozen=True)
+class Notebook(Format):
+    """Jupyter's notebooks (ipynb): texts, code, and what it gave, a place for each cell."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".ipynb",)
+    marked: ClassVar[bool] = True
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:
+        """Returns whether it is JSON with a notebook's cells."""
+        named = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
+        return named and head.lstrip().startswith(b"{") and b'"cells"' in head
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the cells' texts; places are named `cell 7`.
+
+        Raises:
+            UserError: It is no JSON, or not that of a notebook.
+        """
+        try:
+            cells = json.loads(data)["cells"]
+        except ValueError as error:
+            raise UserError(f"{path}: is no notebook, or a broken one: {error}") from None
+        found = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
+        return replace(found, title=found.sections[0].title if found.sections else "")
+
+
+def _cell(cell: dict[str, Any], path: Path) -> Extracted:
+    source = _text(cell.get("source", ""))
+    if cell.get("cell_type") == "markdown":
+        return Markdown().extract(source.encode("utf-8", "replace"), path)
+    outputs = (_output(output, path) for output in cell.get("outputs", []))
+    return joined(("", part) for part in (Extracted(source), *outputs))
+
+
+def _output(output: dict[str, Any], path: Path) -> Extracted:
+    """Returns the text of an output, or what of it is lost."""
+    data = output.get("data", {})
+    text = _text(output.get("text", "")) or _text(data.get("text/plain", ""))
+    text = text or "\n".join(output.get("traceback", []))
+    if not text and "text/html" in data:
+        return Html().extract(_text(data["text/html"]).encode("utf-8", "replace"), path)
+    images = sum(kind.startswith("image/") for kind in data)
+    losses = (Loss("image", "images are not read", count=images),) if images else ()
+    return Extracted(_COLOURS.sub("", text), losses=losses)
+
+
+def _text(value: object) -> str:
+    """Returns what a notebook has as a text or as its lines."""
+    return "".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,173 @@
+"""XML: articles (JATS), editions (TEI), books (DocBook, FictionBook), and any other by elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar
+
+from leporello.core.records import Loss
+from leporello.loaders.files import Format
+from leporello.loaders.flow import Flow
+from leporello.loaders.html import Html
+from leporello.text.outline import Extracted
+
+__all__ = ["Xml", "XmlFlow", "feed"]
+
+_BEGINS = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s|<!DOCTYPE\s+(?!html))|<[A-Za-z][\w.-]*\s+xmlns"
+)
+_NONE: Mapping[str, str] = MappingProxyType({})
+_KNOWN = {"article", "TEI", "teiCorpus", "book", "chapter", "section", "FictionBook", "html"}
+_CONTAINERS = re.compile(
+    "article|book|part|chapter|sect?(?:ion|[1-5])?|div[1-7]?|appendix|app|abstract|ack|ref-list"
+    "|body|front|back|preface|bibliography|boxed-text"
+)
+_OUTER = {"article", "book", "body", "front", "back"}  # open no level of headings
+_INLINE = re.compile(
+    "a|b|i|u|bold|italic|em(?:phasis|ph)?|strong|strike|su[bp](?:erscript|script)?|sc|monospace"
+    "|x?ref|ext-link|link|hi|term|name|persName|placeName|date|span|email|uri|code|foreign|quote|q"
+    "|tex-math|styled-content|named-content|surname|given-names|year|volume|issue|[fl]page|source"
+)
+_AS = {
+    **dict.fromkeys(("p", "para", "simpara", "lg", "subtitle", "formalpara", "ref", "bibl"), "p"),
+    **dict.fromkeys(("row", "tr"), "tr"),
+    **dict.fromkeys(("cell", "entry", "td", "th"), "td"),
+    **dict.fromkeys(("lb", "br", "break"), "br"),
+    **dict.fromkeys(("table", "table-wrap", "figure", "fig", "list", "disp-quote"), "table"),
+    **dict.fromkeys(("graphic", "inline-graphic", "media", "imagedata", "image"), "img"),
+}
+
+
+class XmlFlow(Flow):
+    """Writes XML's elements as those of HTML that they are like; what lxml calls.
+
+    Attributes:
+        names: HTML's name of an element, by its own name without a namespace.
+        hidden: What is lost in elements whose text is not written, and why, by their names.
+    """
+
+    names: ClassVar[Mapping[str, str]] = {}
+    hidden: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, str]] = []  # own names and HTML's of the elements that are open
+        self._hidden: list[str] = []
+        self._size = 0  # characters that were hidden
+
+    def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
+        """Begins an element, or hides it."""
+        name = tag.rpartition("}")[2]
+        if self._hidden or name in self.hidden:
+            self._hidden.append(name)
+            return
+        like = self.like(name, attributes)
+        self.open.append((name, like))
+        super().start(like, {"alt": attributes["alt"]} if "alt" in attributes else {})
+
+    def end(self, tag: str) -> None:  # noqa: ARG002 -- elements end in order
+        """Ends an element."""
+        if not self._hidden:
+            super().end(self.open.pop()[1])
+            return
+        name = self._hidden.pop()
+        if not self._hidden:
+            self.losses.append(Loss(*self.hidden[name], characters=self._size))
+            self._size = 0
+
+    def data(self, text: str) -> None:
+        """Writes text, or counts what is hidden."""
+        if self._hidden:
+            self._size += len(text)
+        else:
+            super().data(text)
+
+    def like(self, name: str, attributes: Mapping[str, str]) -> str:  # noqa: ARG002 -- for others
+        """Returns what of HTML an element is like."""
+        return self.names.get(name, "span")
+
+
+class _AnyXml(XmlFlow):
+    """Guesses what elements are like by the names that are usual."""
+
+    names = _AS
+    hidden: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "binary": ("image", "images are not read"),
+        "object-id": ("identifier", "is no text"),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_text: list[bool] = []  # whether each open element has text of its own
+
+    def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
+        super().start(tag, attributes)
+        if attributes and not self._hidden and self.open[0][0] not in _KNOWN:
+            own = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
+            self.data(" ".join(own) + " ")
+        self._has_text.append(False)
+
+    def end(self, tag: str) -> None:
+        self._has_text.pop()
+        super().end(tag)
+
+    def data(self, text: str) -> None:
+        if text.strip() and self._has_text:
+            self._has_text[-1] = True
+        super().data(text)
+
+    def like(self, name: str, attributes: Mapping[str, str]) -> str:
+        parent = self.open[-1][0] if self.open else ""
+        if name == "pb" and (number := attributes.get("n")):
+            self.place(f"p. {number}")
+        if name in ("title", "head") and (_CONTAINERS.fullmatch(parent) or parent == "titleStmt"):
+            inner = (o for o, _ in self.open if _CONTAINERS.fullmatch(o) and o not in _OUTER)
+            return f"h{min(6, max(1, sum(1 for _ in inner)))}"
+        if name == "article-title" and parent == "title-group":
+            return "h1"
+        if name in self.names:
+            return self.names[name]
+        mixed = bool(self._has_text) and self._has_text[-1]
+        return "span" if mixed or _INLINE.fullmatch(name) else "div"
+
+
+@dataclass(frozen=True)
+class Xml(Format):
+    """XML: sections, titles, tables and references of JATS, TEI, DocBook and FictionBook.
+
+    Of any other: what its elements hold, and their attributes, a line for each element.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether the file begins as XML does."""
+        return _BEGINS.match(head) is not None
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.
+
+        Raises:
+            UserError: It is no well-formed XML.
+        """
+        if Html.recognises(data, path):
+            return Html().extract(data, path)
+        flow = _AnyXml()
+        feed(data, flow)
+        found = flow.extracted()
+        return replace(found, title=found.sections[0].title if found.sections else "")
+
+
+def feed(data: bytes, flow: XmlFlow) -> None:
+    """Has the elements of XML written; entities of other files are not fetched."""
+    from lxml.etree import XMLParser
+
+    # libxml2 bounds depth, text nodes and what entities grow to, as long as the tree is not huge.
+    parser = XMLParser(target=flow, no_network=True, load_dtd=False, resolve_entities="internal")  # type: ignore[arg-type]  # its stubs ask for more than lxml
+    parser.feed(data)
+    parser.close()

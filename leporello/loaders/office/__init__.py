@@ -1,0 +1,1 @@
+"""Files of offices and publishers: zip archives of XML, most of them."""

@@ -1,0 +1,103 @@
+"""Word: mammoth makes HTML of it, which our loader reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from leporello.core.errors import UserError
+from leporello.core.records import Loss
+from leporello.loaders.files import Format
+from leporello.loaders.html import Html
+from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
+from leporello.text.outline import Extracted
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+__all__ = ["Docx", "title_of"]
+
+_STYLES = """
+comment-reference => sup
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => p:fresh
+"""
+_BACK = re.compile(r' ?<a href="#(?:footnote|endnote|comment)-ref-[^"]*">↑</a>')
+_CELL = re.compile(r"(?<=<td>)<p>|</p>(?=</td>)|(?<=<th>)<p>|</p>(?=</th>)")
+_MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_EMBEDDED = {
+    r"word/charts/chart\d": ("chart", "charts are not read, nor their figures"),
+    r"word/embeddings/": ("embedded object", "is not read; save it as a file of its own"),
+    r"word/diagrams/data": ("diagram", "SmartArt is not read"),
+    r"word/vbaProject": ("macro", "macros are not run"),
+}
+
+
+@dataclass(frozen=True)
+class Docx(Format):
+    """Word (docx): paragraphs, headings, lists, tables, notes, comments and text boxes.
+
+    Tracked insertions are read as if accepted; deletions are losses.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".docx", ".docm", ".dotx")
+    marked: ClassVar[bool] = True
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether it is a zip archive of Word's."""
+        return "word/document.xml" in members(head)
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the text; notes and comments stand at its end.
+
+        Raises:
+            UserError: The file is broken, locked, or too large.
+        """
+        import mammoth
+
+        with unpacked(data, path) as archive:
+            body = archive.read("word/document.xml")
+            if (tags := body.count(b"<w:")) > _MOST_TAGS:
+                raise UserError(f"{path}: has {tags:,} elements, too many; divide it")
+            losses = (*_deleted(body), *_running(archive))
+            embedded = losses_of(archive.namelist(), _EMBEDDED)
+            title = title_of(archive)
+            made: Any = mammoth.convert_to_html(
+                BytesIO(data),
+                style_map=_STYLES,
+                convert_image=mammoth.images.img_element(lambda _: {}),
+                external_file_access=False,
+            )
+        page = _CELL.sub("", _BACK.sub("", made.value))
+        found = Html().extract(page.encode(), path)
+        first = found.sections[0].title if found.sections and not found.sections[0].start else ""
+        return replace(found, title=title or first, losses=(*found.losses, *losses, *embedded))
+
+
+def title_of(archive: ZipFile) -> str:
+    """Returns the title in an Office file's properties; empty where there is none."""
+    properties = parsed(read(archive, "docProps/core.xml"))
+    return properties.findtext("{http://purl.org/dc/elements/1.1/}title") or ""
+
+
+def _deleted(body: bytes) -> Iterator[Loss]:
+    root = parsed(body)
+    texts = [element.text or "" for element in root.iter(f"{_WORD}delText")]
+    if texts:
+        size = sum(map(len, texts))
+        yield Loss("tracked deletion", "was struck out by who wrote it", "", size, len(texts))
+
+
+def _running(archive: ZipFile) -> Iterator[Loss]:
+    """Yields the heads and feet of pages, which are furniture."""
+    for name in archive.namelist():
+        if found := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
+            text = "".join(e.text or "" for e in parsed(archive.read(name)).iter(f"{_WORD}t"))
+            if text.strip():
+                yield Loss(found[1], f"stands on pages: {text[:80]}", "", len(text), furniture=True)

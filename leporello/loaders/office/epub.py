@@ -1,0 +1,93 @@
+"""E-books: their chapters in the order of the book, each read as HTML."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import unquote
+
+from leporello.core.errors import UserError
+from leporello.core.records import Loss, Section
+from leporello.loaders.files import Format
+from leporello.loaders.html import Html
+from leporello.loaders.office.archive import members, parsed, read, unpacked
+from leporello.text.outline import Extracted, joined
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+    from lxml.etree import _Element
+
+__all__ = ["Epub"]
+
+_OF_FONTS = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"}
+_PAGES = {"application/xhtml+xml", "text/html", "application/xml"}
+
+
+@dataclass(frozen=True)
+class Epub(Format):
+    """E-books (epub) without DRM: their chapters in order, a place for each."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".epub",)
+    marked: ClassVar[bool] = True
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
+        """Returns whether it is a zip archive of a book."""
+        return b"application/epub+zip" in head[:200] or "META-INF/container.xml" in members(head)
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the chapters' text; places are named `chapter 3`, counted from the first file.
+
+        Raises:
+            UserError: The book is broken, or locked by DRM.
+        """
+        with unpacked(data, path) as archive:
+            locked = parsed(read(archive, "META-INF/encryption.xml"))
+            if {e.get("Algorithm") for e in locked.iter("{*}EncryptionMethod")} - _OF_FONTS:
+                raise UserError(f"{path}: is locked by DRM; only its shop's programs open it")
+            container = parsed(archive.read("META-INF/container.xml"))
+            [package, *_] = (e.get("full-path") or "" for e in container.iter("{*}rootfile"))
+            book = parsed(archive.read(package))
+            found = joined(_chapters(archive, book, posixpath.dirname(package), path))
+        title = next((e.text or "" for e in book.iter("{*}title")), "")
+        return replace(found, title=title)
+
+
+def _chapters(
+    archive: ZipFile, book: _Element, folder: str, path: Path
+) -> Iterator[tuple[str, Extracted]]:
+    items = {item.get("id"): item for item in book.iter("{*}item")}
+    names = {i: _beside(folder, item.get("href") or "") for i, item in items.items()}
+    labels = _labels(archive, [*names.values()])
+    for number, place in enumerate(book.iter("{*}itemref"), 1):
+        item, name = items.get(place.get("idref")), names.get(place.get("idref"), "")
+        if item is None or name not in archive.namelist():
+            found = Extracted("", losses=(Loss("chapter", "is not in the file", name),))
+        elif item.get("media-type") not in _PAGES:
+            found = Extracted("", losses=(Loss("image", "images are not read", name),))
+        else:
+            found = Html().extract(archive.read(name), path / name)
+        if (label := labels.get(name)) and not found.sections and found.text:
+            found = replace(found, sections=(Section(label, 0, len(found.text)),))
+        yield f"chapter {number}", found
+
+
+def _labels(archive: ZipFile, names: list[str]) -> dict[str, str]:
+    """Returns the titles of chapters by their files, as the older form of contents has them."""
+    labels: dict[str, str] = {}
+    for name in names:
+        if name.endswith(".ncx"):
+            for point in parsed(read(archive, name)).iter("{*}navPoint"):
+                source = point.find("{*}content")
+                text = " ".join("".join(point.find("{*}navLabel").itertext()).split())
+                href = "" if source is None else (source.get("src") or "").partition("#")[0]
+                labels.setdefault(_beside(posixpath.dirname(name), href), text)
+    return labels
+
+
+def _beside(folder: str, href: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, unquote(href)))

@@ -1,0 +1,63 @@
+"""Tables as text: values between commas, tabs or semicolons."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from leporello.loaders.files import Format
+from leporello.loaders.tables.rows import Header, written
+from leporello.loaders.text import decoded
+from leporello.text.outline import Extracted
+
+__all__ = ["Csv"]
+
+_SAMPLE = 2**16  # characters
+
+
+@dataclass(frozen=True)
+class Csv(Format):
+    """Tables as text (csv, tsv): a line for each row, with the columns' names.
+
+    Attributes:
+        delimiter: Character between values; found by looking where it is empty.
+        header: Whether the first row names the columns, so that each value is written as
+            `Name: value`: as it looks (`auto`), it does (`first`), or it does not (`none`).
+        encoding: Encoding of files without a byte order mark, as of the loader Text.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv", ".tab")
+
+    delimiter: str = ""
+    header: Header = "auto"
+    encoding: str = ""
+
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the rows; places are named `row 7`, counted from the file's first.
+
+        Raises:
+            UserError: It is no text.
+        """
+        raw = decoded(data, path, self.encoding)
+        text = raw.text
+        csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter(text))
+        found = written(rows, self.header, lambda row: f"row {row + 1}")
+        return replace(found, losses=raw.losses, notes=raw.notes)
+
+    def _delimiter(self, text: str) -> str:
+        """Returns what parts the first rows into as many values each, and into most."""
+        if self.delimiter:
+            return self.delimiter
+        head = text[:_SAMPLE]
+
+        def evenness(delimiter: str) -> tuple[float, int]:
+            rows = [*csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)]
+            widths = [len(row) for row in rows[: -1 if len(text) > _SAMPLE else None] if row]
+            usual = max({*widths}, key=widths.count, default=1)
+            return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
+
+        return max(",\t;|", key=evenness)

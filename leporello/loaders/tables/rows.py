@@ -1,0 +1,106 @@
+"""Rows as lines of text, each cell behind the name of its column.
+
+So a row is understood wherever it is read, whatever cut the table into chunks (decision 35).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
+
+from leporello.core.records import Place
+from leporello.text.outline import Extracted
+
+__all__ = ["Header", "letters", "written"]
+
+# Whether the first row of a table names its columns: as it looks, always, or never.
+Header: TypeAlias = Literal["auto", "first", "none"]
+
+_FIRST = 10  # rows among which a header is looked for; titles and blanks may stand above it
+_LOOKED_AT = 50  # rows below a header that tell whether it is one
+_MOST_CELLS = 100_000  # cells that are places of their own; of larger tables it is the rows
+_FIGURE = re.compile(r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*\)?[$€£¥%]?|true|false", re.I)
+_BREAKS = re.compile(r"\s*[\t\n\r\v\f\x85\u2028\u2029]\s*")
+
+
+def written(
+    rows: Iterable[Sequence[str]],
+    header: Header,
+    row_name: Callable[[int], str],
+    cell_name: Callable[[int, int], str] | None = None,
+) -> Extracted:
+    """Returns a table as text, its rows or cells as places; rows without text are left out.
+
+    Args:
+        rows: Texts of the cells, row by row.
+        header: Whether a row names the columns.
+        row_name: Function that returns the name of a row, from 0.
+        cell_name: Function that returns the name of a cell by row and column, if it is a place.
+    """
+    kept = [(n, [_flat(c) for c in row]) for n, row in enumerate(rows) if any(map(str.strip, row))]
+    top = _header([row for _, row in kept], header)
+    names = kept[top][1] if top is not None else []
+    if cell_name and sum(len(row) for _, row in kept) > _MOST_CELLS:
+        cell_name = None
+    lines: list[str] = []
+    places: list[Place] = []
+    at = 0
+    for i, (number, row) in enumerate(kept):
+        cells = _cells(row, names if top is not None and i > top else [])
+        if cell_name:
+            start = at
+            for column, text in cells:
+                places += (
+                    [Place(cell_name(number, column), start, start + len(text) + 1)] if text else []
+                )
+                start += len(text) + 1
+        lines.append("\t".join(text for _, text in cells))
+        end = at + len(lines[-1]) + (i < len(kept) - 1)
+        places += [] if cell_name else [Place(row_name(number), at, end)]
+        at = end
+    return Extracted("\n".join(lines), places=(*places,))
+
+
+def letters(column: int) -> str:
+    """Returns what spreadsheets call a column, from 0: A, Z, AA."""
+    name = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+def _flat(cell: str) -> str:
+    return _BREAKS.sub(" ", cell.strip())
+
+
+def _cells(row: Sequence[str], names: Sequence[str]) -> list[tuple[int, str]]:
+    """Returns the cells that are written, behind their columns."""
+    if not names:
+        last = max(i for i, cell in enumerate(row) if cell)
+        return [*enumerate(row[: last + 1])]
+    named = [*names, *[""] * (len(row) - len(names))]
+    pairs = enumerate(zip(named, row, strict=False))
+    return [(i, f"{name}: {cell}" if name else cell) for i, (name, cell) in pairs if cell]
+
+
+def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
+    """Returns which row names the columns; None where none does.
+
+    One does that is as wide as any row, has different words in all its columns, and stands above
+    figures; or above whatever else if it is of three columns or more.
+    """
+    if header != "auto":
+        return 0 if header == "first" and rows else None
+    widest = max((sum(map(bool, row)) for row in rows[:_LOOKED_AT]), default=0)
+    for i, row in enumerate(rows[:_FIRST]):
+        cells = [cell for cell in row if cell]
+        below = rows[i + 1 : i + _LOOKED_AT]
+        if len(cells) < max(widest, 2) or not below:
+            continue
+        words = len({*cells}) == len(cells) and not any(map(_FIGURE.fullmatch, cells))
+        figures = any(_FIGURE.fullmatch(cell) for other in below for cell in other)
+        return i if words and (figures or len(cells) > 2) else None  # noqa: PLR2004 -- see above
+    return None

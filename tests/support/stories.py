@@ -1,0 +1,304 @@
+"""Stories, and how each format's own writer writes them: what loaders are tested with."""
+
+from __future__ import annotations
+
+import csv
+import email.policy
+import html
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from email.message import EmailMessage
+
+__all__ = ["TABLES", "WRITERS", "Story", "zipped"]
+
+Rows = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A document: (level, heading, paragraphs) of each section, the first its title; a table."""
+
+    sections: Sequence[tuple[int, str, Sequence[str]]]
+    rows: Rows = ()
+
+    def words(self) -> list[str]:
+        """Returns all words, in order."""
+        texts = [text for _, heading, body in self.sections for text in (heading, *body)]
+        return " ".join([*texts, *(cell for row in self.rows for cell in row)]).split()
+
+
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
+    """Returns an archive of these files, the first one stored as it is."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (name, content) in enumerate(files.items()):
+            archive.writestr(name, content, None if number else zipfile.ZIP_STORED)
+    return buffer.getvalue()
+
+
+def _saved(made: object) -> bytes:
+    buffer = io.BytesIO()
+    made.save(buffer)  # type: ignore[attr-defined]  # several libraries' documents
+    return buffer.getvalue()
+
+
+def docx(story: Story) -> bytes:
+    """Writes Word's."""
+    import docx as library
+
+    made = library.Document()
+    for level, heading, body in story.sections:
+        made.add_heading(heading, level)
+        for text in body:
+            made.add_paragraph(text)
+    if story.rows:
+        table = made.add_table(0, len(story.rows[0]))
+        for row in story.rows:
+            for cell, text in zip(table.add_row().cells, row, strict=True):
+                cell.text = text
+    return _saved(made)
+
+
+def pptx(story: Story) -> bytes:
+    """Writes PowerPoint's: a slide a section, its last paragraph the speaker's."""
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    made = Presentation()
+    for _, heading, body in story.sections:
+        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide.shapes.title.text = heading
+        slide.placeholders[1].text = "\n".join(body[:-1])
+        slide.notes_slide.notes_text_frame.text = "".join(body[-1:])
+    if story.rows:
+        size = (len(story.rows), len(story.rows[0]), *[Inches(1)] * 4)
+        table = made.slides[-1 % len(made.slides)].shapes.add_table(*size).table
+        for i, row in enumerate(story.rows):
+            for j, text in enumerate(row):
+                table.cell(i, j).text = text
+    return _saved(made)
+
+
+def page(story: Story) -> str:
+    """Writes XHTML."""
+    rows = ("".join(f"<td>{html.escape(c)}</td>" for c in row) for row in story.rows)
+    body = "".join(
+        f"<h{level}>{html.escape(heading)}</h{level}>"
+        + "".join(f"<p>{html.escape(text)}</p>" for text in body)
+        for level, heading, body in story.sections
+    )
+    table = "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>" * bool(story.rows)
+    head = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>T</title></head>"
+    return f"{head}<body>{body}{table if story.rows else ''}</body></html>"
+
+
+def epub(story: Story) -> bytes:
+    """Writes a book, a file for each section."""
+    names = [f"part {i}.xhtml" for i in range(len(story.sections))]
+    items = "".join(
+        f'<item id="i{i}" href="{n.replace(" ", "%20")}" media-type="application/xhtml+xml"/>'
+        for i, n in enumerate(names)
+    )
+    spine = "".join(f'<itemref idref="i{i}"/>' for i in range(len(names)))
+    last = len(names) - 1
+    pages = {
+        f"OEBPS/{name}": page(Story([section], story.rows if i == last else ()))
+        for i, (name, section) in enumerate(zip(names, story.sections, strict=True))
+    }
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": "<container><rootfiles>"
+            "<rootfile full-path='OEBPS/book.opf'/></rootfiles></container>",
+            "OEBPS/book.opf": "<package xmlns:dc='http://purl.org/dc/elements/1.1/'>"
+            f"<metadata><dc:title>T</dc:title></metadata><manifest>{items}</manifest>"
+            f"<spine>{spine}</spine></package>",
+            **pages,
+        }
+    )
+
+
+def opendocument(story: Story, kind: str = "text") -> bytes:
+    """Writes LibreOffice's, as its format asks."""
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "text", "table")
+    )
+    body = "".join(
+        f'<text:h text:outline-level="{level}">{html.escape(heading)}</text:h>'
+        + "".join(f"<text:p>{html.escape(text)}</text:p>" for text in paragraphs)
+        for level, heading, paragraphs in story.sections
+    )
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    rows = "".join(
+        f"<table:table-row>{''.join(cell.format(html.escape(c)) for c in row)}</table:table-row>"
+        for row in story.rows
+    )
+    table = f'<table:table table:name="Costs">{rows}</table:table>' if rows else ""
+    content = (
+        f"<office:document-content {spaces}><office:body><office:{kind}>{body}{table}"
+        f"</office:{kind}></office:body></office:document-content>"
+    )
+    mimetype = f"application/vnd.oasis.opendocument.{kind}"
+    manifest = (
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+        f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{mimetype}"/>'
+        "</manifest:manifest>"
+    )
+    return zipped({"mimetype": mimetype, "content.xml": content, "META-INF/manifest.xml": manifest})
+
+
+def markdown(story: Story) -> str:
+    """Writes Markdown."""
+    parts = ((f"{'#' * level} {heading}", *body) for level, heading, body in story.sections)
+    return "\n\n".join([*(text for part in parts for text in part), _grid(story.rows)])
+
+
+def _grid(rows: Rows) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def restructured(story: Story) -> str:
+    """Writes reStructuredText."""
+    parts = (
+        (f"{heading}\n{'=-~^'[level - 1] * (3 + len(heading))}", *body)
+        for level, heading, body in story.sections
+    )
+    return "\n\n".join([*(text for part in parts for text in part), _grid(story.rows)])
+
+
+_TEX = {"\\": r"\textbackslash{}", **{c: "\\" + c for c in "&%$#_{}"}}
+
+
+def latex(story: Story) -> str:
+    """Writes LaTeX."""
+
+    def escaped(text: str) -> str:
+        return "".join(_TEX.get(c, c) for c in text)
+
+    def section(level: int, heading: str, body: Sequence[str]) -> str:
+        return "\n\n".join(
+            [
+                f"\\{'sub' * (level - 1)}section{{{escaped(heading)}}} % a comment",
+                *map(escaped, body),
+            ]
+        )
+
+    rows = " \\\\\n".join(" & ".join(map(escaped, row)) for row in story.rows)
+    table = f"\n\\begin{{tabular}}{{ll}}\n{rows}\n\\end{{tabular}}\n" if rows else ""
+    body = "\n".join(section(*each) for each in story.sections)
+    return f"\\documentclass{{article}}\n\\begin{{document}}\n{body}{table}\n\\end{{document}}\n"
+
+
+def rtf(story: Story) -> str:
+    """Writes rich text."""
+
+    def escaped(text: str) -> str:
+        units = text.encode("utf-16-le")
+        codes = (
+            int.from_bytes(units[i : i + 2], "little", signed=True) for i in range(0, len(units), 2)
+        )
+        return "".join(
+            chr(c) if 32 <= c < 127 and chr(c) not in "\\{}" else f"\\u{c}?" for c in codes
+        )
+
+    texts = [text for _, heading, body in story.sections for text in (heading, *body)]
+    rows = ("".join(escaped(c) + "\\cell " for c in row) + "\\row\n" for row in story.rows)
+    body = "".join(f"{escaped(text)}\\par\n" for text in texts) + "".join(rows)
+    return "{\\rtf1\\ansi\\ansicpg1252 " + body + "}"
+
+
+def jats(story: Story) -> str:
+    """Writes an article's XML; sections nest."""
+    body, open_ = "", 0
+    for level, heading, paragraphs in story.sections:
+        body += "</sec>" * (open_ - level + 1) + "<sec>" * (level - min(open_, level - 1))
+        open_ = level
+        body += f"<title>{html.escape(heading)}</title>"
+        body += "".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in story.rows
+    )
+    table = f"<table-wrap><table>{rows}</table></table-wrap>" if rows else ""
+    return f"<?xml version='1.0'?><article><body>{body}{table}{'</sec>' * open_}</body></article>"
+
+
+def tei(story: Story) -> str:
+    """Writes an edition's XML."""
+    made = (
+        jats(story).replace("article>", "TEI>").replace("sec>", "div>").replace("title>", "head>")
+    )
+    return re.sub("table-wrap>", "figure>", made)
+
+
+def notebook(story: Story) -> str:
+    """Writes Jupyter's: headings and texts in a cell, the table as what code gave."""
+    texts = [markdown(Story([section])) for section in story.sections]
+    cells: list[object] = [{"cell_type": "markdown", "source": text} for text in texts]
+    if story.rows:
+        told = "\n".join("\t".join(row) for row in story.rows)
+        output = {"output_type": "stream", "text": told.splitlines(keepends=True)}
+        cells.append({"cell_type": "code", "source": "", "outputs": [output]})
+    return json.dumps({"nbformat": 4, "cells": cells})
+
+
+def mail(story: Story) -> bytes:
+    """Writes a mail with the table attached."""
+    message = EmailMessage(policy=email.policy.SMTP)
+    message["From"], message["Date"] = "a@example.org", "Thu, 02 May 2024 10:00:00 +0000"
+    texts = [text for _, heading, body in story.sections for text in (heading, *body)]
+    message.set_content("\n".join(texts))
+    if story.rows:
+        data = table_text(story.rows).encode()
+        message.add_attachment(data, maintype="text", subtype="csv", filename="table.csv")
+    return bytes(message)
+
+
+def table_text(rows: Rows, delimiter: str = ",") -> str:
+    """Writes comma-separated values."""
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=delimiter).writerows(rows)
+    return buffer.getvalue()
+
+
+def xlsx(rows: Rows) -> bytes:
+    """Writes Excel's."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title = "Costs"
+    for row in rows:
+        book.active.append(row)
+    return _saved(book)
+
+
+def xls(rows: Rows) -> bytes:
+    """Writes Excel's of before 2007."""
+    import xlwt
+
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("Costs")
+    for i, row in enumerate(rows):
+        for j, text in enumerate(row):
+            sheet.write(i, j, text)
+    return _saved(book)
+
+
+# Writers of stories by suffix: those whose headings are told come first.
+WRITERS: Mapping[str, Callable[[Story], str | bytes]] = {
+    ".docx": docx, ".odt": opendocument, ".epub": epub, ".html": page, ".md": markdown,
+    ".rst": restructured, ".tex": latex, ".nxml": jats, ".xml": tei, ".ipynb": notebook,
+    ".pptx": pptx, ".rtf": rtf, ".eml": mail,
+}  # fmt: skip
+TABLES: Mapping[str, Callable[[Rows], str | bytes]] = {
+    ".xlsx": xlsx,
+    ".xls": xls,
+    ".ods": lambda rows: opendocument(Story([], rows), "spreadsheet"),
+    ".csv": table_text,
+    ".tsv": lambda rows: table_text(rows, "\t"),
+    ".json": json.dumps,
+}
