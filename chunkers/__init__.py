@@ -9,6 +9,7 @@ from leporello.chunkers.mention_windows import MentionWindows
 from leporello.chunkers.paragraphs import Paragraphs
 from leporello.chunkers.parts import Parts
 from leporello.chunkers.recursive import Recursive
+from leporello.chunkers.rows import Rows
 from leporello.chunkers.sections import Sections
 from leporello.chunkers.sentences import Sentences
 from leporello.chunkers.whole import Whole
@@ -21,6 +22,7 @@ __all__ = [
     "Paragraphs",
     "Parts",
     "Recursive",
+    "Rows",
     "Sections",
     "Sentences",
     "Whole",

@@ -7,8 +7,9 @@ ends with white space, and nothing but white space lies outside the chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leporello import Document, Span
@@ -22,6 +23,7 @@ __all__ = [
     "Units",
     "check_overlap",
     "pack",
+    "packed_between",
     "refine",
     "spans",
     "token_units",
@@ -143,3 +145,12 @@ def check_overlap(overlap: int, size: int) -> None:
     """Raises the `ValueError` of a chunker whose chunks would not advance."""
     if overlap >= size:
         raise ValueError(f"overlap ({overlap}) must be less than size ({size})")
+
+
+def packed_between(pieces: Units, fences: Sequence[int], size: int) -> Iterator[Span]:
+    """Yields runs of pieces with no more than `size` tokens, none across a fence."""
+    for first, last in pairwise(fences):
+        end = first
+        while end < last:
+            start, end = end, min(pieces.end_of_run(end, size), last)
+            yield pieces.run(start, end)

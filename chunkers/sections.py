@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from leporello import Document, Span
-from leporello.chunkers.packing import Units, refine, spans, token_units, units
+from leporello.chunkers.packing import Units, packed_between, refine, spans, token_units, units
 from leporello.chunkers.paragraphs import Paragraphs
 from leporello.core.notes import note
 from leporello.core.protocols import ModelSource, Positive
@@ -68,13 +68,4 @@ class Sections:
         tokens = token_units(document, self.tokenizer)
         pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
         fences = [*pieces.starts.searchsorted(sections.starts).tolist(), len(pieces)]
-        return _packed(pieces, fences, self.size)
-
-
-def _packed(pieces: Units, fences: Sequence[int], size: int) -> Iterator[Span]:
-    """Yields runs of pieces with no more than `size` tokens, none across a fence."""
-    for first, last in pairwise(fences):
-        end = first
-        while end < last:
-            start, end = end, min(pieces.end_of_run(end, size), last)
-            yield pieces.run(start, end)
+        return packed_between(pieces, fences, self.size)

@@ -54,6 +54,9 @@ def ask(
     config: ConfigFiles = None,
     overrides: Overrides = None,
     no_cache: NoCache = False,
+    loader: Annotated[
+        str, typer.Option("--loader", help="YAML: '{class: Text, encoding: cp1252}'.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Asks one's own documents, and shows where the answer stands.
@@ -70,7 +73,7 @@ def ask(
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over take a question, and one of them at a time")
     named = pipeline or (OVER if over else "")
-    session = Session.open(paths, AskSettings(named, config or (), own, not no_cache))
+    session = Session.open(paths, AskSettings(named, config or (), own, not no_cache, loader))
     broken = int(bool(unreadable(session.document)))  # the exit status, whatever is answered
     if question is None:
         prompt = Prompt(

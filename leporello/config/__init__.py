@@ -20,9 +20,9 @@ from leporello.config.placement_settings import PlacementSpec, check_placement, 
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.sweeps import Labels, SweepPoints
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import Tree, read_tree
+from leporello.config.tree import Tree, parse, read_tree
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import KINDS, TASK
+from leporello.core.protocols import KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "TrainingSpec",
     "built_in_path",
     "load_config",
+    "loader_of",
     "placement_flags",
 ]
 
@@ -157,6 +158,22 @@ def load_config(
         return _ConfigBuilder(layers, _parse_overrides(overrides), names).load()
     except RecursionError:
         raise UserError("the config is nested too deeply") from None
+
+
+def loader_of(text: str) -> Loader:
+    """Returns the loader that a text names: `Text`, or `{class: Text, encoding: cp1252}`.
+
+    Raises:
+        ConfigError: What is wrong with it.
+    """
+    tree = parse(f"loader: {text}", None).items["loader"]
+    points = SweepPoints("--loader")
+    named = tree.with_value({"class": tree}) if isinstance(tree.value, str) else tree
+    options = points.of_class(named, LOADER, "")
+    if faults := points.faults or ([tree.fault("--loader: one, no sweep")] * (len(options) > 1)):
+        raise ConfigError(faults)
+    loader: Loader = options[0][1].build()
+    return loader
 
 
 def _parse_overrides(texts: Sequence[str]) -> list[Override]:

@@ -25,12 +25,12 @@ def job_signature(pipeline: PipelineSpec, task: TaskSpec, data: str) -> dict[str
     """
     stages = (each for stage in pipeline.stages.items() for each in _depends(pipeline, *stage))
     # The content of a task's files stands in `data`.
-    source = (task.spec.name, dependencies(task.spec.cls, {}))
+    sources = [(spec.name, dependencies(spec.cls, {})) for spec in task.spec.all_specs()]
     return {
         "pipeline": pipeline.resolved(),
         "task": task.spec.resolved(),
         "data": data,
-        **signature_of([*stages, source]),
+        **signature_of([*stages, *sources]),
     }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,6 +154,8 @@ def looks(data: bytes) -> str:
     """Returns what a file that is not read looks like, and what to do; empty if it may be text."""
     if not _controls(data):
         return ""  # a text that begins with the same letters
+    if data.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(io.BytesIO(data)):
+        return "a zip archive that is broken, or not whole; get it again"
     if data.startswith(_OLE):
         named = (t for name, t in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
         return next(named, "an Office file of before 2007; save it in a format of today")

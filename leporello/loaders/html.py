@@ -47,9 +47,10 @@ class Html(Format):
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm", ".xhtml")
 
     @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins with HTML's doctype or root element."""
-        return _BEGINS.match(head) is not None
+    def recognises(head: bytes, path: Path) -> bool:
+        """Returns whether the file begins with HTML's doctype or root, or any tag if named so."""
+        named = path.suffix.lower() in Html.suffixes and head.lstrip().startswith(b"<")
+        return named or _BEGINS.match(head) is not None
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text between the tags; scripts and styles are left out.

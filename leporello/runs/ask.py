@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.cache.store import Cache
-from leporello.config import Config, Pipeline, load_config
+from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.core.errors import UserError
 from leporello.core.items import Item, items_of
 from leporello.core.members import member_document
@@ -131,12 +131,14 @@ class AskSettings:
         config: The user's own files, laid over the built-in one.
         overrides: Settings as those of `--set`; they must not sweep.
         cached: Whether to use and fill the cache: a second question on a file is answered sooner.
+        loader: Loader of the files that it is for, as YAML: `{class: Text, encoding: cp1252}`.
     """
 
     pipeline: str = ""
     config: Sequence[Path] = ()
     overrides: Sequence[str] = ()
     cached: bool = True
+    loader: str = ""
 
     def loaded(self, model: str = "") -> Config:
         """Returns the config; takes and raises what `build` does."""
@@ -207,8 +209,10 @@ class Session:
             to_path(p) for file in files for p in (known[str(file)] if file in named else [file])
         ]
         cache = Cache(cache_directory()) if settings.cached else None
-        whole = bool(named) or is_collection(paths)
-        document = load_collection(paths, cache=cache) if whole else load(paths[0])
+        loader = loader_of(settings.loader) if settings.loader else None
+        if named or is_collection(paths):
+            return cls(load_collection(paths, cache=cache, loader=loader), settings, stages)
+        document = load(paths[0], loader=loader)
         return cls(document, settings, stages)
 
     def about(self, document: Document) -> Session:

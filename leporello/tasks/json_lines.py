@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.errors import ConfigError, UserError, did_you_mean
-from leporello.core.protocols import Positive
+from leporello.core.protocols import Loader, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders import load, load_bytes
 from leporello.loaders.collection import collection_hash, load_collection
@@ -51,10 +51,10 @@ class _RowAt(NamedTuple):
 class JsonLines:
     """Questions from JSON Lines files, one object a line.
 
-    A row has `id`, its document as `document` (the text), `document_path` (a file: text, Markdown,
-    subtitles, HTML, PDF), `documents` (files and folders as one), `collection` (the name of such)
-    or `document_id`, and `question`, `references`, `choices`, `evidence`, `title`, `group`,
-    `metadata` as far as there are any. Rows that share a `document_id` share the
+    A row has `id`, its document as `document` (the text), `document_path` (a file of any format
+    that is read), `documents` (files and folders as one), `collection` (the name of such) or
+    `document_id`, and `question`, `references`, `choices`, `evidence`, `title`, `group`, `metadata`
+    as far as there are any. Rows that share a `document_id` share the
     document, which one of them gives; so do rows with the same path or text. They need not stand
     together, unless `adjacent` says so.
 
@@ -76,6 +76,7 @@ class JsonLines:
         collections: Paths, patterns and URLs by name, for rows with `collection`; a config's
             `collections`, if not given.
         max_row_bytes: Bytes of a row at most, expanded; one that is larger fails alone.
+        loader: What reads the documents' files that it is for; others are read by what they are.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
@@ -90,6 +91,7 @@ class JsonLines:
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     max_row_bytes: Positive = 64 * 2**20
+    loader: Loader | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)
@@ -309,12 +311,12 @@ class JsonLines:
         try:
             if packed:
                 path, data = packed
-                document = load_bytes(data, path)
+                document = load_bytes(data, path, self.loader)
             elif several := self._several(source.source):
-                document = load_collection(several, source.key)
+                document = load_collection(several, source.key, loader=self.loader)
             else:
                 path = self._beside(source.source)
-                document = load(path, source.key)
+                document = load(path, source.key, self.loader)
         except UserError as error:
             problem = str(error)
         except Exception as error:  # a broken file at which a format's library trips

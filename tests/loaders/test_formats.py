@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import email.policy
 import io
+import json
+import re
+import zipfile
 from collections import Counter
+from email.message import EmailMessage
 from itertools import product
 from pathlib import Path
 
+import docx
+import openpyxl
+import pptx
 import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stories import TABLES, WRITERS, Story
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from stories import TABLES, WRITERS, Story, saved, zipped
 
 from leporello import Document, Span
-from leporello.loaders import load_bytes
+from leporello.chunkers import Rows
+from leporello.config import load_config, loader_of
+from leporello.core.errors import ConfigError, UserError
+from leporello.jobs.signature import job_signature
+from leporello.loaders import Csv, Pptx, Text, load_bytes
 from leporello.text.outline import place_of_span
 
+LAUGHS = (
+    '<!DOCTYPE l [<!ENTITY a "lol">'
+    + "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+    )
+    + "]><l>&j;</l>"
+)
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010804000000b51c0c02"
+    "0000000b4944415478da6364f80f00010501012718e3660000000049454e44ae426082"
+)
 ROWS = [["Item", "Amount"], ["Rent of the flat", "900"], ["Gas & oil", "30.5"]]
 STORIES = {
     "short": Story([(1, "Report", ["One paragraph."])]),
@@ -91,7 +118,7 @@ LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(sections=st.lists(SECTION, min_size=1, max_size=3), rows=LISTS)
 def test_whatever_is_written_is_in_the_text(
     suffix: str, sections: list[tuple[int, str, list[str]]], rows: list[list[str]]
@@ -127,3 +154,188 @@ def test_sheets_are_in_the_text_or_lost(sheets: list[tuple[list[list[str]], bool
         else:
             assert f"S{number}" not in lost
             assert all(word in document.text for word in words)
+
+
+LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/></EncryptedData>"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.docx", WRITERS[".docx"](STORIES["short"])[:9000], "is broken, or not whole"),
+        ("a.xlsx", TABLES[".xlsx"](ROWS)[:3000], "is broken, or not whole"),
+        ("a.docx", zipped({"word/document.xml": "<no"}), "is no Docx, or a broken one"),
+        (
+            "a.docx",
+            zipped({"a": "", "word/document.xml": b" " * (2**26 + 1)}),
+            "unpacked, too many: a zip bomb?",
+        ),
+        (
+            "a.epub",
+            zipped(
+                {"META-INF/container.xml": "", "META-INF/encryption.xml": LOCKED + "</encryption>"}
+            ),
+            "locked by DRM",
+        ),
+        (
+            "a.xlsx",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
+            "it looks like an Office file locked by a password",
+        ),
+        (
+            "a.doc",
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"),
+            "save it as .docx",
+        ),
+        ("a.xml", LAUGHS, "Maximum entity amplification factor exceeded"),
+        (
+            "a.xml",
+            "<!DOCTYPE l [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><l>&f;</l>",
+            "Entity 'f' not",
+        ),
+        ("a.xml", "<a>" * 9999, "is no Xml, or a broken one"),
+        ("a.json", "[" * 99999, "nested too deeply"),
+        ("a.json", '{"a": 1', "is no JSON: "),
+        ("a.ipynb", '{"cells": [', "is no notebook, or a broken one"),
+        ("a.zip", zipped({"a": "b"}), "it looks like a zip archive; unpack it"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_bad_files_are_refused_with_a_reason(name: str, content: str | bytes, told: str) -> None:
+    """Cut, locked, exploding and broken ones; nothing is fetched, nobody reads a traceback."""
+    with pytest.raises(UserError, match=re.escape(told)):
+        read(content, name)
+
+
+def test_a_sheet_of_two_cells_far_apart_is_refused() -> None:
+    """Its rectangle would fill the memory."""
+    made = TABLES[".xlsx"]([["a"], ["b"]])
+    assert isinstance(made, bytes)
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    files[sheet] = files[sheet].replace(b'<row r="2"', b'<row r="1048576"')
+    files[sheet] = files[sheet].replace(b'r="A2"', b'r="XFD1048576"')
+    with pytest.raises(UserError, match="a sheet of 17,179,869,184 cells, too many"):
+        read(zipped(files), "a.xlsx")
+
+
+def test_what_office_files_hold_besides_text_is_lost_aloud() -> None:
+    """Deletions, running heads, hidden slides and images; charts are read as tables."""
+    made = docx.Document()
+    made.add_paragraph("Kept.")
+    made.paragraphs[0]._p.append(
+        parse_xml(f"<w:del {nsdecls('w')}><w:r><w:delText>gone words</w:delText></w:r></w:del>")
+    )
+    made.sections[0].footer.paragraphs[0].text = "Confidential"
+    made.add_comment(made.paragraphs[0].runs, text="A remark.", author="Me", initials="M")
+    document = read(saved(made), "a.docx")
+    assert "Kept." in document.text
+    assert "A remark." in document.text
+    assert {(loss.what, loss.characters, loss.furniture) for loss in document.losses} == {
+        ("tracked deletion", 10, False),
+        ("footer", 12, True),
+    }
+    shown = pptx.Presentation()
+    figures = CategoryChartData()  # type: ignore[no-untyped-call]
+    figures.categories = ["East"]
+    figures.add_series("Sales", (19.2,))  # type: ignore[no-untyped-call]
+    for title in ("Shown", "Hidden"):
+        slide = shown.slides.add_slide(shown.slide_layouts[5])
+        slide.shapes.title.text = title
+    shown.slides[1]._element.set("show", "0")
+    shown.slides[0].shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 99, 99, figures)
+    shown.slides[0].shapes.add_picture(io.BytesIO(PIXEL), 0, 0)
+    document = read(saved(shown), "a.pptx")
+    assert "Sales\nEast\t19.2" in document.text
+    assert ("hidden slide", "slide 2", 6) in {
+        (x.what, x.place, x.characters) for x in document.losses
+    }
+    hidden = load_bytes(saved(shown), Path("a.pptx"), Pptx(hidden=True))
+    assert [place.name for place in hidden.places] == ["slide 1", "slide 2"]
+
+
+def test_mails_stand_in_threads_with_what_is_attached() -> None:
+    """A reply follows its mail; mails in mails end somewhere; what cannot be read is a loss."""
+
+    def mail(name: str, day: int, above: str = "") -> EmailMessage:
+        made = EmailMessage(policy=email.policy.SMTP)
+        made["From"], made["Subject"], made["Message-ID"] = "a@example.org", name, f"<{name}>"
+        made["Date"] = f"Thu, {day:02} May 2024 10:00:00 +0000"
+        if above:
+            made["In-Reply-To"] = f"<{above}>"
+        made.set_content(f"Text of {name}.")
+        return made
+
+    first = mail("first", 2)
+    inner = mail("deepest", 1)
+    for depth in range(9):
+        outer = mail(f"outer{depth}", 1)
+        outer.add_attachment(inner)
+        inner = outer
+    first.add_attachment(inner)
+    first.add_attachment(b"GIF89a\0", maintype="image", subtype="gif", filename="../x.gif")
+    mails = (mail("reply", 9, "first"), mail("other", 4), first)
+    box = b"".join(b"From a@b Thu May  2 10:00:00 2024\r\n" + bytes(m) for m in mails)
+    document = read(box, "a.mbox")
+    names = [place.name for place in document.places if place.name.startswith("mail ")]
+    assert names == [
+        "mail 1 of 3, 2024-05-02",
+        "mail 2 of 3, 2024-05-09",
+        "mail 3 of 3, 2024-05-04",
+    ]
+    at = [document.text.index(f"Text of {name}.") for name in ("first", "outer8", "reply", "other")]
+    assert at == sorted(at)
+    assert "deepest" not in document.text
+    assert [loss.what for loss in document.losses] == ["attachment", "attachment"]
+
+
+def test_rows_of_two_sheets_share_no_chunk() -> None:
+    """Chunks are whole rows, each with the columns' names, and end where a sheet does."""
+    book = openpyxl.Workbook()
+    for sheet in (book.active, book.create_sheet("Two")):
+        for row in [["Item", "Amount"], *[[f"thing {i}", i] for i in range(9)]]:
+            sheet.append(row)
+    document = read(saved(book), "a.xlsx")
+    texts = [document.text[s.start : s.end] for s in Rows(size=25).chunk(document)]
+    assert "\n".join(texts).split() == document.text.split()
+    starts = [place_of_span(document, s).split("!")[0] for s in Rows(size=25).chunk(document)]
+    assert starts == sorted(starts)
+    assert sum(text.startswith("Item\tAmount") for text in texts) == 2
+    assert all(line.startswith("Item") for text in texts for line in text.splitlines())
+
+
+def test_a_task_names_its_loader(tmp_path: Path) -> None:
+    """It is built from YAML, one of a file of one's own too, and the run's signature has it."""
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "a.txt").write_bytes("Zażółć".encode("cp1250"))
+    row = {"id": "1", "document_path": "a.txt", "question": "?", "references": ["x"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    signatures = []
+    for loader in ("{class: Text, encoding: cp1250}", "{class: './own.py:Shout', mark: '?'}"):
+        config = f"tasks:\n  mine: {{class: JsonLines, path: rows.jsonl, loader: {loader}}}\n"
+        (tmp_path / "own.yaml").write_text(config)
+        loaded = load_config([tmp_path / "own.yaml"])
+        task = loaded.tasks["mine"].spec.build()
+        [example] = task.examples()
+        text = "Zażółć" if "Text" in loader else "a.txt?"
+        assert example.document.text == text
+        signatures.append(job_signature(loaded.select([])[0], loaded.tasks["mine"], "data"))
+    assert "./own.py:Shout".removeprefix("./") in str(signatures[1]["sources"])
+    assert loader_of("Text") == Text()
+    assert loader_of("{class: Csv, header: none}") == Csv(header="none")
+    with pytest.raises(ConfigError, match=r"--loader.*has no class 'Tex'"):
+        loader_of("Tex")
+
+
+OWN = """
+from dataclasses import dataclass
+from leporello import Document
+
+@dataclass(frozen=True)
+class Shout:
+    mark: str = "!"
+
+    def load(self, path):
+        return Document(path.name, path.name + self.mark)
+"""

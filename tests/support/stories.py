@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 
-__all__ = ["TABLES", "WRITERS", "Story", "zipped"]
+__all__ = ["TABLES", "WRITERS", "Story", "saved", "zipped"]
 
 Rows = Sequence[Sequence[str]]
 
@@ -40,7 +40,8 @@ def zipped(files: Mapping[str, str | bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _saved(made: object) -> bytes:
+def saved(made: object) -> bytes:
+    """Returns what a library's document is saved as."""
     buffer = io.BytesIO()
     made.save(buffer)  # type: ignore[attr-defined]  # several libraries' documents
     return buffer.getvalue()
@@ -60,7 +61,7 @@ def docx(story: Story) -> bytes:
         for row in story.rows:
             for cell, text in zip(table.add_row().cells, row, strict=True):
                 cell.text = text
-    return _saved(made)
+    return saved(made)
 
 
 def pptx(story: Story) -> bytes:
@@ -80,7 +81,7 @@ def pptx(story: Story) -> bytes:
         for i, row in enumerate(story.rows):
             for j, text in enumerate(row):
                 table.cell(i, j).text = text
-    return _saved(made)
+    return saved(made)
 
 
 def page(story: Story) -> str:
@@ -273,7 +274,7 @@ def xlsx(rows: Rows) -> bytes:
     book.active.title = "Costs"
     for row in rows:
         book.active.append(row)
-    return _saved(book)
+    return saved(book)
 
 
 def xls(rows: Rows) -> bytes:
@@ -285,7 +286,7 @@ def xls(rows: Rows) -> bytes:
     for i, row in enumerate(rows):
         for j, text in enumerate(row):
             sheet.write(i, j, text)
-    return _saved(book)
+    return saved(book)
 
 
 # Writers of stories by suffix: those whose headings are told come first.

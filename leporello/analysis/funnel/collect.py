@@ -100,7 +100,7 @@ def _job_readers(
         [point] = config.select([pipeline])
         chunker = factory.stage(point.stages["chunker"])
         yield _JobReader(
-            (pipeline, task), chunker, _Rows.of(directory.results(pipeline, task)), metrics
+            (pipeline, task), chunker, _FunnelRows.of(directory.results(pipeline, task)), metrics
         )
 
 
@@ -124,7 +124,7 @@ class _ChunkCovers:
 
 
 @dataclass
-class _Rows:
+class _FunnelRows:
     """What one pipeline left of the examples of a task, in task order."""
 
     predictions: Iterator[Mapping[str, Any]]
@@ -134,13 +134,15 @@ class _Rows:
     _failed: Mapping[str, Any] | None = None
 
     @staticmethod
-    def of(folder: Path) -> _Rows:
+    def of(folder: Path) -> _FunnelRows:
         """Opens the files; a process that was killed may not have made them yet."""
         paths = [folder / f"{name}.jsonl" for name in ("predictions", "calls", "failures")]
         if not all(path.exists() for path in paths):
-            return _Rows(iter(()), iter(()), iter(()))
+            return _FunnelRows(iter(()), iter(()), iter(()))
         predictions, calls, failures = map(read_rows, paths)
-        return _Rows(predictions, calls, failures, next(predictions, None), next(failures, None))
+        return _FunnelRows(
+            predictions, calls, failures, next(predictions, None), next(failures, None)
+        )
 
     @property
     def left(self) -> str:
@@ -168,7 +170,7 @@ class _JobReader:
 
     job: tuple[str, str]
     chunker: Chunker
-    rows: _Rows
+    rows: _FunnelRows
     metrics: Sequence[Metric]  # the one of answers, if there is any
 
     def trace(

@@ -83,7 +83,7 @@ def _labels(archive: ZipFile, names: list[str]) -> dict[str, str]:
         if name.endswith(".ncx"):
             for point in parsed(read(archive, name)).iter("{*}navPoint"):
                 source = point.find("{*}content")
-                text = " ".join("".join(point.find("{*}navLabel").itertext()).split())
+                text = " ".join(point.findtext("{*}navLabel/{*}text", "").split())
                 href = "" if source is None else (source.get("src") or "").partition("#")[0]
                 labels.setdefault(_beside(posixpath.dirname(name), href), text)
     return labels

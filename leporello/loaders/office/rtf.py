@@ -45,7 +45,7 @@ class Rtf(Format):
 
         source = data.decode("latin-1")
         plain = _CELL.sub(r"\\tab ", _NOTES.sub(r"\\par ", source))
-        text = rtf_to_text(plain, errors="replace").strip()
+        text = rtf_to_text(plain, errors="replace").strip()  # type: ignore[no-untyped-call]
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         title = _TITLE.search(source)
         found = ((told, len(re.findall(pattern, source))) for pattern, told in _LOST.items())

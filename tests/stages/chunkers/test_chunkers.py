@@ -18,7 +18,16 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from leporello import Document, Span, chunkers
-from leporello.chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sections, Sentences, Whole
+from leporello.chunkers import (
+    FixedTokens,
+    Lines,
+    Paragraphs,
+    Recursive,
+    Rows,
+    Sections,
+    Sentences,
+    Whole,
+)
 from leporello.chunkers.recursive import LANGUAGES, Language
 from leporello.core.protocols import Chunker
 from leporello.text.sentences import sentence_starts
@@ -52,6 +61,7 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
         Entry(lambda size, _, model: Recursive(size, 0, model, ("。", "ab", "\r", "👩"))),
         Entry(lambda size, _, model: Recursive(size, 0, model, language="markdown")),
     ),
+    "Rows": (Entry(lambda size, _, model: Rows(size, model), bounded=False),),
     "Sections": (
         Entry(lambda size, _, model: Sections(size, model), bounded=False),
         Entry(lambda size, _, model: Sections(size, model, split_long=True)),

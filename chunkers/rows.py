@@ -1,0 +1,47 @@
+"""Chunks of whole rows of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from leporello import Document, Span
+from leporello.chunkers.lines import line_starts
+from leporello.chunkers.packing import packed_between, units
+from leporello.core.protocols import ModelSource, Positive
+
+__all__ = ["Rows"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Whole rows of a table, as many as have no more than `size` tokens; none of two sheets.
+
+    The loaders Csv and Sheets write the columns' names into each row, `Item: Rent  Amount: 900`, so
+    that a chunk says by itself what its figures are. A row of more than `size` tokens is a chunk.
+    A text without rows is divided at its lines.
+
+    Attributes:
+        size: Number of tokens a chunk at most.
+        tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
+    """
+
+    size: Positive = 200
+    tokenizer: ModelSource = "words"
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the spans in document order."""
+        rows = units(document, self.tokenizer, line_starts(document.text))
+        fences = [*rows.starts.searchsorted(_sheets(document)).tolist(), len(rows)]
+        return packed_between(rows, fences, self.size)
+
+
+def _sheets(document: Document) -> list[int]:
+    """Returns where sheets begin: what the names of cells have before `!` changes there."""
+    starts, sheet = [0], None
+    for place in document.places:
+        name = place.name.rpartition("!")[0]
+        if sheet not in (None, name):
+            starts.append(place.start)
+        sheet = name
+    return starts
