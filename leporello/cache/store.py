@@ -39,7 +39,7 @@ from leporello.core.records import JSON, CacheProtocol, Index
 __all__ = ["Cache", "CacheEntry", "CacheProtocol"]
 
 _SUFFIX = ".safetensors"
-_LAYOUTS = "layouts"
+_FILES = {"layouts": "*.jsonl", "ocr": "*.json"}  # what loaders and tasks keep, a file each
 _MODELS = "models"
 # Copies of what is at URLs: files, runs that were looked at, files of the hub; of compressed files.
 _REMOTE = ("files", "views", "hub", "unpacked")
@@ -54,9 +54,9 @@ class CacheEntry:
 
     Attributes:
         kind: `tokens`, `chunks`, `index`, `outputs`; `layouts` for where the documents of a task
-            stand; `models` for a folder of converted weights; `files`, `views` and `hub` for a copy
-            of a file, of a run, or of a data set's file, that is at a URL; `unpacked` for that of a
-            compressed file.
+            stand; `ocr` for what was read of a page's picture; `models` for a folder of converted
+            weights; `files`, `views` and `hub` for a copy of a file, of a run, or of a data set's
+            file, that is at a URL; `unpacked` for that of a compressed file.
         path: Its file, or its folder.
         size: Size in bytes.
         last_use: Seconds since 1970, to the hour.
@@ -152,8 +152,9 @@ class Cache:
         """Yields everything that is kept, in no order; models and copies too."""
         for path in (self.root / "entries").glob(f"v*/*/*/*{_SUFFIX}"):
             yield from _entry(path.parent.parent.name, path)
-        for path in (self.root / _LAYOUTS).glob("*.jsonl"):
-            yield from _entry(_LAYOUTS, path)
+        for kind, pattern in _FILES.items():
+            for path in (self.root / kind).glob(pattern):
+                yield from _entry(kind, path)
         for path in (self.root / _MODELS).glob("[!.]*/"):
             yield from _entry(_MODELS, path)
         for kind in _REMOTE:
@@ -246,7 +247,7 @@ def _remove_partial(root: Path) -> None:
     """Removes what is half written and older than an hour: no process is at it any more."""
     entries, models = (root / "entries").glob(f"v*/*/*/*{PARTIAL}"), root / _MODELS
     remote = (partial for kind in _REMOTE for partial in (root / kind).glob("*/*.part*"))
-    layouts = (root / _LAYOUTS).glob(f"*{PARTIAL}")
+    layouts = (root / "layouts").glob(f"*{PARTIAL}")
     for path in [*entries, *layouts, *models.glob(f".*{PARTIAL}"), *remote]:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _HOUR:

@@ -75,6 +75,7 @@ def _kept(page: PdfPage) -> list[Line]:
     digest.update(picture.tobytes())
     file = cache_directory() / "ocr" / f"{digest.hexdigest()}.json"
     with suppress(OSError, ValueError):  # not read before, or damaged
+        os.utime(file)  # the cache forgets what was not used for longest
         return [(text, tuple(box)) for text, box in json.loads(file.read_text("utf-8"))]
     lines = [(text, tuple(round(x / scale, 1) for x in box)) for text, box in _read(picture)]
     with suppress(OSError):  # a folder that may not be written to
