@@ -1,54 +1,68 @@
-"""Source code: the text as it stands, what it defines as sections."""
+"""Source code and settings: the text as it stands, definitions as sections."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.core.records import Place
 from leporello.loaders.files import Format
+from leporello.loaders.markup.lines import line_places
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
 __all__ = ["Code"]
 
-_MOST_LINES = 200_000  # that are places
-_DEFINES = re.compile(
-    r"^(?P<indent>[ \t]*)(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal"
-    r"|static|final|abstract|async|override|open|sealed|data|inline|unsafe|partial)[ \t]+)*"
-    r"(?P<what>(?:class|def|function\*?|func|fn|interface|trait|struct|enum|impl|module|object"
-    r"|protocol|namespace|record|sub)[ \t]+[^\s({:;<=]+)",
-    re.M,
+_STRINGS = r'"(?:\\.|[^"\\\n])*"'
+# Comments and strings over lines, whose words define nothing; ended by the file at the latest.
+_HASHED = rf'"""(?:.*?)(?:"""|\Z)|\'\'\'(?:.*?)(?:\'\'\'|\Z)|{_STRINGS}|#[^\n]*'
+_SLASHED = rf"/\*.*?(?:\*/|\Z)|{_STRINGS}|`[^`]*(?:`|\Z)|//[^\n]*"
+_MODIFIERS = (
+    "export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\\(\\w+\\))?"
+    "|unsafe|extern|const|sealed|partial|override|open|data|inline|virtual|declare|case|local"
+    "|typedef|constexpr|readonly|suspend|mutable"
 )
-_TAB = 4  # columns
+_KINDS = (
+    "class|interface|struct|enum(?: class)?|union|trait|impl(?:<[^>\n]*>)?|fn|fun|func|function"
+    "|namespace|module|mod|record|object|protocol|extension|actor|sub|def|defp|defmodule|macro"
+)
+_KEYWORDS = "if|for|while|switch|catch|return|else|do|new|throw|delete|sizeof|elif|with|match|when"
+_BRACED = (
+    rf"^([ \t]*)(?:(?:{_MODIFIERS})[ \t]+)*(?:"
+    rf"(?:{_KINDS})[ \t]+(?:\([^)\n]*\)[ \t]*)?([\w$][\w$:.!?]*)"  # class A, func (t *T) F
+    r"|(?:let|var|const)[ \t]+(\w+)[ \t]*=[ \t]*(?:async[ \t]*)?(?:function\b|[\w(][^=\n;]*=>)"
+    rf"|(?!(?:{_KEYWORDS})\b)(?:[\w:<>,\[\].]+[ \t*&]+){{1,5}}(?!(?:{_KEYWORDS})\b)(~?\w[\w:~]*)"
+    r"\((?=[^;\n]*$)"  # int f(…
+    rf"|(?!(?:{_KEYWORDS})\b)(\w+)[ \t]*\([^;\n]*\{{[ \t]*$)"  # f(…) {
+)
+_RULES = {
+    ".py .pyi .pyx": (r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", _HASHED),
+    ".rb .ex .exs .jl .lua .r .sh .bash .zsh .pl .pm": (
+        rf"^([ \t]*)(?:(?:{_MODIFIERS})[ \t]+)*(?:{_KINDS})[ \t]+([\w.:!?]+)"
+        r"|^([ \t]*)(\w[\w.]*)[ \t]*(?:\(\)[ \t]*\{|(?:<-|=)[ \t]*function\b)", _HASHED),
+    ".js .mjs .cjs .jsx .ts .tsx .java .kt .kts .scala .c .h .cc .cpp .cxx .hpp .hh .cs .go .rs"
+    " .swift .php .dart .m .mm .groovy .proto .zig": (_BRACED, _SLASHED),
+    ".sql": (
+        r"(?i)^([ \t]*)create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:\w+[ \t]+)??(?:table|view|function"
+        r"|procedure|trigger|index)[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?([\w.\"`]+)", _SLASHED),
+    ".toml .ini .cfg .conf": (r"^()\[+([^\]\n]+)\]+", r"\Z"),
+    ".yaml .yml": (r"^()([\w.-]+):(?=\s)", r"\Z"),
+    ".hs .ml .clj .lisp .el .f90 .pas .vb .ps1 .css .scss .tcl .asm .s .cmake .vue": (r"\Z", r"\Z"),
+}  # fmt: skip
+_OF = {
+    suffix: tuple(re.compile(rule, flags) for rule, flags in zip(rules, (re.M, re.S), strict=True))
+    for suffixes, rules in _RULES.items()
+    for suffix in suffixes.split()
+}
 
 
 @dataclass(frozen=True)
 class Code(Format):
-    """Source code: the text as it stands, its classes and functions as sections."""
+    """Source code and settings: the text as it stands, definitions as sections by a light rule."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (
-        *(
-            ".py",
-            ".pyi",
-            ".js",
-            ".mjs",
-            ".ts",
-            ".tsx",
-            ".jsx",
-            ".java",
-            ".kt",
-            ".scala",
-            ".c",
-            ".h",
-        ),
-        *(".cc", ".cpp", ".hpp", ".cs", ".go", ".rs", ".rb", ".php", ".swift", ".lua", ".pl", ".r"),
-        *(".sh", ".bash", ".sql", ".hs", ".ex", ".jl", ".dart", ".vue", ".css", ".scss"),
-    )
+    suffixes: ClassVar[tuple[str, ...]] = (*_OF,)
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
@@ -56,21 +70,35 @@ class Code(Format):
         return head.startswith(b"#!/")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; places are named `line 120`.
+        """Returns the text; places are `line 120`, sections what a line defines by its name.
 
         Raises:
             UserError: It is no text.
         """
         raw = decoded(data, path)
-        text = raw.text
-        ends = [*accumulate(map(len, text.splitlines(keepends=True)))][:_MOST_LINES]
-        spans = zip([0, *ends], ends, strict=False)
-        places = (Place(f"line {n}", *span) for n, span in enumerate(spans, 1))
-        sections = outline([*_definitions(text)], len(text))
-        return replace(raw, sections=sections, places=(*places,))
+        headings = [*_headings(raw.text, path.suffix.lower())]
+        return replace(
+            raw,
+            title=path.name,
+            sections=outline(headings, len(raw.text)),
+            places=line_places(raw.text),
+        )
 
 
-def _definitions(text: str) -> Iterator[Heading]:
-    for found in _DEFINES.finditer(text):
-        indent = len(found["indent"].expandtabs(_TAB))
-        yield Heading(" ".join(found["what"].split()), found.start(), 1 + indent)
+def _headings(text: str, suffix: str) -> Iterator[Heading]:
+    """Yields definitions; one is inside of those above it that are indented less."""
+    run_by = text.partition("\n")[0] if text.startswith("#!/") else ""
+    suffix = (".py" if "python" in run_by else ".sh") if run_by else suffix
+    rule, passed_over = _OF.get(suffix, _OF[".hs"])
+    open_: list[int] = []
+    for match in rule.finditer(passed_over.sub(_blanked, text)):
+        found = [group for group in match.groups() if group is not None]
+        indent, name = len(found[0].expandtabs(4)), found[-1]
+        while open_ and open_[-1] >= indent:
+            open_.pop()
+        open_.append(indent)
+        yield Heading(name, match.start(), len(open_))
+
+
+def _blanked(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0]) if "\n" in match[0] else match[0]

@@ -17,6 +17,9 @@ from leporello.text.outline import Extracted
 __all__ = ["Json"]
 
 
+_GROWTH, _LEAST = 64, 2**20  # how many times as long as the file its text may be; characters
+
+
 class _Pairs(list[tuple[str, object]]):
     """An object's members as they stand there, names that come twice too."""
 
@@ -34,7 +37,7 @@ class Json(Format):
         """Returns the values; places are what lies in the outermost list or object, or the lines.
 
         Raises:
-            UserError: It is no JSON.
+            UserError: It is no JSON, or would grow too much.
         """
         raw = decoded(data, path)
         try:
@@ -46,12 +49,14 @@ class Json(Format):
                 raise UserError(f"{path}: is no JSON: {error}") from None
         lines: list[str] = []
         places: list[Place] = []
-        at = 0
+        at, most = 0, max(_LEAST, _GROWTH * len(raw.text))
         for name, value in parts:
             start = at
             for where, leaf in _leaves(value, "" if name.startswith("line ") else name):
                 lines.append(f"{where}: {leaf}" if where else leaf)
                 at += len(lines[-1]) + 1
+                if at > most:
+                    raise UserError(f"{path}: would grow {_GROWTH} times by its paths; divide it")
             places += [Place(name, start, at)] if name and at > start else []
         text = "\n".join(lines)
         kept = (replace(place, end=min(place.end, len(text))) for place in places)

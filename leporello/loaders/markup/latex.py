@@ -1,10 +1,15 @@
-"""LaTeX: the text without commands and comments, its sections, and mathematics as it is written."""
+"""LaTeX: its text without comments and commands, mathematics as it is written.
+
+Our own reader: the text that pylatexenc (2.10, of 2021) makes keeps no offsets, so neither lines
+nor headings could be told.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -12,187 +17,277 @@ from typing import ClassVar
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow
+from leporello.loaders.markup.lines import line_starts
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
 __all__ = ["Latex"]
 
-_BEGINS = re.compile(rb"(?:\s*%[^\n]*\n|\s)*\\documentclass\b")
-_MATHS = "equation|align|gather|multline|eqnarray|displaymath|math"
-_PIECE = re.compile(
-    r"(?P<code>\\begin\{(verbatim|lstlisting|minted)\*?\}.*?\\end\{\2\*?\})"
-    rf"|(?P<math>\\begin\{{(?P<maths>(?:{_MATHS})\*?)\}}.*?\\end\{{(?P=maths)\}}"
-    r"|\$\$.*?\$\$|\\\[.*?\\\]|\\\(.*?\\\)|(?<!\\)\$(?:\\.|[^$\\])+\$)"
-    r"|(?P<comment>%[^\n]*(?:\n[ \t]*|\Z))"
-    r"|\\(?P<edge>begin|end)\{(?P<environment>[^{}]*)\}(?:\[[^][]*\])?"
-    r"|\\(?P<accent>['`^\"~=.](?=[ ]*\{?\\?[A-Za-z])|[uvHck](?=\{\\?[A-Za-z]\}|[ ]+[A-Za-z]\b))"
-    r"[ ]*(?P<brace>\{)?(?P<letter>\\?[A-Za-z])(?(brace)\})"
-    r"|\\(?P<command>[A-Za-z@]+)\*?[ \t]*(?:\[[^][]*\])?"
-    r"|\\(?P<sign>.)|(?P<blank>\n[ \t]*\n\s*)|(?P<special>[{}~&]|---?|``|'')"
-    r"|(?P<text>[^\\%$\n{}~&`'-]+|.|\n)",
-    re.S,
+_LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
+_MATH = r"(?:equation|align|alignat|gather|multline|eqnarray|displaymath|math|flalign)\*?"
+_GROUP = r"\s*\{(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{[^{}]{0,999}\}){0,999}\}){0,9999}\}"
+_TOKEN = re.compile(
+    rf"""
+    (?P<comment>%[^\n]*(?:\n[ \t]*(?![ \t\n]))?)
+    |\\begin\{{(?P<env>verbatim\*?|[Vv]erbatim|lstlisting|minted|alltt|comment|tikzpicture
+        |filecontents\*?)\}}(?P<verbatim>.*?)(?:\\end\{{(?P=env)\}}|\Z)
+    |\\verb\*?(?P<mark>[^\w\s*])(?P<verb>[^\n]*?)(?P=mark)
+    |(?P<display>\$\$.*?(?:\$\$|\Z)|\\\[.*?(?:\\\]|\Z)
+        |\\begin\{{(?P<math>{_MATH})\}}.*?(?:\\end\{{(?P=math)\}}|\Z))
+    |(?P<inline>\\\(.*?(?:\\\)|\Z)|\$(?:\\.|[^$\\\n]|\n(?![ \t]*\n))+\$)
+    |\\(?P<edge>begin|end)[ ]*\{{(?P<name>[^{{}}\n]*)\}}
+    |\\(?P<word>[a-zA-Z@]+)\*?[ \t]*
+    |\\(?P<sign>.)
+    |(?P<paragraph>\n[ \t]*(?:\n[ \t]*)+)
+    |(?P<brace>[{{}}])
+    |(?P<cell>&)
+    |(?P<text>(?:[^\\%${{}}&\n])+|.)
+    """,
+    re.VERBOSE | re.DOTALL,
 )
-_MARKS = "\u0301\u0300\u0302\u0308\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0328"
-_ACCENTS = dict(zip("'`^\"~=.uvHck", _MARKS, strict=True))
-_LETTERS = {
-    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł",
-    "aa": "å", "AA": "Å", "i": "ı", "j": "ȷ", "ldots": "…", "dots": "…", "textbackslash": "\\",
-    "S": "§", "P": "¶", "copyright": "©", "pounds": "£", "euro": "€", "LaTeX": "LaTeX",
-    "TeX": "TeX", "quad": " ", "qquad": " ", "textendash": "–", "textemdash": "—",
+_OPTIONS = re.compile(r"(?:\[[^\[\]\n]{0,300}\])+")
+_ARGUMENT = re.compile(_GROUP, re.DOTALL)
+# Commands and environments with arguments that are no text: how many.
+_SILENT = {
+    "label": 1, "vspace": 1, "hspace": 1, "bibliographystyle": 1, "pagestyle": 1, "color": 1,
+    "thispagestyle": 1, "setlength": 2, "addtolength": 2, "setcounter": 2, "usepackage": 1,
+    "documentclass": 1, "newcommand": 2, "renewcommand": 2, "providecommand": 2, "textcolor": 1,
+    "newenvironment": 3, "definecolor": 3, "hypersetup": 1, "graphicspath": 1, "index": 1,
+    "cline": 1, "cmidrule": 1, "multicolumn": 2, "multirow": 2, "fontsize": 2, "selectlanguage": 1,
+    "DeclareMathOperator": 2, "newtheorem": 2, "phantom": 1, "captionsetup": 1, "rule": 2,
+    "tabular": 1, "tabularx": 2, "array": 1, "longtable": 1, "minipage": 1, "thebibliography": 1,
+    "title": 1, "author": 1, "date": 1, "addbibresource": 1, "foreignlanguage": 1, "hyphenation": 1,
 }  # fmt: skip
-_SPECIAL = {"~": "\u00a0", "--": "–", "---": "—", "``": "“", "''": "”", "{": "", "}": ""}
-_LEVELS = {
-    "part": 1,
-    "chapter": 1,
-    "section": 2,
-    "subsection": 3,
-    "subsubsection": 4,
-    "paragraph": 5,
-    "subparagraph": 6,
-}
-# Commands whose argument is no text for a reader.
-_SILENT = re.compile(
-    r"label|usepackage|documentclass|bibliographystyle|vspace|hspace|setlength|pagestyle|thispagestyle"
-    r"|newcommand|renewcommand|def|input|include|includegraphics|bibliography|addbibresource|hypersetup"
-    r"|setcounter|addtocounter|pagenumbering|color|geometry|graphicspath|cline|multicolumn"
-)
-_FILES = {
-    "input": ("included file", "is a file of its own; read it too"),
-    "include": ("included file", "is a file of its own; read it too"),
-    "bibliography": ("bibliography", "is a file of its own"),
+_ELSEWHERE = {
     "includegraphics": ("image", "images are not read"),
+    "input": ("included file", "is another file; read it too"),
+    "include": ("included file", "is another file; read it too"),
+    "subfile": ("included file", "is another file; read it too"),
+    "bibliography": ("included file", "is another file; read it too"),
 }
-_ARGUMENT = re.compile(r"\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+_SPOKEN = {
+    "ldots": "…", "dots": "…", "textellipsis": "…", "LaTeX": "LaTeX", "TeX": "TeX", "ss": "ß",
+    "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å",
+    "AA": "Å", "i": "i", "j": "j", "S": "§", "P": "¶", "pounds": "£", "euro": "€", "copyright": "©",
+    "textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textbar": "|",
+    "textless": "<", "textgreater": ">", "textquotedblleft": "“", "textquotedblright": "”",
+    "textendash": "–", "textemdash": "—", "textdegree": "°", "guillemotleft": "«", "quad": " ",
+    "guillemotright": "»", "qquad": " ", "textunderscore": "_", "slash": "/", "today": "",
+}  # fmt: skip
+_ACCENTS = dict(zip("`'^\"~=.uvHcdbrk", map(chr, (
+    0x300, 0x301, 0x302, 0x308, 0x303, 0x304, 0x307, 0x306, 0x30C, 0x30B, 0x327, 0x323, 0x331,
+    0x30A, 0x328)), strict=True))  # fmt: skip
+_LETTER = re.compile(r"\s*(?:\{\s*\\?([^\W\d_]?)\s*\}|\\([ij])(?![a-zA-Z])|([^\W\d_]))")
+_TYPED = {"~": " ", "``": "“", "''": "”", "---": "—", "--": "–"}
+_TYPED_AT = re.compile(r"---?|``|''|~")
+_DEFINED = re.compile(
+    rf"\\(?:(?:re|provide)?newcommand\*?\s*\{{?|(?:re|provide)command\*?\s*\{{?|def)\\([a-zA-Z@]+)"
+    rf"\}}?(\[\d\]|(?=\s*\#))?(?P<body>{_GROUP})?",
+    re.DOTALL,
+)
+_LONGEST = 10_000  # characters that a command of the file's own may stand for
 
 
 @dataclass(frozen=True)
 class Latex(Format):
-    """LaTeX: the text without commands and comments, mathematics as it is written.
-
-    Files that it includes are not read; its own commands are not carried out.
-    """
+    """LaTeX: text, tables and mathematics, sections by their commands."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".tex", ".ltx", ".latex")
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins as a document of LaTeX."""
-        return _BEGINS.match(head) is not None
+        r"""Returns whether it begins with `\documentclass`, after comments."""
+        return re.match(rb"(?:\s|%[^\n]*\n)*\\document(?:class|style)\b", head) is not None
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; comments and what stands before the document are furniture.
+        r"""Returns the text; places are `line 120`.
+
+        Title, author and date stand first. Commands that the file defines without arguments are
+        written out; of the others their arguments are kept. Nothing is run or included.
 
         Raises:
             UserError: It is no text.
         """
         raw = decoded(data, path)
-        flow = _LatexFlow()
-        source = raw.text.replace("\r\n", "\n")
-        preamble, begun, body = source.partition("\\begin{document}")
-        if begun:
-            flow.losses += _left_out("preamble", preamble)
-            for name in ("title", "author", "date"):
-                if found := re.search(rf"\\{name}\b" + _ARGUMENT.pattern, preamble):
-                    flow.write("h1" if name == "title" else "p", found[1])
-            body = body.partition("\\end{document}")[0]
-        flow.write("div", body if begun else source)
-        flow.losses += _left_out("comment", flow.comments)
-        found_ = flow.extracted()
-        title = found_.sections[0].title if begun and found_.sections else ""
-        return replace(found_, title=title, losses=(*found_.losses, *raw.losses), notes=raw.notes)
+        text = raw.text.replace("\r\n", "\n")
+        begin, end = text.find("\\begin{document}"), text.find("\\end{document}")
+        start = begin + len("\\begin{document}") if begin >= 0 else 0
+        reader = _LatexReader(text, {})
+        odd = [*reader.define()]
+        for name in ("title", "author", "date"):
+            if found := re.search(rf"\\{name}\s*(?:\[[^\]\n]*\])?({_GROUP})", text):
+                reader.read(*found.span(1))
+                reader.flow.start("p")
+                if name == "title":
+                    reader.flow.title = " ".join("".join(reader.flow.pieces).split())
+        end = end if end > start else len(text)
+        reader.read(start, end)
+        after = text[end:].removeprefix("\\end{document}").strip()
+        left_out = (
+            ("preamble", "says how the text is set", len(text[:start].strip())),
+            ("comment", "LaTeX does not print it", reader.comments),
+            ("text not printed", "stands after the end of the document", len(after)),
+        )
+        reader.flow.losses += (
+            Loss(what, why, "", size, furniture=True) for what, why, size in left_out if size
+        )
+        found_ = reader.flow.extracted()
+        told = f"arguments of commands of the file's own stand as they are: {', '.join(odd[:9])}"
+        return replace(
+            found_,
+            losses=(*raw.losses, *found_.losses),
+            notes=(*raw.notes, *((told,) if odd else ())),
+        )
 
 
-def _left_out(what: str, text: str) -> Iterator[Loss]:
-    if text.strip():
-        yield Loss(what, "says how the text is set", characters=len(text), furniture=True)
+class _LatexReader:
+    """Goes through LaTeX and writes its text.
 
+    Attributes:
+        flow: What is written.
+        comments: Characters of comments so far.
+    """
 
-class _LatexFlow(Flow):
-    """Writes LaTeX's text as HTML's elements."""
+    def __init__(self, text: str, own: dict[str, str]) -> None:
+        self.flow, self.comments = Flow(), 0
+        self._text, self._own = text, own
+        self._starts, self._line = line_starts(text), 0
+        used = set(re.findall(rf"\\({'|'.join(_LEVELS)})\b", text))
+        self._levels = {name: n for n, name in enumerate((n for n in _LEVELS if n in used), 1)}
+        self._open: list[str] = []  # what braces close
+        self._next = ""  # what the next brace opens
 
-    comments = ""
+    def define(self) -> Iterator[str]:
+        """Learns commands that the file defines; yields the names of those with arguments."""
+        for found in _DEFINED.finditer(self._text):
+            if found[2] is not None:
+                yield f"\\{found[1]}"
+            elif found["body"]:
+                inner = _LatexReader(found["body"], self._own)
+                inner.read(0, len(found["body"]))
+                self._own[found[1]] = "".join(inner.flow.pieces)[:_LONGEST]
 
-    def write(self, tag: str, source: str) -> None:
-        """Writes a stretch of LaTeX as an element."""
-        self.start(tag)
-        at = 0
-        while at < len(source) and (piece := _PIECE.match(source, at)):
-            at = self._write_piece(piece, source)
-        self.end(tag)
+    def read(self, at: int, end: int) -> None:
+        """Writes what stands from `at` to `end`."""
+        steps: dict[str | None, Callable[[re.Match[str], int], int]] = {
+            "name": self._edge, "word": self._command, "sign": self._sign,
+        }  # fmt: skip
+        while at < end and (token := _TOKEN.match(self._text, at, end)):
+            step = steps.get(token.lastgroup)
+            at = step(token, token.end()) if step else self._plain(token)
 
-    def _write_piece(self, piece: re.Match[str], source: str) -> int:
-        """Writes what was matched; returns where to go on."""
-        kind = piece.lastgroup or ""
-        if kind in ("code", "maths", "math"):
-            self._write_raw(piece)
+    def _plain(self, token: re.Match[str]) -> int:
+        """Writes what is no command; returns where text goes on."""
+        kind = token.lastgroup
+        if kind == "text":
+            self._write(_TYPED_AT.sub(lambda m: _TYPED.get(m[0], m[0]), token[0]), token)
         elif kind == "comment":
-            self.comments += piece[0]
-        elif piece["edge"]:
-            self.element("p", "")
-            self.start("p")
-            return _past_arguments(piece, source)
-        elif piece["accent"]:
-            letter = piece["letter"].removeprefix("\\")
-            self.data(unicodedata.normalize("NFC", letter + _ACCENTS[piece["accent"]]))
-        elif piece["command"]:
-            return self._write_command(piece, source)
-        elif kind == "sign":
-            self._write_sign(piece["sign"])
-        elif kind == "blank":
-            self.start("p")
-            self.end("p")
-        elif piece[0] == "&":
-            self.start("td")
+            self.comments += len(token[0])
+        elif kind == "brace":
+            self._brace(token[0])
+            if self._text.startswith("}{", token.start()):
+                self.flow.data(" ")  # between arguments of a command that is not known
+        elif kind in ("paragraph", "cell"):
+            self.flow.start("p" if kind == "paragraph" else "td")
         else:
-            self.data(_SPECIAL.get(piece[0], piece[0]))
-        return piece.end()
+            self._write_as_it_is(token)
+        return token.end()
 
-    def _write_raw(self, piece: re.Match[str]) -> None:
-        if piece["code"]:
-            inner = re.sub(r"\A\\begin\{[^}]*\}(?:\[[^]]*\])?\n?|\n?\\end\{[^}]*\}\Z", "", piece[0])
-            self.element("pre", inner)
+    def _write(self, text: str, token: re.Match[str]) -> None:
+        line = bisect_right(self._starts, token.start())
+        if line != self._line and text.strip():
+            self._line = line
+            self.flow.place(f"line {line}")
+        self.flow.data(text)
+
+    def _write_as_it_is(self, token: re.Match[str]) -> None:
+        if token["verb"] is not None:
+            self._write(token["verb"], token)
+        elif token["env"] in ("comment", "tikzpicture"):
+            if token["env"] == "tikzpicture":
+                self._lose("drawing", "is made by commands", token, len(token["verbatim"]))
+        elif token["inline"]:
+            self._write(token[0], token)
         else:
-            self.data(piece[0])
+            self.flow.start("pre")
+            self._write((token["verbatim"] or token["display"]).strip("\n"), token)
+            self.flow.end("pre")
 
-    def _write_sign(self, sign: str) -> None:
+    def _lose(self, what: str, why: str, token: re.Match[str], size: int = 0) -> None:
+        line = bisect_right(self._starts, token.start())
+        self.flow.losses.append(Loss(what, why, f"line {line}", size))
+
+    def _edge(self, token: re.Match[str], at: int) -> int:
+        """Returns where text goes on after the beginning or end of an environment."""
+        self.flow.start("p")
+        name = token["name"].rstrip("*")
+        return self._after(at, _SILENT.get(name, 0)) if token["edge"] == "begin" else at
+
+    def _after(self, at: int, arguments: int) -> int:
+        """Returns where text goes on after options and arguments that are no text."""
+        for _ in range(arguments + 1):
+            at = found.end() if (found := _OPTIONS.match(self._text, at)) else at
+            if arguments and (group := _ARGUMENT.match(self._text, at)):
+                at, arguments = group.end(), arguments - 1
+        return at
+
+    def _command(self, token: re.Match[str], at: int) -> int:
+        """Writes what a command stands for; returns where text goes on."""
+        word = token["word"]
+        if word in _ACCENTS and len(word) == 1 and (letter := _LETTER.match(self._text, at)):
+            return self._accent(word, letter, token)
+        if spoken := _SPOKEN.get(word) or self._own.get(word):
+            self._write(spoken, token)
+            return at + 2 if self._text.startswith("{}", at) else at
+        if word in _ELSEWHERE:
+            what, why = _ELSEWHERE[word]
+            after = self._after(at, 1)
+            self._lose(what, f"{self._text[at:after].split('{')[-1].strip('}')} {why}", token)
+            return after
+        if word in ("def", "let"):
+            found = _DEFINED.match(self._text, token.start())
+            return found.end() if found else at
+        self._structure(word, token)
+        return self._after(at, _SILENT.get(word, 0))
+
+    def _structure(self, word: str, token: re.Match[str]) -> None:
+        if word in self._levels:
+            self._next = f"h{min(self._levels[word], 6)}"
+        elif word in ("footnote", "footnotetext", "thanks"):
+            self._next = ")"
+        elif word == "bibitem" or word.startswith(("cite", "ref", "eqref", "autoref")):
+            self._next = "]"
+        elif word == "item":
+            self.flow.start("li")
+            self._write("- ", token)
+        elif word in ("caption", "par", "newpage", "clearpage", "maketitle"):
+            self.flow.start("p")
+        elif word in ("newline", "hline", "tabularnewline"):
+            self.flow.start("tr")
+
+    def _sign(self, token: re.Match[str], at: int) -> int:
+        sign = token["sign"]
+        if sign in _ACCENTS and (letter := _LETTER.match(self._text, at)):
+            return self._accent(sign, letter, token)
         if sign == "\\":
-            self.start("br")
-        else:
-            self.data(
-                {",": " ", ";": " ", ":": " ", "!": "", "/": "", "-": "", "@": ""}.get(sign, sign)
-            )
+            self.flow.start("tr")
+            return self._after(at, 0)
+        if sign in "%&$#_{} ,;:!\n":
+            self._write(" " if sign in " ,;:\n" else sign.replace("!", ""), token)
+        return at
 
-    def _write_command(self, piece: re.Match[str], source: str) -> int:
-        name = piece["command"]
-        argument = _ARGUMENT.match(source, piece.end())
-        if name in _FILES and argument:
-            self.losses.append(Loss(*_FILES[name], argument[1]))
-        if name in _LETTERS:
-            self.data(_LETTERS[name])
-            return piece.end() + (source[piece.end() : piece.end() + 2] == "{}") * 2
-        if name in _LEVELS and argument:
-            self.write(f"h{_LEVELS[name]}", argument[1])
-        elif _SILENT.fullmatch(name) and argument:
-            return argument.end()
-        elif re.fullmatch(r"[a-zA-Z]*(?:cite|ref)[a-z]*", name) and argument:
-            self.data(f"[{argument[1]}]" if "cite" in name else argument[1])
-        elif name in ("footnote", "thanks") and argument:
-            self.data(" (")
-            self.write("span", argument[1])
-            self.data(")")
-        elif name in ("item", "par", "newline", "hline"):
-            self.start("li")
-            self.end("li")
-            return piece.end()
-        else:
-            return piece.end()
-        return argument.end() if argument else piece.end()
+    def _accent(self, mark: str, letter: re.Match[str], token: re.Match[str]) -> int:
+        base = letter[1] or letter[2] or letter[3] or ""
+        self._write(unicodedata.normalize("NFC", base + _ACCENTS[mark]), token)
+        return letter.end()
 
-
-def _past_arguments(piece: re.Match[str], source: str) -> int:
-    """Returns where an environment's text begins, behind its columns and widths."""
-    end = piece.end()
-    if piece["edge"] == "begin" and re.match("tabular|array|minipage|thebib", piece["environment"]):
-        while argument := _ARGUMENT.match(source, end):
-            end = argument.end()
-    return end
+    def _brace(self, brace: str) -> None:
+        if brace == "{":
+            self._open.append(self._next)
+            if self._next.startswith("h"):
+                self.flow.start(self._next)
+            elif self._next:
+                self.flow.data(" (" if self._next == ")" else "[")
+            self._next = ""
+        elif self._open and (closed := self._open.pop()):
+            self.flow.end(closed) if closed.startswith("h") else self.flow.data(closed)

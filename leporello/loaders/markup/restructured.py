@@ -3,53 +3,80 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from leporello.core.records import Loss
 from leporello.loaders.files import Format
+from leporello.loaders.markup.lines import line_places, line_starts
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
 __all__ = ["RestructuredText"]
 
 _HEADING = re.compile(
-    r"^(?:(?P<over>([=\-`:.'\"~^_*+#<>!$%&,/;?@|])\2+)[ \t]*\r?\n)?"
-    r"(?P<title>[ \t]*[^\s].*?)[ \t]*\r?\n"
-    r"(?P<under>([=\-`:.'\"~^_*+#<>!$%&,/;?@|])\5+)[ \t]*(?=\r?\n|\Z)",
-    re.M,
+    r"""
+    (?:(?<![^\n])|(?<=\n\n))              # at the beginning of a line
+    (?:(?P<over>([!-/:-@\[-`{-~])\2{2,})[ \t]*\n[ \t]*)?
+    (?P<title>[^\s].*?)[ \t]*\n
+    (?P<under>([!-/:-@\[-`{-~])\5{1,})[ \t]*(?:\n|\Z)
+    """,
+    re.VERBOSE,
 )
+_LEAST = 4  # characters of an underline that is shorter than its title
+_ELSEWHERE = re.compile(
+    r"^[ \t]*\.\. (?:\|.*\| )?(image|figure|include|literalinclude)::(.*)", re.M
+)
+_WHY = {"image": "image", "figure": "image", "include": "included file"}
 
 
 @dataclass(frozen=True)
 class RestructuredText(Format):
-    """reStructuredText: the text as it stands, its headings as sections."""
+    """reStructuredText: the text as it stands, headings by the order of their underlines."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rst", ".rest")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text with a section for each underlined title.
+        """Returns the text with its sections; places are `line 120`.
+
+        Nothing is run: what directives would include is told as lost.
 
         Raises:
             UserError: It is no text.
         """
         raw = decoded(data, path)
         headings = [*_headings(raw.text)]
-        title = headings[0].title if headings else ""
-        return replace(raw, title=title, sections=outline(headings, len(raw.text)))
+        starts = line_starts(raw.text)
+        lost = (
+            Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is not read; it is another file",
+                 f"line {bisect_right(starts, m.start())}")
+            for m in _ELSEWHERE.finditer(raw.text)
+        )  # fmt: skip
+        return replace(
+            raw,
+            title=headings[0].title if headings else "",
+            sections=outline(headings, len(raw.text)),
+            places=line_places(raw.text),
+            losses=(*raw.losses, *lost),
+        )
 
 
 def _headings(text: str) -> Iterator[Heading]:
-    """Yields titles; their levels are those in which their rules first come."""
-    styles: list[tuple[str, bool]] = []
-    for found in _HEADING.finditer(text):
-        over, title, under = found["over"], found["title"], found["under"]
-        before = text[: found.start()].rpartition("\n")[0][-200:].rpartition("\n")[2]
-        indented = title[:1].isspace() and not over
-        same = not over or over.rstrip() == under
-        if indented or not same or len(under) < len(title.strip()) or (before.strip() and not over):
+    """Yields headings; a kind of underline is as deep as it is late to be used first."""
+    levels: dict[tuple[str, bool], int] = {}
+    text, at = text.replace("\r\n", " \n"), 0  # as long as before
+    while found := _HEADING.search(text, at):
+        at, over, under = found.end(), found["over"], found["under"]
+        whole = not over or over == under
+        if (
+            not whole
+            or set(found["title"]) == {under[0]}
+            or (len(under) < min(len(found["title"]), _LEAST))
+        ):
+            at = found.start("title") if over else found.start("under")
             continue
-        style = (under[0], bool(over))
-        styles += [] if style in styles else [style]
-        yield Heading(title.strip(), found.start(), styles.index(style) + 1)
+        level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
+        yield Heading(found["title"], found.start(), level)

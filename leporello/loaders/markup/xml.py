@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html.entities import html5
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -20,6 +21,8 @@ __all__ = ["Xml", "XmlFlow", "feed"]
 _BEGINS = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s|<!DOCTYPE\s+(?!html))|<[A-Za-z][\w.-]*\s+xmlns"
 )
+_ENTITY = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|&([A-Za-z][\w.-]*);", re.S)
+_DECLARED, _WITHIN = re.compile(rb"<!ENTITY\s+([A-Za-z][\w.-]*)\s"), 2**16  # bytes
 _NONE: Mapping[str, str] = MappingProxyType({})
 _KNOWN = {"article", "TEI", "teiCorpus", "book", "chapter", "section", "FictionBook", "html"}
 _CONTAINERS = re.compile(
@@ -32,6 +35,7 @@ _INLINE = re.compile(
     "|x?ref|ext-link|link|hi|term|name|persName|placeName|date|span|email|uri|code|foreign|quote|q"
     "|tex-math|styled-content|named-content|surname|given-names|year|volume|issue|[fl]page|source"
 )
+_PARTED = {"surname", "given-names", "year", "volume", "issue", "fpage", "lpage", "source"}
 _AS = {
     **dict.fromkeys(("p", "para", "simpara", "lg", "subtitle", "formalpara", "ref", "bibl"), "p"),
     **dict.fromkeys(("row", "tr"), "tr"),
@@ -114,6 +118,8 @@ class _AnyXml(XmlFlow):
     def end(self, tag: str) -> None:
         self._has_text.pop()
         super().end(tag)
+        if tag in _PARTED:  # no white space stands between them
+            self.data(" ")
 
     def data(self, text: str) -> None:
         if text.strip() and self._has_text:
@@ -164,10 +170,24 @@ class Xml(Format):
 
 
 def feed(data: bytes, flow: XmlFlow) -> None:
-    """Has the elements of XML written; entities of other files are not fetched."""
+    """Has the elements of XML written; entities of other files are not fetched.
+
+    HTML's own are known without; others stand as they are, and are told as lost.
+    """
     from lxml.etree import XMLParser
+
+    own = {b"amp", b"lt", b"gt", b"quot", b"apos", *_DECLARED.findall(data, 0, _WITHIN)}
+
+    def known(found: re.Match[bytes]) -> bytes:
+        if not found[1] or found[1] in own:
+            return found[0]
+        name = found[1].decode()
+        if meant := html5.get(f"{name};"):
+            return "".join(f"&#{ord(c)};" for c in meant).encode()
+        flow.losses.append(Loss("entity", f"&{name}; stands as it is; nothing says what it is"))
+        return b"&amp;" + found[0][1:]
 
     # libxml2 bounds depth, text nodes and what entities grow to, as long as the tree is not huge.
     parser = XMLParser(target=flow, no_network=True, load_dtd=False, resolve_entities="internal")  # type: ignore[arg-type]  # its stubs ask for more than lxml
-    parser.feed(data)
+    parser.feed(_ENTITY.sub(known, data))
     parser.close()

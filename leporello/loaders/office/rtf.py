@@ -1,53 +1,118 @@
-"""Rich text: striprtf takes what is text out of it."""
+"""RTF by striprtf, whose text we give headings, footnotes and cells."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
-from leporello.text.outline import Extracted
+from leporello.text.outline import Extracted, Heading, outline
 
 __all__ = ["Rtf"]
 
-_TITLE = re.compile(r"\{\\title ([^{}]*)\}")
-_NOTES = re.compile(r"\\(?:\*\\annotation|footnote)\b")  # whose texts the library leaves out
-_CELL = re.compile(r"\\cell\b ?")
+_BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
+_GROUP = re.compile(
+    r"\{(?:\\\*)?\s*\\(fldinst|footnote|header|footer|annotation|pict|nonshppict|objdata)"
+    r"[lrf]?(?![a-z])"
+)
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LOST = {
-    r"\\pict\b": ("image", "images are not read"),
-    r"\\object\b": ("embedded object", "is not read"),
-    r"\\(?:header|footer)[lrf]?\b": ("header or footer", "stands on pages"),
+    "header": ("header", "stands on pages"),
+    "footer": ("footer", "stands on pages"),
+    "annotation": ("comment", "comments are not read"),
+    "pict": ("image", "images are not read"),
+    "objdata": ("embedded object", "is not read; save it as a file of its own"),
 }
+_LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
+_MARK = 0xFDD0  # and as many as there are levels: code points that stand in no text
+_MARKED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
 
 
 @dataclass(frozen=True)
 class Rtf(Format):
-    """Rich text (rtf): its paragraphs and tables; it marks no headings that could be relied on."""
+    """RTF: text, notes in parentheses where they are referred to, table cells parted by tabs."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rtf",)
     marked: ClassVar[bool] = True
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins as rich text does."""
+        """Returns whether the file begins as RTF does."""
         return head.startswith(b"{\\rtf")
 
-    def extract(self, data: bytes, path: Path) -> Extracted:  # noqa: ARG002 -- the library has its own messages
-        """Returns the text.
+    def extract(self, data: bytes, path: Path) -> Extracted:
+        """Returns the text; sections are paragraphs with an outline level.
 
         Raises:
-            UserError: The file is broken.
+            UserError: It is no RTF.
         """
-        from striprtf.striprtf import rtf_to_text
+        if not self.recognises(data, path):
+            raise UserError(f"{path}: is no RTF: it does not begin with {{\\rtf")
+        source = _ascii(data)
+        losses: list[Loss] = []
+        source = "".join(_kept(source, losses))
+        source = re.sub(r"\\(?:nest)?cell(?![a-z])", r"\\tab", source)
+        marked = _plain(_LEVEL.sub(lambda m: m[0] + chr(_MARK + int(m[1])), source))
+        marked = marked.replace("\t\n", "\n").strip()
+        pieces, headings, at, size = [], [], 0, 0
+        for found in _MARKED.finditer(marked):
+            pieces.append(marked[at : found.start()])
+            size, at = size + len(pieces[-1]), found.start(2)
+            if found[2].strip():
+                headings.append(Heading(found[2].strip(), size, ord(found[1]) - _MARK + 1))
+        text = "".join((*pieces, marked[at:]))
+        braces = [b[0] for b in _BRACE.finditer(source)]
+        cut = braces.count("{") > braces.count("}")
+        notes = (f"{path.name} is cut off: it ends within a group",) if cut else ()
+        title = headings[0].title if headings else ""
+        return Extracted(text, title, outline(headings, len(text)), (), (*losses,), notes)
 
-        source = data.decode("latin-1")
-        plain = _CELL.sub(r"\\tab ", _NOTES.sub(r"\\par ", source))
-        text = rtf_to_text(plain, errors="replace").strip()  # type: ignore[no-untyped-call]
-        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        title = _TITLE.search(source)
-        found = ((told, len(re.findall(pattern, source))) for pattern, told in _LOST.items())
-        losses = (Loss(*t, count=n, furniture="header" in t[0]) for t, n in found if n)
-        return Extracted(whole, title[1] if title else "", losses=(*losses,))
+
+def _ascii(data: bytes) -> str:
+    """Returns RTF without binary data, whose bytes beyond ASCII are escaped."""
+    pieces, at = [], 0
+    while found := _BINARY.search(data, at):
+        pieces.append(data[at : found.start()])
+        at = found.end() + int(found[1])
+    plain = b"".join((*pieces, data[at:]))
+    return re.sub(rb"[\x80-\xff]", lambda m: b"\\'%02x" % m[0][0], plain).decode("ascii")
+
+
+def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
+    """Yields RTF without the groups that are lost, which it tells; footnotes in parentheses."""
+    at = 0
+    while found := _GROUP.search(source, at):
+        end = _end(source, found.start())
+        yield source[at : found.start()]
+        at, body, kind = end, source[found.end() : end - 1], found[1]
+        if kind == "footnote":
+            yield f" ({{{body.lstrip()}}})"
+        elif kind in _LOST:
+            text = _plain("{\\rtf1 " + body + "}") if kind not in ("pict", "objdata") else ""
+            furniture = kind in ("header", "footer")
+            if text.strip() or not furniture:
+                losses.append(Loss(*_LOST[kind], "", len(text.strip()), furniture=furniture))
+    yield source[at:]
+
+
+def _end(source: str, start: int) -> int:
+    """Returns one past the brace that closes the group at `start`; the end where none does."""
+    depth = 0
+    for brace in _BRACE.finditer(source, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth and brace[0] == "}":
+            return brace.end()
+    return len(source)
+
+
+def _plain(source: str) -> str:
+    from striprtf import striprtf
+
+    library: Any = striprtf  # which has no types
+    text = str(library.rtf_to_text(source, errors="replace"))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogates

@@ -1,0 +1,146 @@
+"""Markup, data and code: outlines, places and losses by looking up, and files made to do harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leporello import Document
+from leporello.core.errors import UserError
+from leporello.loaders import load_bytes
+
+
+def read(name: str, content: str) -> Document:
+    """Returns what the loader of a file's format makes of it."""
+    return load_bytes(content.encode(), Path(name))
+
+
+LATEX = r"""% no word
+\documentclass{article}
+\newcommand{\us}{Our \emph{name}}\newcommand{\two}[2]{#1#2}
+\title{On \us}
+\begin{document}
+\maketitle
+\section{First}\label{a}
+A na\"{\i}ve ca\-f\'e, 50\% of it,% no word
+ joined\footnote{See \textbf{below}.} by \two{x}{y} \cite{k}.
+\subsection*{In{\it ner}}
+\[ x^2 \]
+\begin{tabular}{l|r} one & two \\ \hline 3 & 4 \end{tabular}
+\includegraphics[width=1cm]{f.png}
+\section{Second} \verb|a_b| \input{more}
+\end{document}
+never printed
+"""
+RST = (
+    "=====\nWhole\n=====\n\nText\n\nFirst\r\n-----\r\na\n\nInner\n~~~~~\n\nb\n-\nc\n\n"
+    "----\n\n.. image:: x.png\n\nSecond\n------\nd"
+)
+PYTHON = """x = 1
+class A:
+    '''
+    def no
+    '''
+    async def f(self):
+        pass
+
+def g(): ...
+"""
+JAVA = (
+    "/* class No\n*/\npublic class A {\n  int f(int a) {\n    if (a) {\n    }\n  }\n}\nfunc g() {\n"
+)
+RTF = (
+    r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 Arial;}}{\header Top\par}"
+    r"{\pard\outlinelevel0\b First\par}{\pard Caf\'e9 x{\footnote note} "
+    r"{\field{\*\fldinst HYPERLINK "
+    '"http://x"'
+    r"}{\fldrslt link}} \u8364?\par}{\pard\outlinelevel1 Inner\par}\trowd 1\cell 2\cell\row"
+    r"{\*\shppict{\pict\pngblip\bin3 {{{}}{\pard\outlinelevel0 Second\par}}"
+)
+JATS = (
+    '<?xml version="1.0"?><!DOCTYPE article SYSTEM "a.dtd" [<!ENTITY own "mine">]><article><body>'
+    "<sec><title>First</title><p>caf&eacute; &own; &odd; <![CDATA[&x;]]></p><ref><name><surname>"
+    "Ada</surname><given-names>L</given-names></name></ref><sec><title>Inner</title></sec></sec>"
+    "<sec><title>Second</title></sec></body></article>"
+)
+HEADINGS = [("First", 1), ("Inner", 2), ("Second", 1)]
+WHOLE = [("Whole", 1), ("First", 2), ("Inner", 3), ("Second", 2)]
+DEFINED = [("A", 1), ("f", 2), ("g", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "held", "place", "outline"),
+    [
+        (
+            "a.tex",
+            LATEX,
+            "A naïve café, 50% of it,joined (See below.) by x y [k].",
+            "line 8",
+            (HEADINGS, {"image", "included file", "preamble", "comment", "text not printed"}),
+        ),
+        ("a.rst", RST, "----\n\n.. image", "line 18", (WHOLE, {"image"})),
+        ("a.py", PYTHON, "pass", "line 7", (DEFINED, set())),
+        ("run", f"#!/usr/bin/python3\n{PYTHON}", "pass", "line 8", (DEFINED, set())),
+        ("a.java", JAVA, "int f(int a)", "line 4", (DEFINED, set())),
+        ("a.rtf", RTF, "Café x (note) link €\nInner\n1\t2\n", "", (HEADINGS, {"header", "image"})),
+        ("a.xml", JATS, "café mine &odd; &x;\n\nAda L\n\nInner", "", (HEADINGS, {"entity"})),
+    ],
+)
+def test_what_stands_there_is_found_where_it_stands(
+    name: str,
+    content: str,
+    held: str,
+    place: str,
+    outline: tuple[list[tuple[str, int]], set[str]],
+) -> None:
+    """Words, headings with their levels, places as one looks them up, and what is lost."""
+    document, (headings, lost) = read(name, content), outline
+    at = document.text.index(held)
+    assert [p.name for p in document.places if p.start <= at < p.end] == [place] * bool(place)
+    assert [(s.title, s.level) for s in document.sections] == headings
+    assert all(s.title in document.text[s.start :][:50] for s in document.sections)
+    assert {loss.what for loss in document.losses} == lost
+
+
+PIECES = {
+    ".tex": "\\[ |$|{|\\section{|\\begin{verbatim}|\\newcommand{\\a|a$b|\\title{|{{{}|\\footnote{{",
+    ".rst": "=|==\n|a\n=\n|==\na\n|.. image:: a\n|===\n=== |\n",
+    ".c": '/*|a |a* |(|int f(|class |"|`|static |let a=(|\t|a:<',
+    ".py": '"""|def |\t',
+    ".rtf": '{\\footnote |{|{\\pict \\bin5 |{\\field{\\*\\fldinst HYPERLINK "a"}}|\\outlinelevel1',
+    ".json": '[|{"a":|1,|{\n',
+    ".xml": "<a>|<a/>|&amp;|&eacute;|<![CDATA[ &a; |<title>x</title>",
+}
+
+
+@pytest.mark.parametrize("suffix", PIECES)
+def test_a_piece_again_and_again_takes_no_time(suffix: str) -> None:
+    """What never ends is read or refused in time that grows with its length alone."""
+    begin = {".rtf": "{\\rtf1 ", ".xml": "<r>"}.get(suffix, "")
+    for piece in PIECES[suffix].split("|"):
+        content = begin + piece * (40_000 // len(piece)) + "</r>" * (suffix == ".xml")
+        try:
+            read(f"a{suffix}", content)
+        except UserError as error:
+            told = str(error)
+            assert told.startswith(f"a{suffix}: ")
+
+
+def test_paths_of_json_do_not_fill_the_memory() -> None:
+    """A long name above many values would be written for each."""
+    with pytest.raises(UserError, match="would grow 64 times by its paths"):
+        read("a.json", json.dumps({"k" * 9999: [{"a": n} for n in range(9999)]}))
+
+
+SIGNS = ["a b", "\\textbf{c}", "{", "}", "$", "&", "%", "\n", "\\\\", "\\begin{x}", "\\section{"]
+
+
+@given(st.lists(st.sampled_from(SIGNS)))
+def test_any_latex_is_read_or_refused(pieces: list[str]) -> None:
+    """No order of its signs trips the reader, and its places lie in the text."""
+    document = read("a.tex", "".join(["word ", *pieces]))
+    assert all(0 <= p.start < p.end <= len(document.text) for p in document.places)
