@@ -30,6 +30,7 @@ from leporello.core.protocols import Chunker
 from leporello.engine.selection import select
 from leporello.loaders.collection import load_collection
 from leporello.retrievers import BM25
+from leporello.retrievers.index.vectors import SegmentedVectors, graph, products, search_graph
 
 CHUNKERS: Mapping[str, Chunker] = {
     "Paragraphs": Paragraphs(size=100),
@@ -50,6 +51,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.step:
         step(Path(options.step[0]), options.step[1], CHUNKERS[options.chunker])
+    elif options.vectors:
+        neighbours(options.vectors)
     else:
         compare(options)
 
@@ -104,6 +107,35 @@ def step(folder: Path, name: str, chunker: Chunker) -> None:
     select(pipeline, [Example("q", document, QUESTIONS[1])])
     print(
         f"  a second question: {time.process_time() - before:.3f} CPU s; {rss():.0f} MB of memory"
+    )
+
+
+def neighbours(count: int, questions: int = 200, dimensions: int = 384, rank: int = 40) -> None:
+    """Prints what HNSW finds of the ten nearest, and what it costs; of vectors of a low rank."""
+    rng = np.random.default_rng(0)
+    mixed = rng.standard_normal((rank, dimensions)) / np.sqrt(rank)
+    vectors = np.empty((count, dimensions), np.float32)
+    for start in range(0, count, 10_000):
+        some = vectors[start : start + 10_000]
+        some[:] = rng.standard_normal((len(some), rank)) @ mixed
+        some += 0.1 * rng.standard_normal(some.shape)
+        some /= np.linalg.norm(some, axis=1, keepdims=True)
+    near = 0.03 * rng.standard_normal((questions, dimensions))
+    asked = np.float32(vectors[rng.integers(0, count, questions)] + near)
+    segments = SegmentedVectors(({"vectors": vectors, "first": np.arange(count)},))
+    started = time.process_time()
+    exact = np.concatenate([*products(segments.segments, asked, 8)])
+    every, started = time.process_time() - started, time.process_time()
+    index = graph(segments)
+    made, started = time.process_time() - started, time.process_time()
+    found = [[*best][:10] for best in search_graph(index, asked, 10)]
+    took = time.process_time() - started
+    nearest = np.argpartition(-exact, 10, axis=1)[:, :10].tolist()
+    recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(found, nearest, strict=True)])
+    print(
+        f"{count:,} vectors: HNSW made in {made:.0f} CPU s, recall@10 {recall:.3f}, a question"
+        f" {1000 * took / questions:.1f} CPU ms; all products {1000 * every / questions:.1f} CPU ms;"
+        f" {rss():.0f} MB of memory"
     )
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from leporello.core.protocols import ModelSource, Positive
+from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_embedder, room
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.ranking import best_chunks, in_order
+from leporello.retrievers.index.vectors import (
+    SegmentedVectors,
+    graph,
+    products,
+    search_graph,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,15 +45,19 @@ class Dense:
             the prompt for queries that is saved with the model, if any.
         passage_prefix: Text before each chunk, likewise.
         batch_size: Number of texts embedded at once.
+        exact: Number of vectors of a collection up to which all are compared; of more, faiss' HNSW
+            finds some 99 of 100 of the nearest.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "query_prefix", "batch_size")
+    join_only: ClassVar[tuple[str, ...]] = ("exact",)
 
     k: Positive = 10
     model: ModelSource = "all-minilm-l6-v2"
     query_prefix: str = ""
     passage_prefix: str = ""
     batch_size: Positive = 32
+    exact: Count = 200_000
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it is first asked."""
@@ -62,19 +72,30 @@ class Dense:
         vectors, first = self._embed([chunk.text for chunk in chunks], "document")
         return {"vectors": vectors, "first": first}
 
+    def segment(self, chunks: Sequence[Chunk]) -> Index:
+        """Returns the index of one file of a collection, for `join`."""
+        return self.index(chunks)
+
+    def join(self, segments: Sequence[Index]) -> SegmentedVectors | Index:
+        """Returns the index of a collection: its files' vectors, or a graph of very many."""
+        joined = SegmentedVectors(tuple(segments))
+        return joined if len(joined) <= self.exact else graph(joined)
+
     def search(
-        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
+        self, index: Index | SegmentedVectors, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k chunks nearest to each question; a blank one is equally far from all."""
         import numpy as np
 
         if not chunks or not questions:
             return [[] for _ in questions]
-        packed: Any = index
-        vectors, first = packed["vectors"].T, packed["first"]
         asked = self._questions(questions)
-        blocks = (asked[i : i + _BLOCK] @ vectors for i in range(0, len(asked), _BLOCK))
-        by_chunk = (np.maximum.reduceat(block, first, axis=1) for block in blocks)
+        if not isinstance(index, SegmentedVectors) and "graph" in index:
+            found = search_graph(index, asked, self.k)
+            near = ([Hit(chunks[i], round(p, _DIGITS)) for i, p in best.items()] for best in found)
+            return [in_order(hits)[: self.k] for hits in near]
+        segments = index.segments if isinstance(index, SegmentedVectors) else [index]
+        by_chunk = products(segments, asked, _BLOCK)
         rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
         return best_chunks(rounded, chunks, self.k)
 

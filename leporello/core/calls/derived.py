@@ -110,7 +110,12 @@ def cached_chunks(
     return None if entry is None else _divided_of(document).unpack(entry).chunks
 
 
-def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- a plug-in may return what no file can hold
+def index(
+    document: Document,
+    retriever: Any,  # noqa: ANN401 -- any with a method `index`
+    chunks: Sequence[Chunk],
+    make: Callable[[], Any] | None = None,
+) -> Any:  # noqa: ANN401 -- a plug-in may return what no file can hold
     """Returns what a retriever's `index` makes of chunks; its arrays cannot be written to.
 
     Retrievers that differ only in parameters that their class names in `search_only` share it.
@@ -119,6 +124,7 @@ def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  
         document: The document that the chunks are of.
         retriever: A retriever with a method `index`.
         chunks: The chunks.
+        make: Function that makes the index in another way.
 
     Raises:
         ValueError: A chunk of another document.
@@ -126,7 +132,8 @@ def index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  
     codec: _Codec[Any] = _Codec("index", lambda made: made, lambda kept: kept)
     key = partial(index_key, document, retriever, chunks)
     memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
-    return _derived(document, codec, memo, key, lambda: _read_only(retriever.index(chunks=chunks)))
+    make = make or partial(retriever.index, chunks=chunks)
+    return _derived(document, codec, memo, key, lambda: _read_only(make()))
 
 
 def tokens_key(

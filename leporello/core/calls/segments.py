@@ -97,14 +97,11 @@ def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  #
         return derived.index(document, retriever, given)
 
     def make() -> Any:  # noqa: ANN401 -- whatever a retriever makes of segments
-        parts = _parts(document, given)
-        if parts is None:
-            return derived.index(document, retriever, given)
+        if (parts := _parts(document, given)) is None:
+            return retriever.index(chunks=given)
         return retriever.join([_segment(document, retriever, *part) for part in parts])
 
-    stands = derived.spans_hash(document, given)
-    memo = memo_key(retriever, derived.search_only(retriever))
-    return document.memo(("joined", memo, stands), make)
+    return derived.index(document, retriever, given, make)
 
 
 def index_keys(

@@ -17,8 +17,10 @@ from rank_bm25 import BM25L, BM25Okapi, BM25Plus
 from retrieval import asked, chunked
 
 from leporello import Chunk, Document, Hit, retrievers
+from leporello.cache.store import Cache
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
+from leporello.core.members import join
 from leporello.readers import BestSentence, Lead
 from leporello.retrievers import (
     BM25,
@@ -500,6 +502,24 @@ def test_dense_scores_a_long_chunk_by_its_best_piece(model: str) -> None:
     passages = embedder.encode(texts, normalize_embeddings=True)
     question = embedder.encode("The king: boots", normalize_embeddings=True)
     assert hit.score == pytest.approx(float((passages @ question).max()), abs=2e-5)
+
+
+def test_embeddings_of_a_collection_are_put_together_of_files(model: str, tmp_path: Path) -> None:
+    """Products of files' vectors are those of all; so are those that a graph finds, kept or not."""
+    texts = [f"{word} and a fish" for word in dict.fromkeys(STORY.split()[:9])]
+    files = [Document(f"{number}.txt", text) for number, text in enumerate(texts)]
+    questions = ["the fish", "cat"]
+    for exact in (200, 3, 3):  # the last one has the graph from the cache
+        whole = join(files, "all")
+        whole.use_cache(Cache(tmp_path))
+        chunks = tuple(whole.chunk(member.start, member.end) for member in whole.members)
+        dense = Dense(k=4, model=model, exact=exact)
+        for hits, best in zip(
+            found(dense, questions, chunks), dense.retrieve(questions, chunks), strict=True
+        ):
+            assert spans(hits) == spans(best)
+            scores = [hit.score for hit in best]
+            assert [hit.score for hit in hits] == pytest.approx(scores, abs=2e-5)
 
 
 def test_dense_reads_all_of_a_long_question(model: str) -> None:
