@@ -121,7 +121,7 @@ def neighbours(count: int, questions: int = 200, dimensions: int = 384, rank: in
         some += 0.1 * rng.standard_normal(some.shape)
         some /= np.linalg.norm(some, axis=1, keepdims=True)
     near = 0.03 * rng.standard_normal((questions, dimensions))
-    asked = np.float32(vectors[rng.integers(0, count, questions)] + near)
+    asked = vectors[rng.integers(0, count, questions)] + near.astype(np.float32)
     segments = SegmentedVectors(({"vectors": vectors, "first": np.arange(count)},))
     started = time.process_time()
     exact = np.concatenate([*products(segments.segments, asked, 8)])
@@ -134,7 +134,7 @@ def neighbours(count: int, questions: int = 200, dimensions: int = 384, rank: in
     recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(found, nearest, strict=True)])
     print(
         f"{count:,} vectors: HNSW made in {made:.0f} CPU s, recall@10 {recall:.3f}, a question"
-        f" {1000 * took / questions:.1f} CPU ms; all products {1000 * every / questions:.1f} CPU ms;"
+        f" {1000 * took / questions:.1f} CPU ms; all products {1000 * every / questions:.1f};"
         f" {rss():.0f} MB of memory"
     )
 
