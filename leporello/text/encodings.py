@@ -66,16 +66,18 @@ def _wide(head: bytes) -> str:
     head = head[: len(head) // 4 * 4] if len(head) > _SHORTEST else head
     zeros = [head[i::4].count(0) * 4 > len(head) * 0.9 for i in range(4)]
     if zeros in ([False, True, True, True], [True, True, True, False]):
-        return "utf-32-le" if zeros[3] else "utf-32-be"
+        wide = "utf-32-le" if zeros[3] else "utf-32-be"
+        return wide if _is_clean(head.decode(wide, "replace")) else ""
     each = {"utf-16-be": head[::2].count(0), "utf-16-le": head[1::2].count(0)}
     (_, fewer), (name, most) = sorted(each.items(), key=lambda item: item[1])
     if len(head) < _SHORTEST or not most or fewer * 20 > most:
         return ""
     try:
         head.decode()
+        share = 5
     except UnicodeDecodeError:  # a text with few Latin letters has few zeros
-        return name if most * 200 > len(head) and _is_clean(head.decode(name, "replace")) else ""
-    return name if most * 5 > len(head) else ""
+        share = 200
+    return name if most * share > len(head) and _is_clean(head.decode(name, "replace")) else ""
 
 
 def _is_clean(text: str) -> bool:

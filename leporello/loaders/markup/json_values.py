@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, cast
 
-from leporello.core.errors import UserError
 from leporello.core.records import Place
 from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
@@ -36,8 +35,10 @@ class Json(Format):
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the values; places are what lies in the outermost list or object, or the lines.
 
+        What is no JSON is text as it stands, and a note says so.
+
         Raises:
-            UserError: It is no JSON, or would grow too much.
+            UserError: It is no text, or would grow too much.
         """
         raw = decoded(data, path)
         try:
@@ -46,7 +47,8 @@ class Json(Format):
             try:
                 parts = _rows(raw.text)
             except ValueError:
-                raise UserError(f"{path}: is no JSON: {error}") from None
+                told = f"{path.name} is no JSON ({error}): read as it stands"
+                return replace(raw, notes=(*raw.notes, told))
         lines: list[str] = []
         places: list[Place] = []
         at, most = 0, max(_LEAST, _GROWTH * len(raw.text))

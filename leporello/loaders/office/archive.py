@@ -47,7 +47,8 @@ def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
             raise UserError(
                 f"{path}: {len(data):,} bytes would be {size:,} unpacked, too many: a zip bomb?"
             )
-        if any(info.flag_bits & 1 for info in archive.infolist()):
+        manifest = read(archive, "META-INF/manifest.xml")
+        if any(i.flag_bits & 1 for i in archive.infolist()) or b":encryption-data" in manifest:
             raise UserError(f"{path}: is locked by a password; save an open copy first")
         broken = archive.testzip()  # Python unpacks no more than a member says that it has
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:

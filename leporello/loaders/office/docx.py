@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -19,6 +20,8 @@ from leporello.text.outline import Extracted
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
+    from lxml.etree import _Element
+
 __all__ = ["Docx", "title_of"]
 
 _STYLES = """
@@ -30,6 +33,8 @@ _BACK = re.compile(r' ?<a href="#(?:footnote|endnote|comment)-ref-[^"]*">↑</a>
 _CELL = re.compile(r"(?<=<td>)<p>|</p>(?=</td>)|(?<=<th>)<p>|</p>(?=</th>)")
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_SIGNS = {"den": "/", "sup": "^", "sub": "_"}  # what stands before parts of a formula
 _EMBEDDED = {
     r"word/charts/chart\d": ("chart", "charts are not read, nor their figures"),
     r"word/embeddings/": ("embedded object", "is not read; save it as a file of its own"),
@@ -62,10 +67,12 @@ class Docx(Format):
         import mammoth
 
         with unpacked(data, path) as archive:
-            body = archive.read("word/document.xml")
-            if (tags := body.count(b"<w:")) > _MOST_TAGS:
+            source = archive.read("word/document.xml")
+            if (tags := source.count(b"<w:")) > _MOST_TAGS:
                 raise UserError(f"{path}: has {tags:,} elements, too many; divide it")
+            body = parsed(source)
             losses = (*_deleted(body), *_running(archive))
+            data = _with_formulas(archive, body) or data
             embedded = losses_of(archive.namelist(), _EMBEDDED)
             title = title_of(archive)
             made: Any = mammoth.convert_to_html(
@@ -86,9 +93,30 @@ def title_of(archive: ZipFile) -> str:
     return properties.findtext("{http://purl.org/dc/elements/1.1/}title") or ""
 
 
-def _deleted(body: bytes) -> Iterator[Loss]:
-    root = parsed(body)
-    texts = [element.text or "" for element in root.iter(f"{_WORD}delText")]
+def _with_formulas(archive: ZipFile, body: _Element) -> bytes:
+    """Returns the file with its formulas as text, which mammoth leaves out; none if it has none."""
+    from lxml.etree import SubElement, tostring
+
+    formulas = [*body.iter(f"{_MATH}oMath")]
+    for formula in formulas:
+        parts = ((e.tag.removeprefix(_MATH), e.text or "") for e in formula.iter(f"{_MATH}*"))
+        text = "".join(_SIGNS.get(name, text if name == "t" else "") for name, text in parts)
+        tail, formula.tail = formula.tail, None
+        formula.clear()
+        formula.tag, formula.tail = f"{_WORD}r", tail
+        SubElement(formula, f"{_WORD}t").text = text
+    if not formulas:
+        return b""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        for name in archive.namelist():
+            own = name == "word/document.xml"
+            made.writestr(name, tostring(body) if own else archive.read(name))
+    return buffer.getvalue()
+
+
+def _deleted(body: _Element) -> Iterator[Loss]:
+    texts = [element.text or "" for element in body.iter(f"{_WORD}delText")]
     if texts:
         size = sum(map(len, texts))
         yield Loss("tracked deletion", "was struck out by who wrote it", "", size, len(texts))

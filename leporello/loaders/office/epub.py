@@ -37,7 +37,7 @@ class Epub(Format):
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
         """Returns whether it is a zip archive of a book."""
-        return b"application/epub+zip" in head[:200] or "META-INF/container.xml" in members(head)
+        return "META-INF/container.xml" in members(head)
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file.

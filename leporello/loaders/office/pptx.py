@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -23,6 +24,7 @@ _EMBEDDED = {
     r"ppt/comments/": ("comments", "comments on slides are not read"),
     r"ppt/vbaProject": ("macro", "macros are not run"),
 }
+_FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # what programs describe images by
 _NO_TEXT = {"PICTURE": "image", "LINKED_PICTURE": "image", "MEDIA": "sound or video"}
 
 
@@ -97,9 +99,10 @@ def _write_shape(shape: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- t
     elif getattr(shape, "has_chart", False):
         _write_chart(shape.chart, flow)
     elif what := _NO_TEXT.get(getattr(shape.shape_type, "name", "")):
-        told = shape._element.xpath(".//p:cNvPr/@descr")
-        flow.element("p", " ".join(told))
-        if not "".join(told).strip():
+        described = " ".join(shape._element.xpath(".//p:cNvPr/@descr"))
+        told = "" if _FILE_NAME.fullmatch(described) else described
+        flow.element("p", told)
+        if not told.strip():
             yield Loss(what, "has no alternative text; images are not read")
 
 

@@ -67,7 +67,9 @@ class Sheets(Format):
         """Returns whether it is a workbook of Excel's or LibreOffice's."""
         if head.startswith(_OLE):
             return any(mark in head for mark in _BOOKS)
-        return bool(_MARKS & members(head)) or _SPREADSHEET in head[:200]
+        return bool(_MARKS & (names := members(head))) or (
+            bool(names) and _SPREADSHEET in head[:200]
+        )
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the sheets' rows; places are named as cells are, `Costs!B7`.
@@ -75,7 +77,7 @@ class Sheets(Format):
         Raises:
             UserError: The file is broken or locked, or has too many cells.
         """
-        from python_calamine import PasswordError, load_workbook
+        from python_calamine import CalamineError, PasswordError, load_workbook
 
         losses: tuple[Loss, ...] = ()
         title = ""
@@ -87,6 +89,8 @@ class Sheets(Format):
                 found = joined(self._sheets(book))
         except PasswordError:
             raise UserError(f"{path}: is locked by a password; save an open copy first") from None
+        except CalamineError as error:
+            raise UserError(f"{path}: is broken, or locked by a password ({error})") from None
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # Rust's, which is no Exception
                 raise UserError(f"{path}: is no spreadsheet, or a broken one ({error})") from None
