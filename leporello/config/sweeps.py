@@ -137,6 +137,8 @@ class SweepPoints:
             if problem:
                 self._fault(tree, path, problem)
             return [((), value)]
+        if tree.value is None and parameter.default is None:  # as a run's own file writes it
+            return [((), None)]
         if not isinstance(tree.value, list):
             if takes_list(parameter.annotation) and _swept(tree) is None:
                 self._fault(tree, path, f"needs a list of {kind.key}s, got {tree.plain()!r}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, cast
 
+from leporello.core.errors import UserError
 from leporello.core.records import Place
 from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
