@@ -16,7 +16,6 @@ from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
-from leporello.core.spans import Span, letters, merge, outside
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.time_limit import time_limit
 
@@ -125,8 +124,14 @@ def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
 
 
 def _unchunked(text: str, chunks: Sequence[Chunk]) -> int:
-    gaps = outside(Span(0, len(text)), merge(chunk.span for chunk in chunks))
-    return letters(text, gaps)
+    import numpy as np
+
+    spans = np.array(sorted((chunk.start, chunk.end) for chunk in chunks), np.int64).reshape(-1, 2)
+    ends = np.maximum.accumulate(np.append(0, spans[:, 1]))
+    starts = np.append(spans[:, 0], len(text))
+    gaps = np.flatnonzero(starts > ends)
+    between = zip(ends[gaps].tolist(), starts[gaps].tolist(), strict=True)
+    return len("".join("".join(text[start:end] for start, end in between).split()))
 
 
 def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:

@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from leporello.core.calls.memo_key import memo_key
@@ -77,7 +78,11 @@ def tokens(document: Document, tokenizer: Tokenizer) -> NDArray[np.int64]:
 
 
 def chunks(
-    document: Document, chunker: object, question: str | None, divide: Callable[[], Sequence[Chunk]]
+    document: Document,
+    chunker: object,
+    question: str | None,
+    divide: Callable[[], Sequence[Chunk]],
+    within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...]:
     """Returns a document's chunks; what the chunker notes is noted each time.
 
@@ -86,28 +91,36 @@ def chunks(
         chunker: The chunker that divides it.
         question: The question, for a chunker that asks for one; else None.
         divide: Function that divides it, called where the chunks are not cached.
+        within: Collection that it is a member of, and where it begins there: chunks are of that.
     """
+    whole, at = within or (document, 0)
 
     def make() -> _Divided:
         with collect_notes() as notes:
-            return _Divided(tuple(divide()), notes)
+            own = divide()
+            moved = (whole.chunk(c.start + at, c.end + at) for c in own) if within else own
+            return _Divided(tuple(moved), notes)
 
     key = partial(chunks_key, document, chunker, question)
     memo = (memo_key(chunker), question)
-    divided = _derived(document, _divided_of(document), memo, key, make)
+    divided = _derived(document, _divided_of(whole, at), memo, key, make)
     for text in divided.notes:
         note(text)
     return divided.chunks
 
 
 def cached_chunks(
-    document: Document, chunker: object, question: str | None
+    document: Document,
+    chunker: object,
+    question: str | None,
+    within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...] | None:
-    """Returns a document's chunks if its cache has them."""
+    """Returns a document's chunks if its cache has them; takes what `chunks` does."""
     cache = document.cache
     key = chunks_key(document, chunker, question, cache.fingerprint) if cache else None
     entry = cache.get("chunks", key) if cache and key else None
-    return None if entry is None else _divided_of(document).unpack(entry).chunks
+    form = _divided_of(*within or (document, 0))
+    return None if entry is None else form.unpack(entry).chunks
 
 
 def index(
@@ -222,15 +235,18 @@ def _offsets(kept: Index) -> NDArray[np.int64]:
     return offsets
 
 
-def _divided_of(document: Document) -> _Codec[_Divided]:
+def _divided_of(document: Document, at: int) -> _Codec[_Divided]:
+    """Returns how chunks are kept, counted from a character of their document."""
+
     def pack(made: _Divided) -> Index:
         notes: Index = {"notes": [*made.notes]} if made.notes else {}
-        return {"spans": spans(made.chunks), **notes}
+        return {"spans": spans(made.chunks) - at, **notes}
 
     def unpack(kept: Index) -> _Divided:
-        spans: Any = kept["spans"]
+        packed: Any = kept["spans"]
         notes: Any = kept.get("notes", ())
-        return _Divided(tuple(document.chunk(*span) for span in spans.tolist()), notes)
+        moved = (packed + at).T.tolist()  # checked when they were made, as is the file
+        return _Divided(tuple(map(Chunk, repeat(document), *moved)), notes)
 
     return _Codec("chunks", pack, unpack)
 

@@ -8,7 +8,7 @@ other has one of all chunks.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,8 @@ def chunks(
         question: The question, for a chunker that asks for one; else None.
         divide: Function that divides a document, called where its chunks are not cached.
     """
-
-    def of(own: Document) -> tuple[Chunk, ...]:
-        return derived.chunks(own, chunker, question, partial(divide, own))
-
     if not document.members:
-        return of(document)
+        return derived.chunks(document, chunker, question, partial(divide, document))
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         every: list[Chunk] = []
@@ -52,7 +48,8 @@ def chunks(
             for number, member in enumerate(document.members):
                 own = member_document(document, number)
                 document.memo(("content", number), partial(derived.content_of, own))
-                every += _shifted(document, of(own), member.start)
+                make_own, within = partial(divide, own), (document, member.start)
+                every += derived.chunks(own, chunker, question, make_own, within)
         return tuple(every), notes
 
     made, notes = document.memo(("chunks", memo_key(chunker), question), make)
@@ -71,9 +68,10 @@ def cached_chunks(
     every: list[Chunk] = []
     for number, member in enumerate(document.members):
         own = member_document(document, number)
-        if (found := derived.cached_chunks(own, chunker, question)) is None:
+        within = (document, member.start)
+        if (found := derived.cached_chunks(own, chunker, question, within)) is None:
             return None
-        every += _shifted(document, found, member.start)
+        every += found
     return tuple(every)
 
 
@@ -112,10 +110,6 @@ def index_keys(
     if not segmented or (parts := _parts(document, given)) is None:
         return [("index", derived.index_key(document, retriever, given, fingerprint))]
     return [("segment", _key(document, retriever, *part, fingerprint)) for part in parts]
-
-
-def _shifted(document: Document, found: Sequence[Chunk], by: int) -> Iterator[Chunk]:
-    return (Chunk(document, chunk.start + by, chunk.end + by) for chunk in found)
 
 
 def _parts(
