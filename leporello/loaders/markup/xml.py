@@ -23,6 +23,7 @@ _BEGINS = re.compile(
 )
 _ENTITY = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|&([A-Za-z][\w.-]*);", re.S)
 _DECLARED, _WITHIN = re.compile(rb"<!ENTITY\s+([A-Za-z][\w.-]*)\s"), 2**16  # bytes
+_PART = 2**16  # bytes
 _NONE: Mapping[str, str] = MappingProxyType({})
 _KNOWN = {"article", "TEI", "teiCorpus", "book", "chapter", "section", "FictionBook", "html"}
 _CONTAINERS = re.compile(
@@ -189,5 +190,7 @@ def feed(data: bytes, flow: XmlFlow) -> None:
 
     # libxml2 bounds depth, text nodes and what entities grow to, as long as the tree is not huge.
     parser = XMLParser(target=flow, no_network=True, load_dtd=False, resolve_entities="internal")  # type: ignore[arg-type]  # its stubs ask for more than lxml
-    parser.feed(_ENTITY.sub(known, data))
+    whole = _ENTITY.sub(known, data)
+    for start in range(0, len(whole), _PART):  # it takes no 10 MB at once
+        parser.feed(whole[start : start + _PART])
     parser.close()
