@@ -17,7 +17,7 @@ from leporello.config.tree import parse
 from leporello.core.errors import ConfigError
 from leporello.core.protocols import KINDS
 from leporello.jobs.shards import TaskReader, cut, layout_of
-from leporello.runs.ask import ask
+from leporello.runs.ask import AskSettings, Session
 from leporello.runs.run import run
 from leporello.training import train
 
@@ -83,9 +83,10 @@ def test_the_faults_that_the_readme_shows_are_the_faults_that_are_told(tmp_path:
 
 
 def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
-    """Retriever, chunker, reader and combiner of docs/plug-ins.md answer a question."""
+    """Loader and stages of docs/plug-ins.md answer a question."""
     lines = ["pipelines:", "  guide:"]
-    *stages, _ = _blocks(PLUG_INS, "python")
+    *stages, loader, _ = _blocks(PLUG_INS, "python")
+    (tmp_path / "own.py").write_text(loader, encoding="utf-8")
     for block in stages:
         [name] = re.findall(r"^class (\w+)", block, re.MULTILINE)
         methods = set(re.findall(r"def (\w+)", block))
@@ -94,9 +95,11 @@ def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
         lines.append(f'    {key}: {{class: "./{name}.py:{name}"}}')
     config = tmp_path / "guide.yaml"
     config.write_text("\n".join(lines), encoding="utf-8")
-    play = tmp_path / "play.txt"
-    play.write_text("ACT 1\nEnter a fox.\nACT 2\nExit the fox.\n", encoding="utf-8")
-    answer = ask(play, "Who?", pipeline="guide", config=[config])
+    play = tmp_path / "a.play"
+    play.write_text("ACT 1\nEnter a fox.\n# lights\nACT 2\nExit the fox.\n", encoding="utf-8")
+    settings = AskSettings("guide", [config], loader=f"{{class: '{tmp_path}/own.py:Play'}}")
+    answer = Session.open([play], settings).ask("Who?")
+    assert [loss.characters for loss in answer.document.losses] == [9]
     assert answer.text == "ACT 1\nENTER A FOX.\n ACT 2\nEXIT THE FOX."
     assert len(answer.passages) == 2
 
