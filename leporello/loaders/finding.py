@@ -1,0 +1,236 @@
+"""What stands at paths: files, folders, patterns, URLs, archives; and what of it is passed over."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from leporello.core.errors import UserError
+from leporello.core.files import opened
+from leporello.core.records import Loss
+from leporello.loaders.files import LARGEST, read_bytes
+from leporello.storage import RemotePath, to_path
+
+__all__ = ["MOST_NAMES", "UNREADABLE", "FoundFile", "find_sources", "is_collection"]
+
+UNREADABLE = "unreadable file"
+MOST_NAMES = 5  # in a note
+_BOMB = (2**24, 100)  # bytes and the factor that an archive's file may grow by, not by both
+_ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+_HIDDEN = re.compile(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)")
+_TRIES = 3  # to read a file that changes meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file to be read.
+
+    Attributes:
+        name: Name in the collection.
+        path: Path of the file, for its suffix and for messages.
+        read: Function that returns its bytes; raises UserError.
+    """
+
+    name: str
+    path: Path
+    read: Callable[[], bytes]
+
+
+@dataclass
+class _Found:
+    """What was found at the paths that were given.
+
+    Attributes:
+        sources: Files.
+        losses: What is listed there and cannot be read.
+        hidden: Names of hidden files and folders, which are passed over.
+        links: Names of symbolic links that lead out of their folder, which are not followed.
+    """
+
+    sources: list[FoundFile] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+
+    def notes(self) -> Iterator[str]:
+        """Yields what was passed over."""
+        told = ((self.hidden, "hidden: {}"), (self.links, "not followed out of its folder: {}"))
+        for names, why in told:
+            if names:
+                more = f", … ({len(names)})" if len(names) > MOST_NAMES else ""
+                yield f"passed over, {why.format(', '.join(sorted(names)[:MOST_NAMES]) + more)}"
+
+
+def is_collection(paths: Sequence[Path]) -> bool:
+    """Says whether paths are more than one file: several, a folder, a pattern or an archive."""
+    [first, *more] = paths
+    if more or first.suffix.lower() == ".zip" or isinstance(first, RemotePath):
+        return bool(more) or first.suffix.lower() == ".zip" or first.is_dir()
+    return first.is_dir() or (glob.has_magic(str(first)) and not first.exists())
+
+
+def find_sources(paths: Sequence[str | Path]) -> _Found:
+    """Returns what stands at paths, each file once.
+
+    Raises:
+        UserError: Nothing stands at a path.
+    """
+    found, alone = _Found(), len(paths) == 1
+    for path in paths:
+        for each in _expanded(path):
+            _find(each, found, "" if alone else f"{each.name}/")
+    found.sources = [*_named_apart(found.sources)]
+    return found
+
+
+def _expanded(text: str | Path) -> Iterator[Path]:
+    """Yields the paths that a path or a pattern means."""
+    path = to_path(text)
+    if isinstance(path, RemotePath):
+        yield path
+        return
+    path = Path(os.path.expanduser(path))  # noqa: PTH111 -- Path's raises where there is no such user
+    if path.exists() or not glob.has_magic(str(path)):
+        yield path
+        return
+    if not (matches := sorted(glob.glob(str(path), recursive=True))):  # noqa: PTH207 -- Path's takes no absolute pattern
+        raise UserError(f"{text}: no file fits this pattern")
+    yield from (Path(match) for match in matches if Path(match).is_file())
+
+
+def _find(path: Path, found: _Found, prefix: str) -> None:
+    """Adds what stands at a path.
+
+    Args:
+        path: A file, a folder, an archive, or a URL of one of these.
+        found: What was found before, which is added to.
+        prefix: Text before the names of files in a folder or archive.
+
+    Raises:
+        UserError: There is nothing.
+    """
+    if isinstance(path, RemotePath) and path.is_dir():
+        from leporello.storage.location import Location
+
+        for name in sorted(Location(str(path)).files()):
+            found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
+    elif path.is_dir():
+        _walk(path, found, prefix)
+    else:
+        opened(path).close()  # what the user named must be there
+        _add(path, _shown(path.name), found, f"{path.name}/" if prefix else "")
+
+
+def _walk(folder: Path, found: _Found, prefix: str) -> None:
+    """Adds the files below a folder."""
+
+    def failed(error: OSError) -> None:
+        found.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
+
+    root = folder.resolve()
+    for at, folders, files in os.walk(folder, onerror=failed):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            path = Path(at, name)
+            shown = prefix + _shown(path.relative_to(folder).as_posix())
+            if name.startswith("."):
+                found.hidden.append(shown)
+            elif path.is_symlink() and not path.resolve().is_relative_to(root):
+                found.links.append(shown)
+            elif name in files and not path.is_symlink():  # one inside is there by its own name
+                _add(path, shown, found, f"{shown}/")
+        folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _add(path: Path, name: str, found: _Found, prefix: str) -> None:
+    """Adds a file, or the files of an archive."""
+    if path.suffix.lower() == ".zip":
+        try:
+            _unpack(path, found, prefix)
+        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+            found.losses.append(Loss(UNREADABLE, f"{path}: is no archive: {error}", name))
+    else:
+        found.sources.append(FoundFile(name, path, partial(_read, path)))
+
+
+def _unpack(path: Path, found: _Found, prefix: str) -> None:
+    archive = zipfile.ZipFile(os.fspath(path))  # open as long as something is to be read from it
+    if "[Content_Types].xml" in archive.namelist():  # of an office program, with another suffix
+        found.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
+        return
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if sum(entry.file_size for entry in entries) > LARGEST:
+        raise ValueError(f"unpacks to more than {LARGEST // 2**20} MiB")
+    for entry in entries:
+        name = prefix + _shown(entry.filename)
+        if _HIDDEN.search(entry.filename):
+            found.hidden.append(name)
+        elif why := _refused(entry):
+            found.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
+        else:
+            inner = Path(path, entry.filename)
+            found.sources.append(FoundFile(name, inner, partial(_unpacked, archive, entry, name)))
+
+
+def _refused(entry: zipfile.ZipInfo) -> str:
+    """Returns why a file of an archive is not unpacked; nothing if it is."""
+    least, factor = _BOMB
+    if entry.flag_bits & 1:
+        return "is encrypted; unpack the archive first"
+    if entry.filename.lower().endswith(_ARCHIVES):
+        return "is an archive within an archive; unpack it first"
+    if entry.file_size > max(least, entry.compress_size * factor):
+        return f"would unpack to {entry.file_size} bytes from {entry.compress_size}; left packed"
+    return ""
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
+    try:
+        return archive.read(entry)
+    except Exception as error:  # a broken archive trips whatever unpacks it
+        raise UserError(f"{name}: cannot be unpacked: {error}") from None
+
+
+def _read(path: Path) -> bytes:
+    """Returns what a file holds, all of it from one moment.
+
+    Raises:
+        UserError: It cannot be read, or changes each time.
+    """
+    for _ in range(_TRIES):
+        if isinstance(path, RemotePath):
+            return read_bytes(path)
+        before, data, after = _stamp(path), read_bytes(path), _stamp(path)
+        if before == after:
+            return data
+    raise UserError(f"{path}: changes while it is read")
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    with opened(path) as file:
+        status = os.fstat(file.fileno())
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _named_apart(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
+    """Yields each file once, by its path where another has its name."""
+    once: dict[Path, FoundFile] = {}
+    for source in sources:
+        once.setdefault(source.path.resolve(), source)
+    names = Counter(source.name for source in once.values())
+    for source in once.values():
+        shared = names[source.name] > 1
+        yield dataclasses.replace(source, name=_shown(str(source.path))) if shared else source
+
+
+def _shown(name: str) -> str:
+    """Returns a name that can be printed and written as UTF-8."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
