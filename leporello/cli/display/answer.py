@@ -66,12 +66,12 @@ def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, Passage]]:
     ranked = [*enumerate(answer.passages, 1)]
     if all_passages:
         return ranked
-    unranked = all(passage.score == 0 for passage in answer.passages)  # all that there is
-    if unranked or not answer.found:
+    if not answer.found:
         return []
     spans = answer.spans[:1]
     holding = [(n, p) for n, p in ranked if any(_holds(p.span, span) for span in spans)]
-    return holding[:1] or ranked[:_FEW]
+    unranked = all(passage.score == 0 for passage in answer.passages)  # all that there is
+    return holding[:1] or ([] if unranked else ranked[:_FEW])
 
 
 def _show_passage(console: Console, rank: int, passage: Passage, answer: Answer) -> None:
