@@ -244,7 +244,7 @@ def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
     (tmp_path / "line.txt").write_text("word " * 200_000, encoding="utf-8")
     (tmp_path / "empty lines.txt").write_text("\n" * 1_000_000 + "last", encoding="utf-8")
     (tmp_path / "marks.md").write_text("\ufeff# \u202e\u2066\r\n\r\nx", encoding="utf-8")
-    (tmp_path / "nul.txt").write_bytes(b"a\0" * 9000)
+    (tmp_path / "nul.txt").write_bytes(b"\0\1\2a\xff" * 9000)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9" * 9000)
     (tmp_path / "blank.txt").write_bytes(b" \r\n\t" * 9000)
     os.mkfifo(tmp_path / "pipe.txt")
@@ -260,22 +260,20 @@ def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
     config.write_text("tasks: {odd: {class: JsonLines, path: rows.jsonl}}", encoding="utf-8")
     arguments = ("run", "best-sentence", "--task", "odd", "--config", config)
     done = leporello(*arguments, "--out", tmp_path / "out", status=1)
-    assert (
-        "7 of 10 documents' files cannot be read" not in done.stderr
-    )  # only some cannot be opened
     assert "4 of 10 documents' files cannot be read" in done.stderr
     results = tmp_path / "out" / "best-sentence" / "odd"
     predictions = {
         row["id"]: row["prediction"] for row in read_lines(results / "predictions.jsonl")
     }
-    assert list(predictions) == ["line.txt", "empty lines.txt", "inline", "marks.md"]
+    assert list(predictions) == [
+        "line.txt", "empty lines.txt", "latin.txt", "inline", "marks.md"
+    ]  # fmt: skip
     assert predictions["empty lines.txt"] == "last"
     failures = {row["id"]: row for row in read_lines(results / "failures.jsonl")}
     assert {row["stage"] for row in failures.values()} == {"task"}
     reasons = {
         "gone.txt": "there is no such file",
-        "nul.txt": "character 1 is NUL",
-        "latin.txt": "byte 3 is not UTF-8",
+        "nul.txt": "it looks like binary data",
         "blank.txt": "the file has no text",
         "pipe.txt": "is no file but a pipe or a device",
         "/dev/zero": "is no file but a pipe or a device",
