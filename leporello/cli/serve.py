@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -44,7 +45,7 @@ def serve(
         if browse:
             webbrowser.open(address)
 
-    try:
+    # Where Ctrl-C was ignored at the start, as in a script's background, none is raised.
+    with suppress(KeyboardInterrupt):
         serve_session(session, port, ready)
-    except KeyboardInterrupt:
-        stdout().print("ended")
+    stdout().print("ended")
