@@ -16,8 +16,6 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["Cluster", "Outcome", "simulate", "table"]
-
 _HOUR = 3600
 
 

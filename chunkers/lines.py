@@ -11,8 +11,6 @@ from leporello.chunkers.packing import Units, pack, refine, token_units, units
 from leporello.core.protocols import ModelSource, Positive
 from leporello.text.subtitles import cue_lines
 
-__all__ = ["Lines", "line_starts"]
-
 
 @dataclass(frozen=True)
 class Lines:

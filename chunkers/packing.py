@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Units",
-    "check_overlap",
-    "pack",
-    "packed_between",
-    "refine",
-    "spans",
-    "token_units",
-    "units",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:

@@ -12,8 +12,6 @@ from leporello.chunkers.packing import Units, pack, refine, spans, token_units, 
 from leporello.core.protocols import Count, ModelSource
 from leporello.text.sentences import sentence_starts
 
-__all__ = ["Paragraphs"]
-
 
 @dataclass(frozen=True)
 class Paragraphs:

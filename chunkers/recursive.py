@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LANGUAGES", "Language", "Recursive"]
-
 Language: TypeAlias = Literal[
     "auto", "c", "cobol", "cpp", "csharp", "elixir", "go", "haskell", "html", "java", "js",
     "kotlin", "latex", "lua", "markdown", "php", "powershell", "proto", "python", "r", "rst",

@@ -10,8 +10,6 @@ from leporello.chunkers.lines import line_starts
 from leporello.chunkers.packing import packed_between, units
 from leporello.core.protocols import ModelSource, Positive
 
-__all__ = ["Rows"]
-
 
 @dataclass(frozen=True)
 class Rows:

@@ -14,8 +14,6 @@ from leporello.core.protocols import ModelSource, Positive
 from leporello.text.headings import headings, is_bare
 from leporello.text.sentences import sentence_starts
 
-__all__ = ["Sections"]
-
 
 @dataclass(frozen=True)
 class Sections:

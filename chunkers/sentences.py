@@ -10,8 +10,6 @@ from leporello.chunkers.packing import pack, refine, token_units, units
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.text.sentences import sentence_starts
 
-__all__ = ["Sentences"]
-
 
 @dataclass(frozen=True)
 class Sentences:

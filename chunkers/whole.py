@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from leporello import Document, Span
 
-__all__ = ["Whole"]
-
 
 @dataclass(frozen=True)
 class Whole:

@@ -9,8 +9,6 @@ from leporello import Document, Span
 from leporello.core.protocols import ModelSource, Positive
 from leporello.text.tokens import tokenizer
 
-__all__ = ["Windows"]
-
 
 @dataclass(frozen=True)
 class Windows:

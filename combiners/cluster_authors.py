@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ClusterAuthors"]
-
 _ROUNDS = 10  # of the second step; it settles in two or three
 
 

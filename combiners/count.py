@@ -14,8 +14,6 @@ from leporello.core.items import Item, with_items
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Combination, Example, Hit, Output
 
-__all__ = ["Count"]
-
 _DECIDE = "Does the text answer the question?"
 
 

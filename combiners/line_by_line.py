@@ -15,8 +15,6 @@ from leporello.core.notes import note
 from leporello.core.records import Combination, Document, Example, Hit, Read, Span
 from leporello.text.subtitles import Cue, cue_lines, rewritten
 
-__all__ = ["LineByLine"]
-
 # Indentation, and the dash before a speaker's words: `- Who's there?`
 _FRAME = re.compile(r"\s*(?:[-‐–—]{1,2}\s*(?=[^\s\-‐–—]))?")
 

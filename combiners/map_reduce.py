@@ -12,8 +12,6 @@ from leporello.combiners.stuff import Order, arranged, read_of
 from leporello.core.protocols import Count
 from leporello.core.records import Combination, Example, Fit, Hit, Read
 
-__all__ = ["MapReduce"]
-
 
 @dataclass(frozen=True)
 class MapReduce:

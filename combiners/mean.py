@@ -12,8 +12,6 @@ from leporello.core.protocols import ModelSource, Targets
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
 from leporello.text.tokens import tokenizer
 
-__all__ = ["Mean"]
-
 
 @dataclass(frozen=True)
 class Mean:

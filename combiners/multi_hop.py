@@ -13,8 +13,6 @@ from leporello.core.calls.nested import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read, Request, Search
 
-__all__ = ["MultiHop"]
-
 
 @dataclass(frozen=True)
 class MultiHop:

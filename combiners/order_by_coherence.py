@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OrderByCoherence"]
-
 
 @dataclass(frozen=True)
 class OrderByCoherence:

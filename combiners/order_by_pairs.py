@@ -14,8 +14,6 @@ from leporello.combiners.lists.ordering import answer, check_attempts, check_pai
 from leporello.core.log_odds import log_odds
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 
-__all__ = ["OrderByPairs"]
-
 QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
 
 _SUREST = 6.0  # log odds; beyond, one answer would outweigh many

@@ -18,9 +18,6 @@ from leporello.core.protocols import Count
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 from leporello.text.answers import label
 
-__all__ = ["Percentage"]
-
-
 _ROUNDS = 30  # of expectation maximisation
 _SUREST = 9.0  # log odds of a hit
 _LEAST = 1e-6

@@ -12,8 +12,6 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 
-__all__ = ["ReadEach"]
-
 
 @dataclass(frozen=True)
 class ReadEach:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from leporello.combiners.stuff import Order, arranged, read_of
 from leporello.core.records import Combination, Example, Hit
 
-__all__ = ["Refine"]
-
 
 @dataclass(frozen=True)
 class Refine:

@@ -9,8 +9,6 @@ from typing import Literal
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Read
 
-__all__ = ["Order", "Stuff", "arranged", "chunks_of", "read_of"]
-
 Order = Literal["score", "document"]
 
 

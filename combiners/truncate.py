@@ -12,8 +12,6 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, Targets
 from leporello.core.records import Chunk, Combination, Document, Example, Fit, Hit, Read
 
-__all__ = ["Truncate", "official"]
-
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
 

@@ -12,8 +12,6 @@ from leporello.core.items import with_items
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Combination, Example, Hit, Output
 
-__all__ = ["LIST", "Union"]
-
 LIST = (
     "List everything in the text that answers the question, one a line, and nothing else."
     " If there is nothing, write: none"

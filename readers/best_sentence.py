@@ -14,8 +14,6 @@ from leporello.readers.prompting.template import passage_text
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
 
-__all__ = ["BestSentence"]
-
 _EVIDENCE = 3  # sentences that a choice is compared with
 
 

@@ -17,8 +17,6 @@ from leporello.core.log_odds import log_odds
 from leporello.core.protocols import Batching, NonNegative, Reader
 from leporello.core.records import JSON, Output, Read
 
-__all__ = ["Calibrated"]
-
 _PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
 _WHOLE = 100
 _SUREST = 30.0  # log odds

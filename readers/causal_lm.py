@@ -23,8 +23,6 @@ from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import Template
 from leporello.readers.prompting.window import OnOverflow, Window
 
-__all__ = ["CausalLM"]
-
 # What is said of the question stands on its line, so that it falls away with it. The last line
 # is for plain models, which continue it.
 PROMPT = """\

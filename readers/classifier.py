@@ -22,8 +22,6 @@ from leporello.readers.prompting.template import passage_text
 from leporello.readers.prompting.window import OnOverflow, Window
 from leporello.text.tokens import Words
 
-__all__ = ["Classifier"]
-
 
 @dataclass(frozen=True)
 class Classifier:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from leporello.readers.embedded.statements import StatementJudge
     from leporello.readers.embedded.summaries import Summariser
 
-__all__ = ["Embedded"]
-
 _SHIPPED = "leporello-en"
 _NOTHING = -1e9  # the score where there was nothing to read; JSON has no infinity
 _LABELS = ("Not mentioned", "Entailment", "Contradiction")  # of a statement without choices

@@ -17,8 +17,6 @@ from leporello.readers.encoders.question_answering import (
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 
-__all__ = ["Extraction", "Extractive"]
-
 _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
 
 

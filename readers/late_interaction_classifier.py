@@ -20,8 +20,6 @@ from leporello.readers.encoders.late_interaction import LateInteraction
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 
-__all__ = ["LateInteractionClassifier"]
-
 
 @dataclass(frozen=True)
 class LateInteractionClassifier:

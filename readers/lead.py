@@ -12,8 +12,6 @@ from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 from leporello.text.tokens import Words
 
-__all__ = ["Lead"]
-
 
 @dataclass(frozen=True)
 class Lead:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["LogLikelihood"]
-
 _MOST = 64  # inputs that a window has, and more
 
 

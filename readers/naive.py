@@ -19,16 +19,6 @@ from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 from leporello.text.tokens import Words
 
-__all__ = [
-    "FixedAnswer",
-    "GivenOrder",
-    "MajorityAnswer",
-    "MajorityOption",
-    "Prefix",
-    "RandomAnswer",
-    "RandomSpan",
-]
-
 
 @dataclass(frozen=True)
 class Prefix:

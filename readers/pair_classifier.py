@@ -20,8 +20,6 @@ from leporello.readers.classical.stylometry import FAMILIES, Family
 from leporello.readers.encoders.sequence_classification import Segments, SequenceClassification
 from leporello.text.tokens import Words
 
-__all__ = ["LABELS", "PairClassifier"]
-
 LABELS = ("same", "different")
 _UNNAMED = ("LABEL_0", "LABEL_1")  # of a checkpoint whose labels nobody named
 

@@ -18,8 +18,6 @@ from leporello.readers.prompting.template import passage_text
 from leporello.text.english.polarity import opinion_words
 from leporello.text.tokens import Words
 
-__all__ = ["Polarity"]
-
 
 @dataclass(frozen=True)
 class Polarity:

@@ -16,8 +16,6 @@ from leporello.readers.embedded.word_weights import WordWeights
 from leporello.text.english.plots import plot_words
 from leporello.text.tokens import Words
 
-__all__ = ["Precedence"]
-
 
 @dataclass(frozen=True)
 class Precedence:

@@ -11,8 +11,6 @@ from leporello.core.records import Chunk, Output, Read
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.text.tokens import Words
 
-__all__ = ["Presence"]
-
 
 @dataclass(frozen=True)
 class Presence:

@@ -19,8 +19,6 @@ from leporello.readers.encoders.token_ids import Passages, output_of
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["PseudoLogLikelihood"]
-
 _MOST = 1024  # rows: a window of 32 passages has thousands
 _RESERVED = 2  # positions that RoBERTa and Longformer count from
 _SHIFTED = ("roberta", "xlm-roberta", "longformer", "camembert")

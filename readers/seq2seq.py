@@ -21,8 +21,6 @@ from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import Template
 from leporello.readers.prompting.window import OnOverflow, Window
 
-__all__ = ["Seq2Seq"]
-
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
 # space. Summaries have neither question nor choices, and their lines fall away.
 PROMPT = "{instruction}\nquestion: {question}\n{choices}\ncontext: {context}"

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Hit
 
-__all__ = ["All", "Ends", "Evenly", "First", "Random"]
-
 
 @dataclass(frozen=True)
 class All:

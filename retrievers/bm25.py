@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BM25"]
-
 # A term in more than half of the chunks has a negative idf; it gets this share of the mean idf.
 _FLOOR = 0.25
 

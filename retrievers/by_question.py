@@ -13,8 +13,6 @@ from leporello.core.records import Chunk, Example, Hit
 from leporello.text.english.questions import is_statement
 from leporello.text.english.summary_requests import Wanted, wanted
 
-__all__ = ["ByQuestion"]
-
 
 @dataclass(frozen=True)
 class ByQuestion:

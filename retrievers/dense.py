@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Dense"]
-
 # What a text's batch mates change in its embedding shows in the sixth digit of a cosine.
 _DIGITS = 5
 _BLOCK = 256  # questions whose scores are in memory at once

@@ -13,8 +13,6 @@ from leporello.core.protocols import Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit
 from leporello.retrievers.index.ranking import in_order
 
-__all__ = ["Fusion"]
-
 
 @dataclass(frozen=True)
 class Fusion:

@@ -12,8 +12,6 @@ from leporello.core.records import Chunk, Hit
 from leporello.retrievers.index.ranking import in_order
 from leporello.text.mentions import mentions_in
 
-__all__ = ["Mentions"]
-
 Pick: TypeAlias = Literal["first", "last", "densest"]
 
 

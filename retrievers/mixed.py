@@ -11,8 +11,6 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
 
-__all__ = ["Mixed"]
-
 
 @dataclass(frozen=True)
 class Mixed:

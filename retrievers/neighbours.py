@@ -12,8 +12,6 @@ from leporello.core.protocols import Count, Retriever
 from leporello.core.records import Chunk, Example, Hit
 from leporello.retrievers.index.ranking import in_order
 
-__all__ = ["Neighbours"]
-
 
 @dataclass(frozen=True)
 class Neighbours:

@@ -17,8 +17,6 @@ from leporello.text.answer_spans import occurrences
 from leporello.text.lcs import lcs_length, places
 from leporello.text.squad import normalise
 
-__all__ = ["Oracle", "OracleAnswer"]
-
 
 @dataclass(frozen=True)
 class Oracle:

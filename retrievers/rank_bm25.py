@@ -14,8 +14,6 @@ from leporello.text.tokens import terms
 if TYPE_CHECKING:
     from rank_bm25 import BM25 as Scorer  # noqa: N811 -- BM25 is our own retriever
 
-__all__ = ["RankBM25"]
-
 
 @dataclass(frozen=True)
 class RankBM25:

@@ -19,8 +19,6 @@ from leporello.retrievers.index.ranking import in_order
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-__all__ = ["Rerank"]
-
 Pair: TypeAlias = tuple[str, str]
 
 # What a pair's batch mates change in its score shows in the sixth digit.

@@ -12,8 +12,6 @@ from leporello.core.protocols import Positive, Reader, Retriever
 from leporello.core.records import Chunk, Example, Hit, Read
 from leporello.retrievers.index.ranking import in_order
 
-__all__ = ["RerankByReader"]
-
 
 @dataclass(frozen=True)
 class RerankByReader:

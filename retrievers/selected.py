@@ -10,8 +10,6 @@ from leporello.core.notes import note
 from leporello.core.records import Chunk, Hit, Section, Span
 from leporello.text.headings import headings, is_bare, label_of, name_of
 
-__all__ = ["Selected"]
-
 _INTRODUCTIONS = (
     *("*introduction*", "*einleitung*", "*einführung*", "*introducción*", "*introduzione*"),
     *("*introdução*", "*inleiding*"),

@@ -13,8 +13,6 @@ from leporello.core.members import member_at
 from leporello.core.protocols import Count, Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit
 
-__all__ = ["TwoSteps"]
-
 
 @dataclass(frozen=True)
 class TwoSteps:

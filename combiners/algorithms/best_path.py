@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["best_path"]
-
 _EXACT = 12  # of so many, the best path from each place through each of 2 ** 12 sets is found
 _CRUMB = 1e-9  # what sums of floats differ by, though they are equal
 

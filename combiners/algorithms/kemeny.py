@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["most_agreed"]
-
 _EXACT = 12  # of so many, all 2 ** 12 sets are looked at
 _CRUMB = 1e-9  # what sums of floats differ by, though they are equal
 

@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Comparisons", "merge_sort"]
-
 # Yields rounds of pairs, is sent for each whether the first one comes first, returns an order.
 Comparisons = Generator[Sequence[tuple[int, int]], Sequence[bool], list[int]]
 

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["averaged", "log_odds", "smoothed"]
-
 _SUREST = 6.0  # beyond, one pair would outweigh many
 
 

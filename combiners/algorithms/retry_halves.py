@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 from leporello.core.records import Output, Read
 
-__all__ = ["Attempt", "attempt", "succeeded"]
-
 # What came of a read: its output, or why it failed.
 Attempt: TypeAlias = Output | Exception
 

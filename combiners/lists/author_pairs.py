@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["AuthorPairs", "answer", "by_appearance", "changes_of"]
-
 SAME, DIFFERENT = "same", "different"
 
 

@@ -14,8 +14,6 @@ from leporello.combiners.stuff import read_of
 from leporello.core.items import Item
 from leporello.core.records import Chunk, Example, Output, Read, Span
 
-__all__ = ["Gathering", "overlapping", "reads_of"]
-
 
 def reads_of(
     example: Example, chunks: Sequence[Chunk], instruction: str, choices: tuple[str, ...] = ()

@@ -9,8 +9,6 @@ import regex
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 
-__all__ = ["names", "nearest_sentences", "without"]
-
 # Letters of scripts without capitals begin no word here: none of theirs would be left out.
 _WORD = regex.compile(
     r"(?<![\p{L}\p{M}\p{N}])[\p{Lu}\p{Lt}\p{Ll}\p{N}][\p{L}\p{M}\p{N}]*(?:['’-][\p{L}\p{M}\p{N}]+)*"

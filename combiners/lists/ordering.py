@@ -10,8 +10,6 @@ from leporello.combiners.stuff import chunks_of
 from leporello.core.notes import note
 from leporello.core.records import Chunk, Example, Hit
 
-__all__ = ["answer", "check_attempts", "check_pairs", "items"]
-
 _MOST = 300
 _LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import regex
 
-__all__ = ["items", "key", "similarity"]
-
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the head of a line.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
 _NUMBERED = regex.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")

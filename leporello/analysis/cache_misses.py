@@ -26,8 +26,6 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.models.locate import cache_directory
 
-__all__ = ["Reuse", "why"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reuse:

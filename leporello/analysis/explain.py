@@ -35,8 +35,6 @@ from leporello.jobs.signature import named_files
 from leporello.metrics import make_metrics
 from leporello.text.outline import cited
 
-__all__ = ["Explanation", "ReadInput", "explain"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadInput:

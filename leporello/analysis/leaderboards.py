@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from leporello.core.errors import UserError, did_you_mean
 from leporello.jobs.results import Result
 
-__all__ = ["LEADERBOARDS", "SUBSETS", "Leaderboard", "leaderboard_average", "leaderboard_named"]
-
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:

@@ -13,8 +13,6 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
 
-__all__ = ["ORACLES", "OracleSweep", "oracle_sweep"]
-
 # Retrievers by class, best first: what evidence is worth, then what chance gives.
 ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
 _WITHOUT_K = ("All",)

@@ -21,8 +21,6 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.results import ExampleStatistics, Result, Summary
 from leporello.metrics import GoldError, Metric, make_metrics
 
-__all__ = ["score"]
-
 _SHOWN = 5
 
 

@@ -20,8 +20,6 @@ from leporello.core.protocols import MODEL_MARK
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 
-__all__ = ["Dependencies", "dependencies", "files_of", "signature_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:

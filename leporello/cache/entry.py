@@ -20,16 +20,6 @@ from leporello.core.records import JSON, Index
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "PARTIAL",
-    "DamagedEntryError",
-    "pack",
-    "raise_interruption",
-    "read",
-    "read_key",
-    "write",
-]
-
 PARTIAL = ".partial"  # how names of what is half written end
 
 # From here on a file is mapped into memory, not read. A map costs as much as reading so many

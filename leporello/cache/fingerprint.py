@@ -15,8 +15,6 @@ from leporello.core.calls.memo_key import SCALARS, UnknownParametersError, known
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 
-__all__ = ["fingerprint"]
-
 
 def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JSON] | None:
     """Returns what the results of a stage depend on, worked out once an instance.

@@ -9,8 +9,6 @@ from importlib import metadata
 
 from leporello.cache.source_code import is_own, sources
 
-__all__ = ["library_versions"]
-
 # What Leporello's own modules import and no result depends on. Whatever else they import counts,
 # so that a new backend's library does; and every package that a plug-in imports.
 _HARMLESS = frozenset(

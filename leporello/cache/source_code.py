@@ -21,17 +21,6 @@ from pathlib import Path
 from leporello.core.environment.old_names import new_name
 from leporello.core.hashing import canonical
 
-__all__ = [
-    "Sources",
-    "file_module_name",
-    "is_own",
-    "neighbours",
-    "public_name",
-    "source_hash",
-    "source_hashes",
-    "sources",
-]
-
 _FOR_TYPES = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 _OWN = "leporello"  # the package; the stages lie in it too
 

@@ -34,9 +34,7 @@ from leporello.cache.entry import (
 )
 from leporello.cache.fingerprint import fingerprint
 from leporello.core.hashing import canonical, differences
-from leporello.core.records import JSON, CacheProtocol, Index
-
-__all__ = ["Cache", "CacheEntry", "CacheProtocol"]
+from leporello.core.records import JSON, Index
 
 _SUFFIX = ".safetensors"
 _FILES = {"layouts": "*.jsonl", "ocr": "*.json"}  # what loaders and tasks keep, a file each

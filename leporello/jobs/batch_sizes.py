@@ -8,8 +8,6 @@ from leporello.config import PipelineSpec
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.timings import reading_key
 
-__all__ = ["BatchSizes"]
-
 
 class BatchSizes:
     """The sizes of one reader in a run; other pipelines with an equal reader share them.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from leporello.cache.store import Cache
     from leporello.storage.runs import RemoteRun
 
-__all__ = ["RunContext"]
-
 
 @dataclass(frozen=True)
 class RunContext:

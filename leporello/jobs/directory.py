@@ -21,12 +21,6 @@ from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 
-__all__ = [
-    "RunDirectory",
-    "run_name",
-    "safe_name",
-]
-
 # Characters before the hash: a name stays legible in `ls`.
 _NAME_LIMIT = 60
 _BYTES_LIMIT = 120  # of one folder's name, well below every file system's own

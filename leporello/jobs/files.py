@@ -26,8 +26,6 @@ from leporello.engine.journal.serialization import calls_from_row, calls_row
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import ExampleStatistics, Summary
 
-__all__ = ["ExampleFiles", "JobFiles", "RowCounts"]
-
 RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
 _COUNTS = "shard.json"
 _TRACEBACKS = "tracebacks"

@@ -22,8 +22,6 @@ from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.signature import job_signature
 from leporello.metrics import make_metrics
 
-__all__ = ["Job", "changes", "check_files", "job_directory", "prepare"]
-
 
 @dataclass(frozen=True)
 class Job:

@@ -17,8 +17,6 @@ from leporello.core.files import atomically, write_json
 from leporello.core.records import JSON
 from leporello.jobs.directory import RunDirectory
 
-__all__ = ["versions", "write_manifest"]
-
 _LIBRARIES = (
     "faiss-cpu",
     "numpy",

@@ -16,8 +16,6 @@ from leporello.engine.journal.serialization import cost_of
 from leporello.metrics import Metric
 from leporello.metrics.statistics import StatisticsTable
 
-__all__ = ["ExampleStatistics", "Result", "Summary"]
-
 _NOTES = 5  # that are told; calls.jsonl has them all
 
 

@@ -16,8 +16,6 @@ from leporello.engine.task_examples import by_document, checked, examples_of, ta
 from leporello.tasks.layout.forward import ForwardReader
 from leporello.tasks.layout.layouts import cached_documents
 
-__all__ = ["Shard", "TaskReader", "cut", "layout_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shard:

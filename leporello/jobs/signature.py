@@ -9,8 +9,6 @@ from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
-__all__ = ["job_signature", "named_files"]
-
 
 def job_signature(pipeline: PipelineSpec, task: TaskSpec, data: str) -> dict[str, JSON]:
     """Returns what the results of one pipeline on one task depend on.

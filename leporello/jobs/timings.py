@@ -19,8 +19,6 @@ from leporello.config import PipelineSpec
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 
-__all__ = ["Rate", "Timings", "reading_key", "selecting_key"]
-
 _LAST = 10  # runs that an estimate is made from
 
 _log = logging.getLogger("leporello")

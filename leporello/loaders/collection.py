@@ -18,11 +18,9 @@ from leporello.core.protocols import Loader
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Loss, Place, Section, Span
 from leporello.loaders import load_bytes, loader_of
 from leporello.loaders.files import LARGEST
-from leporello.loaders.finding import MOST_NAMES, UNREADABLE, FoundFile, find_sources, is_collection
+from leporello.loaders.finding import MOST_NAMES, UNREADABLE, FoundFile, find_sources
 from leporello.storage import to_path
 from leporello.text.subtitles import Cue
-
-__all__ = ["UNREADABLE", "collection_hash", "is_collection", "load_collection", "unreadable"]
 
 
 def load_collection(

@@ -18,16 +18,6 @@ from leporello.core.files import opened
 from leporello.core.records import Document
 from leporello.text.outline import Extracted
 
-__all__ = [
-    "LARGEST",
-    "Format",
-    "document_of",
-    "file_hash",
-    "is_binary",
-    "looks",
-    "read_bytes",
-]
-
 LARGEST = 2**30  # bytes of a document; its text, offsets and index take many times as much
 _HEAD = 2**16  # bytes that are looked at
 _MOST_CONTROLS = 0.02  # share of a text's bytes

@@ -19,8 +19,6 @@ from leporello.core.records import Loss
 from leporello.loaders.files import LARGEST, read_bytes
 from leporello.storage import RemotePath, to_path
 
-__all__ = ["MOST_NAMES", "UNREADABLE", "FoundFile", "find_sources", "is_collection"]
-
 UNREADABLE = "unreadable file"
 MOST_NAMES = 5  # in a note
 _BOMB = (2**24, 100)  # bytes and the factor that an archive's file may grow by, not by both

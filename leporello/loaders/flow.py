@@ -11,8 +11,6 @@ from functools import lru_cache
 from leporello.core.records import Loss, Place
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["Flow"]
-
 _UNSEEN = frozenset({"script", "style", "template", "title"})
 _PARAGRAPHS = re.compile(
     "address|article|aside|blockquote|dl|fieldset|figure|form|h[1-6]|hr|main|nav|[ou]l|p|pre"

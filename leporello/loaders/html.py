@@ -14,8 +14,6 @@ from leporello.loaders.flow import Flow
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
-__all__ = ["Html"]
-
 _DECLARED = re.compile(
     rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""",
     re.IGNORECASE,

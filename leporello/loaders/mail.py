@@ -20,8 +20,6 @@ from leporello.loaders.html import Html
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, joined
 
-__all__ = ["Mail"]
-
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")

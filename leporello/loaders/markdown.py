@@ -12,8 +12,6 @@ from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["Markdown"]
-
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")

@@ -13,8 +13,6 @@ from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, tile
 from leporello.text.subtitles import MARKUP, Cue, cues, same_length
 
-__all__ = ["Subtitles"]
-
 
 @dataclass(frozen=True)
 class Subtitles(Format):

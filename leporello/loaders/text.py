@@ -12,8 +12,6 @@ from leporello.loaders.files import Format, is_binary
 from leporello.text.encodings import guessed_encoding, marked_encoding
 from leporello.text.outline import Extracted
 
-__all__ = ["Text", "decoded"]
-
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 
-__all__ = ["scale", "short_number", "ticks", "x_values"]
-
 _FEW = 8  # values of an axis that are told one by one
 _DECADE = 10
 

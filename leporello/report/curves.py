@@ -15,8 +15,6 @@ from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
 from leporello.report.plots import Plot, Point, Series, lines
 
-__all__ = ["curves", "front"]
-
 _BINS, _IN_BIN = 8, 5  # at most so many bins, with at least so many examples each
 _RANKS = 20  # at which recall is drawn
 _SPAN = 100  # of a scale, low to high

@@ -15,8 +15,6 @@ from leporello.report.join import JobRows, JoinedExample, Row
 from leporello.report.rendered_prompts import Prompts
 from leporello.text.outline import place_of_span
 
-__all__ = ["Detail", "ExcerptBudget", "ExcerptLimits", "job_detail"]
-
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
 _LONG = 4_000  # of predictions, references and questions
 _OUTPUT, _LITERAL = 1_000, 1_000

@@ -10,8 +10,6 @@ from pathlib import Path
 from leporello.analysis.funnel import ExampleTrace, Funnel, count_losses, trace_examples
 from leporello.core.errors import UserError
 
-__all__ = ["ExampleFacts", "FactsByExample", "facts"]
-
 _GONE = "where answers are lost, and curves that need the documents, are left out"
 
 

@@ -19,8 +19,6 @@ from leporello.report.example_facts import ExampleFacts
 from leporello.report.join import JobRows, JoinedExample, Row, with_data, without_data
 from leporello.report.rendered_prompts import Configs, Prompts
 
-__all__ = ["Packed", "pack", "packed"]
-
 _SHORT = 80  # characters of questions and predictions in a list
 _PIECE = 100  # examples
 _ABSENT, _DONE, _FAILED = 0, 1, 2

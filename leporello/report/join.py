@@ -14,8 +14,6 @@ from leporello.core.records import Example
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
 
-__all__ = ["JobRows", "JoinedExample", "with_data", "without_data"]
-
 Row = ExampleFiles
 
 

@@ -18,8 +18,6 @@ from leporello.report.join import JobRows
 from leporello.report.plots import Bar, Plot, bars, dots
 from leporello.report.training_section import TrainingSummary
 
-__all__ = ["Page", "PageSource", "funnel_plots", "score_plots", "write"]
-
 _HERE = Path(__file__).parent
 # What HTML cannot hold: control characters, lone surrogates, and what is no character at all.
 _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")

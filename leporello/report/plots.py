@@ -13,8 +13,6 @@ from html import escape
 
 from leporello.report.axes import scale, short_number, ticks, x_values
 
-__all__ = ["Bar", "Plot", "Point", "Series", "bars", "dots", "lines"]
-
 _WIDTH = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 190, 24, 12, 46
 _ROW = 26

@@ -16,8 +16,6 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
 from leporello.report.join import JobRows
 
-__all__ = ["Configs", "Prompts"]
-
 _NO = "exact inputs are left out"
 _MOST = 20_000  # characters of one input
 _ALL = 40_000  # of all inputs of an example

@@ -16,8 +16,6 @@ from leporello.report.join import JobRows
 from leporello.report.page import Page, PageSource, funnel_plots, score_plots, write
 from leporello.report.training_section import trainings
 
-__all__ = ["Report", "report"]
-
 _CHARACTERS = 30_000_000  # of excerpts in all: some 15 MB of the file
 _EACH = 100_000  # an example never has more
 

@@ -18,8 +18,6 @@ from leporello.report.join import JobRows
 from leporello.report.plots import Plot, Point, Series, lines
 from leporello.training.model_card import TrainingRecord, read_record
 
-__all__ = ["TrainingSummary", "Trainings", "sentences_of", "trainings"]
-
 # Settings that concern every reader, and those of fine-tuning that are told whatever they are.
 _EVERY = ("preset", "validation", "holdout", "references", "choose")
 _ALWAYS = ("epochs", "learning_rate", "schedule", "best_by")

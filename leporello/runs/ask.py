@@ -27,7 +27,8 @@ from leporello.engine.reading import WindowReader
 from leporello.engine.selection import select_document
 from leporello.jobs.jobs import check_files
 from leporello.loaders import load
-from leporello.loaders.collection import is_collection, load_collection
+from leporello.loaders.collection import load_collection
+from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
 from leporello.storage import to_path
 from leporello.text.answers import unanswerable

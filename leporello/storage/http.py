@@ -9,8 +9,6 @@ from pathlib import Path
 import httpx2
 from fsspec.spec import AbstractFileSystem
 
-__all__ = ["WebFileSystem"]
-
 _ERRORS = {401: PermissionError, 403: PermissionError, 404: FileNotFoundError}
 _HEADERS = {"Accept-Encoding": "identity"}  # whole bytes as they lie there, as sizes and ETags
 _client = httpx2.Client(follow_redirects=True, timeout=30.0, headers=_HEADERS)

@@ -22,8 +22,6 @@ from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.storage.paths import expanded, is_web, local_copy
 
-__all__ = ["LOCK", "PARTIAL", "Location", "MissingError", "version_of"]
-
 LOCK, PARTIAL = ".lock.json", ".part"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -21,8 +21,6 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.storage.location import LOCK, Location
 
-__all__ = ["LostError", "check_lock", "take_lock", "write_lock"]
-
 _STALE = 600.0  # seconds
 _log = logging.getLogger("leporello")
 

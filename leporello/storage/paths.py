@@ -15,8 +15,6 @@ from leporello.core.errors import UserError
 from leporello.core.secrets import key
 from leporello.models.locate import cache_directory
 
-__all__ = ["RemotePath", "expanded", "is_url", "is_web", "local_copy", "on_disk", "to_path"]
-
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _COLLAPSED = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # as `Path` writes a URL
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")

@@ -19,8 +19,6 @@ from leporello.storage.location import LOCK, PARTIAL, Location, MissingError, ve
 from leporello.storage.lock import LostError, check_lock, take_lock, write_lock
 from leporello.storage.paths import RemotePath, is_web, local_copy, to_path
 
-__all__ = ["RemoteRun", "remote_run", "run_at", "view"]
-
 _EVERY = 60.0  # seconds
 _AT_ONCE = 256  # files
 _MANIFEST, _MARKER = "manifest.json", "/shard.json"

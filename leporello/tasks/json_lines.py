@@ -31,8 +31,6 @@ from leporello.tasks.jsonl.tars import TarMember
 from leporello.tasks.layout.adjacent import scan_adjacent
 from leporello.tasks.layout.layouts import Layout, cached_layout
 
-__all__ = ["JsonLines"]
-
 _log = logging.getLogger("leporello")
 
 _TOO_LARGE = "the row is larger than max_row_bytes, {:,} bytes expanded; is each line one row?"

@@ -16,8 +16,6 @@ from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
 
-__all__ = ["Muld"]
-
 SPLITS: Mapping[str, tuple[str, ...]] = {
     "narrativeqa": ("train", "validation", "test"),
     "hotpotqa": ("train", "validation"),

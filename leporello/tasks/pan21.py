@@ -18,8 +18,6 @@ from leporello.loaders import load
 from leporello.loaders.files import file_hash, read_bytes
 from leporello.text import answers
 
-__all__ = ["Pan21"]
-
 _NAME = re.compile(r"problem-(\d+)\.txt")
 _BLANK_LINE = re.compile(r"\r?\n\s*\n")
 _LINE_BREAK = re.compile(r"\r?\n")

@@ -15,8 +15,6 @@ from leporello.tasks.official.benchmark import Benchmark
 from leporello.tasks.zero_scrolls import ZeroScrolls
 from leporello.text import answers
 
-__all__ = ["ReportSumSort"]
-
 _LABEL = re.compile(r"\s*Summary \d+:\s*")
 _HEADER = re.compile(r"\w+:\s*\n")  # of the report
 _FOOTER = re.compile(r"\s*^\w+:\s*\Z", re.MULTILINE)  # the header of the summaries

@@ -21,8 +21,6 @@ from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
 
-__all__ = ["Scrolls"]
-
 SPLITS = ("train", "validation", "test")
 METRICS: Mapping[str, tuple[str, ...]] = {
     "gov_report": ("rouge_scrolls",),

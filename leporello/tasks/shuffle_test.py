@@ -25,8 +25,6 @@ from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.fields import decode
 from leporello.tasks.official.shuffling import Unit, beginning, sentences_of, shuffles
 
-__all__ = ["LABELS", "ShuffleTest"]
-
 LABELS = ("original", "shuffled")
 
 _FIELDS = ("id", "text", "sentences")

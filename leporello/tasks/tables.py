@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from leporello.tasks.json_lines import JsonLines
 
-__all__ = ["Table", "WebDataset"]
-
 
 @dataclass(frozen=True)
 class Table(JsonLines):

@@ -23,8 +23,6 @@ from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
 
-__all__ = ["ZeroScrolls"]
-
 SPLITS = ("validation", "test")
 METRICS: Mapping[str, tuple[str, ...]] = {
     "gov_report": ("rouge_scrolls",),

@@ -13,8 +13,6 @@ from itertools import accumulate, compress
 from leporello.core.records import Document, Span
 from leporello.text.squad import normalise
 
-__all__ = ["occurrences"]
-
 _WORD = re.compile(r"\S+")
 _normalised = lru_cache(2**16)(normalise)  # of words, which a language has so many of
 

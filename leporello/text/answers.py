@@ -12,19 +12,6 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "LETTER",
-    "PERCENTAGE",
-    "authors",
-    "ids",
-    "label",
-    "option_letter",
-    "option_text",
-    "percentage",
-    "permutation",
-    "unanswerable",
-]
-
 # As the metrics of ZeroSCROLLS look for them. Theirs is `\d+\.?\d*%`, which finds the same, but in
 # the cube of the time: a model that repeats a digit for ever would stop a run.
 LETTER = re.compile(r"\b[A-D]\b")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-__all__ = ["guessed_encoding", "looks_like", "marked_encoding"]
-
 # UTF-32 first: its little-endian mark begins with UTF-16's.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["lcs_length", "places"]
-
 
 def places(words: Sequence[str]) -> dict[str, int]:
     """Returns where each word stands, as bits: bit n is set where word n is this one."""

@@ -22,8 +22,6 @@ from leporello.text.person_names import (
     pattern,
 )
 
-__all__ = ["mentions", "mentions_in"]
-
 _JOINERS = PARTICLES | {"and", "&", "or", "the", "a", "an", "with", "to", "of", "by", "und", "et"}
 _AROUND = 60  # characters looked at on either side
 _OPENING = "\"“‘'([_*"

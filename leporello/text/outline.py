@@ -13,8 +13,6 @@ from typing import Any, Literal
 from leporello.core.members import member_at
 from leporello.core.records import Document, Loss, Place, Section, Span
 
-__all__ = ["Extracted", "Heading", "cited", "heading", "joined", "outline", "place_of_span", "tile"]
-
 
 @dataclass(frozen=True, slots=True)
 class Extracted:

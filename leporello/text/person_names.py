@@ -10,21 +10,6 @@ from functools import cache, lru_cache
 
 from leporello.text.tokens import Words
 
-__all__ = [
-    "APOSTROPHES",
-    "HYPHENS",
-    "MEN",
-    "PARTICLES",
-    "ROLES",
-    "SUFFIXES",
-    "TITLES",
-    "WOMEN",
-    "Name",
-    "folded",
-    "names",
-    "pattern",
-]
-
 _LONGEST = 120  # characters of a name; what is longer is a question or a text
 _MOST = 8  # words of a name that may stand alone
 

@@ -14,8 +14,6 @@ from itertools import pairwise
 
 import regex
 
-__all__ = ["sentence_spans", "sentence_starts"]
-
 _CLOSERS = r"""["'”’»›)\]}」』）】》〉]"""
 _NOTE = r"(?:\[[\w*†‡]{1,4}\])"  # [12], [a]: a reference to a note behind the stop
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}]"

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from leporello.core.records import Place, Span
 
-__all__ = ["MARKUP", "Cue", "cue_lines", "cues", "rewritten", "same_length"]
-
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _LINE = rf"[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?"
 _TIMING = re.compile(rf"^{_LINE}", re.MULTILINE)

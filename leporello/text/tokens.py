@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 
     Backend: TypeAlias = tokenizers.Tokenizer
 
-__all__ = [
-    "BYTES",
-    "HuggingFace",
-    "Words",
-    "folded_bytes",
-    "next_ink",
-    "pieces",
-    "terms",
-    "tokenizer",
-    "white",
-]
-
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _IN_UNSPACED = regex.compile(f"[{_UNSPACED}]")

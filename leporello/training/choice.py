@@ -8,8 +8,6 @@ from typing import TypeVar
 from leporello.config import PipelineSpec, TaskSpec
 from leporello.core.errors import UserError
 
-__all__ = ["only"]
-
 _NAMED = 5  # of many, in a message
 
 T = TypeVar("T", PipelineSpec, TaskSpec)

@@ -8,8 +8,6 @@ from typing import Any
 
 from leporello.training.fine_tuning import RateResult
 
-__all__ = ["curves_of", "write_scores"]
-
 _SCORE = "validation_score"
 
 

@@ -22,8 +22,6 @@ from leporello.models.locate import cache_directory
 from leporello.training.choice import only
 from leporello.training.training_pairs import Supervision, supervise
 
-__all__ = ["FewShotExamples", "few_shot_examples"]
-
 
 @dataclass(frozen=True)
 class FewShotExamples:

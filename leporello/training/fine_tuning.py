@@ -22,8 +22,6 @@ from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJ
 from leporello.engine.progress import Progress
 from leporello.models.distributed import destroy_process_group, is_main_process
 
-__all__ = ["CheckpointDirectory", "RateResult", "check_settings", "tune_at_rates"]
-
 _SETTINGS = "recipe.json"
 
 

@@ -14,8 +14,6 @@ from leporello.core.files import atomically, read_json, write_json
 from leporello.core.records import JSON
 from leporello.jobs.manifest import versions
 
-__all__ = ["CONFIG", "RECORD", "TrainingRecord", "read_record", "write_pipeline", "write_record"]
-
 CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60  # of a curve in the card

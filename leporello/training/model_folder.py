@@ -10,8 +10,6 @@ from tempfile import TemporaryDirectory
 from leporello.core.errors import UserError
 from leporello.training.model_card import RECORD
 
-__all__ = ["check_free", "written"]
-
 
 def check_free(path: Path, *, update: bool) -> None:
     """Refuses a directory that holds something; another training may be replaced if told to."""

@@ -14,8 +14,6 @@ from leporello.core.records import Example
 from leporello.core.training import Training
 from leporello.engine.task_examples import examples_of, task_errors
 
-__all__ = ["Splits", "split"]
-
 
 @dataclass(frozen=True)
 class Splits:

@@ -22,8 +22,6 @@ from leporello.training.splits import split as splits_of
 from leporello.training.trainable import check_trainable, tuner_of
 from leporello.training.training_run import TrainingPlan, TrainingRun
 
-__all__ = ["Trained", "train"]
-
 
 @dataclass(frozen=True)
 class Trained:

@@ -8,8 +8,6 @@ from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.protocols import FineTunes, Learns, Supervises
 
-__all__ = ["check_trainable", "tuner_of"]
-
 
 def tuner_of(reader: Any) -> str:  # noqa: ANN401 -- any reader
     """Returns what fine-tunes a reader's model; empty if it learns by itself, or not at all."""

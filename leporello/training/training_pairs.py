@@ -19,8 +19,6 @@ from leporello.engine.progress import Progress
 from leporello.engine.selection import Selection, select_document
 from leporello.engine.task_examples import by_document
 
-__all__ = ["Supervision", "supervise"]
-
 _NAMED = 5  # of many, in a message
 
 

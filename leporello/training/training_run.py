@@ -34,8 +34,6 @@ from leporello.training.trainable import tuner_of
 from leporello.training.training_pairs import Supervision, supervise
 from leporello.training.validation import Evaluation, scores_of
 
-__all__ = ["TrainingPlan", "TrainingRun"]
-
 _MODEL = "model"
 
 

@@ -24,8 +24,6 @@ from leporello.runs.batch import Batch
 from leporello.runs.interrupts import Interrupts
 from leporello.training.splits import Splits
 
-__all__ = ["Evaluation"]
-
 
 @dataclass(frozen=True)
 class Evaluation:

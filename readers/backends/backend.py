@@ -10,13 +10,6 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-__all__ = [
-    "Backend",
-    "Precision",
-    "threads",
-    "torch_dtype",
-]
-
 Precision: TypeAlias = (
     DType | Literal["int8", "int8_float16", "int8_bfloat16"]  # these are CTranslate2's
 )

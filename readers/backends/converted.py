@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 from leporello.core.errors import UserError
 from leporello.models.locate import cache_directory, model_fingerprint
 
-__all__ = ["config_of", "converted", "refuse_type"]
-
 Fill: TypeAlias = Callable[[Path], None]
 
 _FAULTS = (ValueError, RuntimeError, NotImplementedError, AttributeError, KeyError, TypeError)

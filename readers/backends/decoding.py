@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["Decoding"]
-
 
 @dataclass(frozen=True)
 class Decoding:

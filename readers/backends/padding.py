@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["padded"]
-
 
 def padded(
     rows: Sequence[Sequence[int]], filler: int, device: torch.device, *, left: bool = False

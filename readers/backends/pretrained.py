@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
-__all__ = [
-    "CONVERT",
-    "DType",
-    "Tokens",
-    "check_positions",
-    "faults_explained",
-    "load_model",
-    "quiet",
-    "read_config",
-]
-
 DType: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 Architecture: TypeAlias = Literal[
     "AutoModel",

@@ -10,8 +10,6 @@ from leporello.readers.backends.backend import Backend
 from leporello.readers.backends.ctranslate2 import causal as ctranslate2_causal
 from leporello.readers.backends.ctranslate2 import seq2seq as ctranslate2_seq2seq
 
-__all__ = ["CAUSAL", "PACKING", "SEQ2SEQ", "BackendName", "CausalBackendName"]
-
 BackendName: TypeAlias = Literal["transformers", "ctranslate2"]
 CausalBackendName: TypeAlias = BackendName | Literal["vllm"]
 

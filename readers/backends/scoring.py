@@ -11,8 +11,6 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["IGNORED", "choice_rows", "scored"]
-
 IGNORED = -100  # the label, to transformers too, of what is padding
 
 

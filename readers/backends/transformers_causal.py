@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["check", "load", "score", "write"]
-
 
 def check(model: str, dtype: Precision, decoding: Decoding) -> None:  # noqa: ARG001 -- as each backend
     """Raises ValueError for a precision that torch lacks; it has all of the rest."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["check", "load", "score", "write"]
-
 # Of the longest prompt: an encoder reads padding as slowly as text (decision 18).
 _MUCH_SHORTER = 0.85
 

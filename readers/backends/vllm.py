@@ -18,8 +18,6 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-__all__ = ["check", "load", "score", "write"]
-
 # Set before vLLM is imported: nothing is told to its makers, and what it does first does not depend
 # on which of two processes is the faster.
 _SURROUNDINGS = {"VLLM_NO_USAGE_STATS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}

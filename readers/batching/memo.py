@@ -6,8 +6,6 @@ from array import array
 from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 
-__all__ = ["TokenMemo"]
-
 
 class TokenMemo:
     """Remembers tokens of texts up to a bound, the last used ones longest; threads may share it."""

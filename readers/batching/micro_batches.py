@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-__all__ = ["Generation", "ModelInput", "batches"]
-
 # What one step of writing costs besides its rows: as much as reading about so many tokens, for the
 # weights are fetched from memory each time.
 _STEP = 16

@@ -12,8 +12,6 @@ from typing import Literal, TypeAlias
 from leporello.core.protocols import Positive
 from leporello.readers.batching.micro_batches import Generation, ModelInput, batches
 
-__all__ = ["Answer", "BatchTokens", "MemoryProbe", "TokenBudget"]
-
 Batch: TypeAlias = Sequence[ModelInput]
 Answer: TypeAlias = Callable[[Batch], list[Generation]]
 BatchTokens: TypeAlias = Positive | Literal["auto"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION_WORDS"]
-
 _LISTED = """
 a about above after again against all almost along also although always am among an and
 another any are around as at away back be because been before began behind being below

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from leporello.core.errors import UserError
 
-__all__ = ["check_targets", "labelled"]
-
 _FEWEST = 4  # examples of a class: fewer teach nothing that holds elsewhere
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from leporello.readers.prompting.template import encodable
 
-__all__ = ["NGramModel", "fit_ngrams"]
-
 _BUCKETS = 2**18  # hashed, so that there is no vocabulary to keep
 _REMEMBERED = 4096  # texts' probabilities
 

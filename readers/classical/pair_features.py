@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["PairFeatures", "fit_profile"]
-
 _BLOCK = 2048  # pairs compared at once: bounds the memory
 _REMEMBERED = 4096  # texts, some 10 kB each
 _FARTHEST = 4.0  # standard deviations: a short text's rates lie anywhere

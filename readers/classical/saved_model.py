@@ -18,8 +18,6 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.models.locate import locate
 
-__all__ = ["is_trained_here", "load", "save", "untrained"]
-
 _MODEL, _SETTINGS = "model.skops", "settings.json"
 _CHECKSUMS = "config.json"  # of a model that comes with the package
 _VERSION = 1  # of the features and of the file; another is refused

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FAMILIES", "HABITS", "PUNCTUATION", "SPARSE", "Family", "Measures", "measure"]
-
 Family: TypeAlias = Literal["characters", "words", "function_words", "punctuation", "habits"]
 
 FAMILIES: tuple[Family, ...] = ("characters", "words", "function_words", "punctuation", "habits")

@@ -20,8 +20,6 @@ from leporello.text.english.questions import (
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
-__all__ = ["Answered", "answer_all", "answers"]
-
 _NAMED = 3  # words that a name, date or number has
 _LONG = 0.3  # by how much each further word makes a span worse
 _NAME = 10  # words of a span that may be a name

@@ -14,8 +14,6 @@ from leporello.readers.embedded.spans import Candidate, SpanHead, summed
 from leporello.text.english.clauses import nearest
 from leporello.text.english.options import lettered_options, option_terms, traits
 
-__all__ = ["Choice", "ChoiceRanker", "features"]
-
 _READ = 3  # passages that are read for an answer to compare options with
 _SPANS = 10  # spans that options are compared with
 _AGREED = 0.3  # F1 with what was read below which the likeness is by chance

@@ -10,8 +10,6 @@ from leporello.readers.embedded.spans import SpanHead
 from leporello.readers.embedded.statements import Judgement
 from leporello.text.english.clauses import clause_spans, nearest
 
-__all__ = ["ClaimJudge"]
-
 _READ = 5  # passages that are read with a claim
 
 

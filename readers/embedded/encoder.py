@@ -17,8 +17,6 @@ from leporello.readers.prompting.template import encodable
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-__all__ = ["Encoder", "TextPair", "TokenizedText"]
-
 _WEIGHTS = "weights.safetensors"
 _SPECIAL = 3  # special tokens of a pair
 _NOT_TRANSPOSED = frozenset({"words", "positions", "types.weight"})

@@ -11,8 +11,6 @@ from rank_bm25 import BM25Okapi
 
 from leporello.readers.embedded.spans import Candidate
 
-__all__ = ["JoinedPassage", "joined_passages"]
-
 _WORD = re.compile(r"\w+")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _ENDS = (".", "!", "?", '"', "”", "'", "’", ")")

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
 from leporello.text.squad import normalise
 
-__all__ = ["Candidate", "PassageScores", "SpanHead", "SpanScore", "summed"]
-
 _QUESTION = 64  # tokens of a question that are read, as in training
 _STRIDE = 64  # tokens that two windows of a long passage share
 _BOUNDS = 12  # starts and ends that are paired

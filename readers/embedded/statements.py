@@ -16,8 +16,6 @@ from leporello.readers.embedded.spans import SpanHead
 from leporello.text.english.clauses import clause_spans, clause_vectors, nearest, strongest
 from leporello.text.squad import normalise
 
-__all__ = ["Judgement", "StatementJudge", "head_of", "label_order", "observed"]
-
 FEATURES = 3  # of a statement that training did not know
 _READ = 3  # clauses that the encoder reads with a statement that training did not know
 _NAMES = (

@@ -24,8 +24,6 @@ from leporello.text.english.scripts import is_script
 from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.text.tokens import Words
 
-__all__ = ["NOTHING", "ExtractiveSummary", "Summariser"]
-
 NOTHING = -1e9  # the score where there was nothing to summarise; JSON has no infinity
 
 _CANDIDATES = 400  # units that are compared with each other

@@ -19,8 +19,6 @@ from leporello.readers.embedded.summary_units import SummaryUnit, clean, word_co
 from leporello.text.english.content_terms import EMPTY_STEMS, content_terms, stem
 from leporello.text.tokens import terms
 
-__all__ = ["Described", "describe"]
-
 
 def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())

@@ -11,8 +11,6 @@ from leporello.text.english.scripts import LINE, label
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words
 
-__all__ = ["WORD_LENGTH", "SummaryUnit", "clean", "units_of", "unshown", "word_count"]
-
 _MARK = re.compile(r"\{[a-z]{3,20}\}|<[a-z]{3,20}>")  # {vocalsound}, <laugh>
 _UNSHOWN = re.compile(rf"(?:\s|{_MARK.pattern})*")
 _MARKUP = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~)")  # Markdown's headings, tables, code

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["WordWeights"]
-
 
 @dataclass(frozen=True)
 class WordWeights:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["best_spans"]
-
 
 def best_spans(
     starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int

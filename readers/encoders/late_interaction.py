@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedModel
 
-__all__ = ["LateInteraction"]
-
 _REMEMBERED = 2048  # texts, some 100 kB each
 # What a text's batch mates change in its vectors shows in the sixth digit of a cosine.
 _DIGITS = 5

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["Masked", "answer", "rows_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Masked(ModelInput):

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["PassageWindow", "QuestionAnswering", "SpanReply", "tensors"]
-
-
 _MOST = 1024  # windows: those of a long document
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel
 
-__all__ = ["Segments", "SequenceClassification", "tensors"]
-
 _MOST = 1024  # prompts: a document may have tens of thousands of pairs
 _RESERVED = 2  # positions that RoBERTa and Longformer count from
 

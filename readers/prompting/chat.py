@@ -7,8 +7,6 @@ from typing import Any
 
 from leporello.readers.backends.pretrained import Tokens
 
-__all__ = ["Chat", "messages"]
-
 
 def messages(system: str, turns: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     """Returns a chat's messages before the last turn of the user.

@@ -18,8 +18,6 @@ from leporello.core.files import opened
 from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import Template, encodable
 
-__all__ = ["FewShot", "Shot", "draw"]
-
 _CUE = "answer:"
 _ELSEWHERE = "draw examples from another split, such as train"
 _LISTED = 20  # faults; a file with more has usually one mistake in each row

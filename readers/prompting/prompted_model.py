@@ -14,8 +14,6 @@ from leporello.readers.batching.token_budget import TokenBudget
 from leporello.readers.prompting.template import passage_text
 from leporello.readers.prompting.window import Window
 
-__all__ = ["PromptedModel", "refuse_pairs"]
-
 
 @dataclass(frozen=True)
 class PromptedModel:

@@ -11,8 +11,6 @@ from string import Formatter, ascii_uppercase
 
 from leporello.core.records import Chunk, Read
 
-__all__ = ["FIELDS", "Template", "encodable", "passage_text"]
-
 FIELDS = ("question", "context", "choices", "title", "instruction")
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # comes from broken files

@@ -19,8 +19,6 @@ from typing import Literal, TypeAlias
 from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import passage_text
 
-__all__ = ["OnOverflow", "Window"]
-
 OnOverflow: TypeAlias = Literal["fit", "truncate", "split", "error"]
 
 # Guesses only, where a search begins; what fits is always settled by counting the whole prompt.

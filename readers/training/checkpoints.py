@@ -13,16 +13,6 @@ from accelerate import PartialState
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
-__all__ = [
-    "CheckpointMarker",
-    "StepLogger",
-    "history_of",
-    "is_over",
-    "last_whole",
-    "step_of",
-    "whole",
-]
-
 _MARK = ".whole"
 
 

@@ -15,10 +15,8 @@ from leporello.readers.encoders.sequence_classification import SequenceClassific
 from leporello.readers.pair_classifier import LABELS, PairClassifier
 from leporello.readers.training import collators
 from leporello.readers.training.examples import TrainingExample
-from leporello.readers.training.hardware import check
+from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
-
-__all__ = ["check", "classifier", "pair_classifier"]
 
 
 class _Classifies(Protocol):

@@ -16,8 +16,6 @@ from leporello.readers.training.examples import TrainingExample
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Collator", "classes", "continuations", "spans", "translations"]
-
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 # The Trainer hands over a list of one micro-batch.
 Collator: TypeAlias = Callable[[list[list[TrainingExample]]], Tensors]

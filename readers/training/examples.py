@@ -10,8 +10,6 @@ from itertools import islice
 from leporello.core.training import Training
 from leporello.readers.batching.micro_batches import ModelInput
 
-__all__ = ["MicroBatches", "TrainingExample"]
-
 _STRETCH = 50  # micro-batches over whose inputs lengths are sorted
 
 

@@ -10,10 +10,8 @@ from leporello.readers.encoders.question_answering import PassageWindow
 from leporello.readers.extractive import Extractive
 from leporello.readers.training import collators
 from leporello.readers.training.examples import TrainingExample
-from leporello.readers.training.hardware import check
+from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
-
-__all__ = ["check", "extractive"]
 
 
 def extractive(reader: Extractive, job: TuningJob) -> TuningResult:

@@ -14,10 +14,8 @@ from leporello.readers.causal_lm import CausalLM
 from leporello.readers.seq2seq import Seq2Seq
 from leporello.readers.training import collators
 from leporello.readers.training.examples import TrainingExample
-from leporello.readers.training.hardware import check
+from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
-
-__all__ = ["causal_lm", "check", "seq2seq"]
 
 
 def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:

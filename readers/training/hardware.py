@@ -18,8 +18,6 @@ from leporello.readers.training.examples import TrainingExample
 if TYPE_CHECKING:
     from accelerate import PartialState
 
-__all__ = ["check", "check_agreement", "group", "is_cpu"]
-
 _TIMEOUT = timedelta(days=1)  # the first to be prepared waits for the last
 _ACCELERATE = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
 

@@ -11,8 +11,6 @@ from transformers import Trainer
 
 from leporello.readers.backends.scoring import IGNORED
 
-__all__ = ["BatchTrainer"]
-
 Tensors: TypeAlias = "Mapping[str, torch.Tensor]"
 
 

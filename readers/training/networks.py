@@ -16,8 +16,6 @@ from leporello.readers.backends.pretrained import CONVERT, Architecture, faults_
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["load_checkpoint", "load_network", "with_additions"]
-
 _WITH_HEADS = ("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification")
 
 

@@ -39,9 +39,6 @@ from leporello.readers.training.hardware import check_agreement, group, is_cpu
 from leporello.readers.training.losses import BatchTrainer
 from leporello.readers.training.networks import load_checkpoint, load_network, with_additions
 
-__all__ = ["ModelToTune", "fine_tune"]
-
-
 _POINTS = 0.02  # of the curve: one in so many of all steps
 _SCHEDULES = {"constant": "constant_with_warmup"}
 CURVES = "curves"

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["number_bytes"]
-
 _WORD = 8  # bytes of a number
 _BLANK = 32
 

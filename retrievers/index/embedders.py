@@ -17,8 +17,6 @@ from leporello.models.safety import refuse_pickles, refused_code
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-__all__ = ["SentenceModel", "count", "cut", "load_cross_encoder", "load_embedder", "room"]
-
 Model = TypeVar("Model")
 SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder"
 

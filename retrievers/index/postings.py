@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "TermCounts",
-    "add_up",
-    "count_known",
-    "count_terms",
-    "grams",
-    "pack",
-    "question_grams",
-    "term_ids",
-]
-
 _BETWEEN = "\n"  # terms, which no term has in it
 _BLOCK = 1 << 20  # sums and what is added up to them that are in memory at once
 # The terms of each index that is in memory, by the id of its array.

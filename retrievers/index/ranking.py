@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["best_chunks", "in_order"]
-
 
 def best_chunks(
     blocks: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int

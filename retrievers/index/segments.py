@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SegmentedPostings", "segment"]
-
 _SEED = 20  # of the factors; what is kept on disk depends on them
 
 

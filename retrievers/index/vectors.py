@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SegmentedVectors", "graph", "products", "search_graph"]
-
 _NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW: recall@10 is 0.99 of exact
 _GRAPHS: dict[int, faiss.IndexHNSW] = {}
 

@@ -20,22 +20,6 @@ import pytest
 from leporello.core.records import Output, Read
 from leporello.readers import Endpoint
 
-__all__ = [
-    "SECRET",
-    "Asked",
-    "Server",
-    "answer",
-    "be_impatient",
-    "made",
-    "project",
-    "reads",
-    "running",
-    "say",
-    "sliding",
-    "texts",
-    "threads",
-]
-
 SECRET = "sk-proj-7f3+a/b=c"  # noqa: S105 -- of no account
 
 Script: TypeAlias = "Callable[[Asked], None]"

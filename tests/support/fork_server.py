@@ -25,8 +25,6 @@ from importlib import import_module
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector, SelectorKey
 
-__all__ = ["ForkServer"]
-
 _ENOUGH = 1 << 20  # bytes that a request has at most
 # Read when it is wanted, and not by a library that is imported: may differ from the server's.
 _READ_LATE = ("COLUMNS", "LEPORELLO_", "PYTEST_", "SHELF", "MY_KEY", "OPENAI_API_KEY")

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from leporello import Document, Example, Span
 
-__all__ = ["QUESTIONS", "TEXTS", "Odd"]
-
 # Of n characters.
 TEXTS: Mapping[str, Callable[[int], str]] = {
     "one word": lambda n: "x" * n,

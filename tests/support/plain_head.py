@@ -8,8 +8,6 @@ from pathlib import Path
 
 from leporello.readers.embedded.spans import PassageScores, SpanHead, SpanScore
 
-__all__ = ["PlainHead"]
-
 _NAME = re.compile(r"[A-Z]\w+")
 
 

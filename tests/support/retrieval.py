@@ -8,8 +8,6 @@ import numpy as np
 
 from leporello import Chunk, Document, Example
 
-__all__ = ["asked", "chunked"]
-
 
 def chunked(text: str, mark: str = ". ", name: str = "d") -> list[Chunk]:
     """Cuts a text after each mark."""

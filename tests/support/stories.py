@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
 
-__all__ = ["TABLES", "WRITERS", "Story", "saved", "zipped"]
-
 Rows = Sequence[Sequence[str]]
 
 

@@ -11,8 +11,6 @@ import torch
 from tiny_encoders import network, whole_words
 from transformers import ModernBertConfig, ModernBertModel, PreTrainedModel
 
-__all__ = ["SETTINGS", "rows", "save_base", "write_questions"]
-
 COLOURS = ("red", "blue", "green", "white")
 WORDS = tuple(f"w{number}" for number in range(60))
 ASKED = "what colour is it ?"

@@ -15,8 +15,6 @@ from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
 from leporello.metrics import make_metrics
 
-__all__ = ["Comparison", "PipelineScores", "TaskComparison", "compare"]
-
 _SHOWN = 3  # ids in a message
 _POINT = 0.01  # a difference of the mean share cut that is worth telling
 

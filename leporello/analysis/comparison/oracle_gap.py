@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from leporello.analysis.comparison.outcomes import Outcomes
 from leporello.analysis.oracle_baselines import ORACLES
 
-__all__ = ["OracleGap", "oracle_gaps"]
-
 _STAGES = ("chunker", "reader", "combiner")
 
 

@@ -15,8 +15,6 @@ from leporello.jobs.files import JobFiles
 from leporello.jobs.results import ExampleStatistics
 from leporello.metrics import Statistics
 
-__all__ = ["Outcome", "Outcomes", "outcomes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

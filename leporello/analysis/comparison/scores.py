@@ -16,8 +16,6 @@ from leporello.analysis.comparison.significance import (
 )
 from leporello.metrics import Metric, Resampled, Statistics
 
-__all__ = ["Difference", "Draws", "Score", "compared"]
-
 _SAME = 1e-9  # scores of an example that differ by less are a tie
 
 

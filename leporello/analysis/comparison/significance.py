@@ -14,8 +14,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Numbers", "Scorer", "bootstrap", "holm", "interval", "p_of_bootstrap", "randomisation"]
-
 Numbers: TypeAlias = NDArray[np.float64]
 # From sums, shape (resamples, columns), and counts, shape (resamples,), to scores (resamples,).
 Scorer: TypeAlias = Callable[[Numbers, Numbers], Numbers]

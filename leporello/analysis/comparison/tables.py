@@ -15,8 +15,6 @@ from leporello.analysis.comparison.scores import Difference, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable
 
-__all__ = ["csv_of", "latex", "markdown", "tables_of"]
-
 _LEVEL = 0.05
 _HUNDRED = 100
 _NO = "–"

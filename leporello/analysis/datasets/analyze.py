@@ -18,8 +18,6 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.metrics import make_metrics
 
-__all__ = ["JobDiscrepancy", "analyze_run", "analyze_task"]
-
 # Its references are labels; the paper takes what is asked about.
 _SPREAD_OF_QUESTION = ("contract_nli",)
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-__all__ = ["BINS", "Distribution", "Histogram", "distribution"]
-
 BINS = 20
 _TAIL = 0.05
 

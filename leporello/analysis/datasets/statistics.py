@@ -17,14 +17,6 @@ from leporello.core.errors import UserError
 from leporello.core.records import Document, Example
 from leporello.metrics import GoldError, Metric, Parses
 
-__all__ = [
-    "FormatDiscrepancy",
-    "Spread",
-    "TaskAnalysis",
-    "analyze_examples",
-    "analyze_predictions",
-]
-
 _WORD = re.compile(r"\w+")
 
 

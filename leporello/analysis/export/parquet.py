@@ -17,8 +17,6 @@ from leporello.metrics import Metric, make_metrics
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["write_parquet"]
-
 _ROWS = 10_000  # that are held at once
 
 

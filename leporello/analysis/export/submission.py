@@ -20,8 +20,6 @@ from leporello.core.files import read_rows
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 
-__all__ = ["Submission", "read_submission", "submission_csv", "submit"]
-
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value
 _SHOWN = 5

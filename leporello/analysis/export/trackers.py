@@ -17,8 +17,6 @@ from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.jobs.directory import RunDirectory
 
-__all__ = ["Tracker", "track"]
-
 Tracker: TypeAlias = Literal["mlflow", "wandb"]
 
 _FILES = ("predictions.jsonl", "failures.jsonl", "metrics.json", "timings.json")

@@ -21,8 +21,6 @@ from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.models.locate import cache_directory
 
-__all__ = ["write_trec"]
-
 
 def write_trec(run: Path, folder: Path) -> list[Path]:
     """Writes for each pipeline on each task PIPELINE/TASK.run and PIPELINE/TASK.qrels.

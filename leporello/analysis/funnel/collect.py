@@ -37,8 +37,6 @@ from leporello.jobs.directory import RunDirectory
 from leporello.metrics import GoldError, Metric, make_metrics
 from leporello.models.locate import cache_directory
 
-__all__ = ["answer_metric", "trace_examples"]
-
 
 def trace_examples(run: Path) -> Iterator[ExampleTrace]:
     """Yields what became of every finished example, task by task, for all pipelines at once.

@@ -11,8 +11,6 @@ from pathlib import Path
 from leporello.analysis.funnel.collect import trace_examples
 from leporello.analysis.funnel.example_trace import STAGES, ExampleTrace
 
-__all__ = ["Funnel", "FunnelStage", "count_losses", "funnels"]
-
 _IDS = 10  # told of the examples lost at a stage
 _RANKS = 100  # at which recall is told
 

@@ -11,8 +11,6 @@ from typing import Any
 from leporello.analysis.funnel.gold import Gold
 from leporello.core.records import Example, Prediction, Span
 
-__all__ = ["ANSWERED", "STAGES", "ChunkCover", "ExampleResult", "ExampleTrace", "trace_example"]
-
 # Where an answer can be lost, in this order.
 STAGES = ("failed", "chunker", "retriever", "combiner", "reader", "answer")
 ANSWERED = 50.0  # a score from which on an answer counts as right

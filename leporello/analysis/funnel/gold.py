@@ -11,8 +11,6 @@ from leporello.core.spans import letters, merge, outside
 from leporello.text.answer_spans import occurrences
 from leporello.text.squad import normalise
 
-__all__ = ["Gold", "gold_of"]
-
 _SHORTEST = 4  # characters of a reference: `no` or `2` stands anywhere
 _MOST = 20  # places: what stands in more of them is a common word, not a proof
 

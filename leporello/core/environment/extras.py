@@ -8,8 +8,6 @@ from importlib.util import find_spec
 
 from leporello.core.errors import UserError
 
-__all__ = ["install_command", "is_installed", "require"]
-
 # The extra of pyproject.toml that brings a package, by the name under which it is imported.
 _EXTRA_OF: Mapping[str, str] = {
     "ctranslate2": "ctranslate2",

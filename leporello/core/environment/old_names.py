@@ -14,8 +14,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["MODULES", "answer_to_old_names", "new_name", "renamed"]
-
 # What docs/plug-ins.md and docs/training.md of 0.1 name, and what plug-ins take besides.
 MODULES: Mapping[str, str] = {
     "leporello.coverage": "leporello.core.coverage",

@@ -12,16 +12,6 @@ from types import FrameType
 
 from leporello.core.errors import UserError
 
-__all__ = [
-    "alarm",
-    "cores",
-    "die_with_parent",
-    "is_alive",
-    "limit_memory",
-    "memory_free",
-    "peak_memory",
-]
-
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _PROCESS_QUERY_LIMITED_INFORMATION = 0x1000  # OpenProcess
 

@@ -13,8 +13,6 @@ from leporello.loaders.markup.lines import line_places
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["Code"]
-
 _STRINGS = r'"(?:\\.|[^"\\\n])*"'
 # Comments and strings over lines, whose words define nothing; ended by the file at the latest.
 _HASHED = rf'"""(?:.*?)(?:"""|\Z)|\'\'\'(?:.*?)(?:\'\'\'|\Z)|{_STRINGS}|#[^\n]*'

@@ -14,9 +14,6 @@ from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
-__all__ = ["Json"]
-
-
 _GROWTH, _LEAST = 64, 2**20  # how many times as long as the file its text may be; characters
 
 

@@ -21,8 +21,6 @@ from leporello.loaders.markup.lines import line_starts
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
-__all__ = ["Latex"]
-
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 _MATH = r"(?:equation|align|alignat|gather|multline|eqnarray|displaymath|math|flalign)\*?"
 _GROUP = r"\s*\{(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{[^{}]{0,999}\}){0,999}\}){0,9999}\}"

@@ -6,8 +6,6 @@ import re
 
 from leporello.core.records import Place
 
-__all__ = ["line_places", "line_starts"]
-
 _BREAK = re.compile(r"\r\n?|\n")
 _MOST = 100_000  # places of a file; beyond, a place is of several lines
 

@@ -15,8 +15,6 @@ from leporello.loaders.html import Html
 from leporello.loaders.markdown import Markdown
 from leporello.text.outline import Extracted, joined
 
-__all__ = ["Notebook"]
-
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 

@@ -15,8 +15,6 @@ from leporello.loaders.markup.lines import line_places, line_starts
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["RestructuredText"]
-
 _HEADING = re.compile(
     r"""
     (?:(?<![^\n])|(?<=\n\n))              # at the beginning of a line

@@ -16,8 +16,6 @@ from leporello.loaders.flow import Flow
 from leporello.loaders.html import Html
 from leporello.text.outline import Extracted
 
-__all__ = ["Xml", "XmlFlow", "feed"]
-
 _BEGINS = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s|<!DOCTYPE\s+(?!html))|<[A-Za-z][\w.-]*\s+xmlns"
 )

@@ -17,8 +17,6 @@ from leporello.loaders.files import LARGEST
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["losses_of", "members", "parsed", "read", "unpacked"]
-
 _BOMB = (2**26, 200)  # bytes unpacked, and how many times as many as packed: not more than both
 _NAMES = re.compile(rb"PK\x03\x04.{22}([\x01-\xff])\0..([ -~]{1,255})", re.S)
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-__all__ = ["Docx", "title_of"]
-
 _STYLES = """
 comment-reference => sup
 p[style-name='Title'] => h1:fresh

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-__all__ = ["Epub"]
-
 _OF_FONTS = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"}
 _PAGES = {"application/xhtml+xml", "text/html", "application/xml"}
 

@@ -12,8 +12,6 @@ from leporello.loaders.markup.xml import XmlFlow, feed
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
 from leporello.text.outline import Extracted
 
-__all__ = ["OpenDocument"]
-
 _KINDS = (b"application/vnd.oasis.opendocument.text", b"application/vnd.oasis.opendocument.presen")
 _EMBEDDED = {
     r"Object \d+/content\.xml": ("embedded object", "charts and formulas are not read"),

@@ -15,8 +15,6 @@ from leporello.loaders.flow import Flow
 from leporello.loaders.office.archive import losses_of, members, unpacked
 from leporello.text.outline import Extracted
 
-__all__ = ["Pptx"]
-
 _EMBEDDED = {
     r"ppt/media/.*\.(mp4|m4v|avi|mov|wmv|mp3|wav|m4a)": ("sound or video", "is not read"),
     r"ppt/embeddings/(?!.*\.xls)": ("embedded object", "is not read; save it as a file of its own"),

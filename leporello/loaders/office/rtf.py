@@ -13,8 +13,6 @@ from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.text.outline import Extracted, Heading, outline
 
-__all__ = ["Rtf"]
-
 _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
 _GROUP = re.compile(
     r"\{(?:\\\*)?\s*\\(fldinst|footnote|header|footer|annotation|pict|nonshppict|objdata)"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 
-__all__ = ["LARGEST_STREAM", "has_bomb"]
-
 LARGEST_STREAM = 2**26  # bytes; letters in it take pdfium sixteen times as many
 _DENSEST = 1032  # times its size: to no more does deflate unpack
 _HEAD = 2**10  # bytes before a stream, in which its filters stand

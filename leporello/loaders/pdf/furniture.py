@@ -10,8 +10,6 @@ from operator import itemgetter
 
 from leporello.loaders.pdf.layout import PageLine
 
-__all__ = ["HEAD", "NUMBER", "furniture"]
-
 HEAD, NUMBER = "running head or foot", "page number"
 
 _PAGES = 3  # so many pages that have it make it furniture

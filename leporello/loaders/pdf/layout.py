@@ -11,8 +11,6 @@ from statistics import fmean, median
 
 from leporello.loaders.pdf.page import Fragment
 
-__all__ = ["PageLine", "lines"]
-
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 _CELL = 0.8  # of the type's size: a gap that parts cells, if the next row has one there too
 _GUTTER = 0.5  # of the type's size: what parts columns is wider

@@ -8,8 +8,6 @@ from statistics import fmean
 from leporello.core.records import Loss
 from leporello.loaders.pdf.pages import PageText
 
-__all__ = ["losses"]
-
 _NAMED = 5  # stretches of pages that a place names
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pypdfium2 import PdfDocument, PdfPage
 
-__all__ = ["recognised"]
-
 _SIDE = 1600  # pixels of a page's longer side
 _BLANK = 0.5  # of a line: letters that the model does not know come out as blanks
 _TELL = 10.0  # seconds between two lines of progress

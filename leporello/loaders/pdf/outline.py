@@ -15,8 +15,6 @@ from leporello.text.outline import Heading
 if TYPE_CHECKING:
     from pypdfium2 import PdfBookmark, PdfDocument
 
-__all__ = ["Bookmark", "bookmarks", "of_bookmarks", "of_types"]
-
 _MOST = 100_000  # bookmarks
 _DEEPEST = 12
 _LARGER = 1.1  # times the body's type

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 # Pages, objects and functions of pdfium, which has no types.
 Handle: TypeAlias = Any
 
-__all__ = ["HYPHEN", "Fragment", "RawPage", "raw_page"]
-
 HYPHEN = "\u00ad"  # stands at the end of a fragment where a word may go on in the next line
 
 # Pdfium marks a hyphen that ends a line, and leaves out the line's end.

@@ -14,8 +14,6 @@ from leporello.loaders.pdf.page import RawPage, raw_page
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
-__all__ = ["PageText", "page_names", "pages", "read_scans", "take_furniture"]
-
 _STAMP = 100  # characters of text on a scan that are no text of its own
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from leporello.loaders.pdf.layout import PageLine
 from leporello.loaders.pdf.page import HYPHEN
 
-__all__ = ["Written", "write"]
-
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
 _HYPHENATED = re.compile(rf"([^\W_]+)[-‐{HYPHEN}]$")
 _BEGINNING = re.compile(r"[^\W\d_]+")

@@ -13,8 +13,6 @@ from leporello.loaders.tables.rows import Header, written
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
-__all__ = ["Csv"]
-
 _SAMPLE = 2**16  # characters
 
 

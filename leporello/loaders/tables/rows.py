@@ -12,8 +12,6 @@ from typing import Literal, TypeAlias
 from leporello.core.records import Place
 from leporello.text.outline import Extracted
 
-__all__ = ["Header", "letters", "written"]
-
 # Whether the first row of a table names its columns: as it looks, always, or never.
 Header: TypeAlias = Literal["auto", "first", "none"]
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from python_calamine import CalamineWorkbook
 
-__all__ = ["Sheets"]
-
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}

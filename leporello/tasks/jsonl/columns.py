@@ -10,8 +10,6 @@ from leporello.core.errors import did_you_mean
 from leporello.tasks.jsonl.lines import Line
 from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
 
-__all__ = ["RowForm", "check_columns"]
-
 _TEXTS = {
     "id",
     "document",

@@ -12,8 +12,6 @@ from leporello.storage import RemotePath, to_path
 from leporello.tasks.jsonl.hub import SCHEME, hub_files
 from leporello.tasks.jsonl.unpacked import SUFFIXES as PACKED
 
-__all__ = ["find_files"]
-
 _DICT, _STATE = "dataset_dict.json", "state.json"  # what `datasets` writes into folders
 
 

@@ -15,8 +15,6 @@ from leporello.models.locate import cache_directory
 from leporello.tasks.official.benchmark import Published
 from leporello.tasks.official.download import explained, fetch_file
 
-__all__ = ["SCHEME", "hub_files"]
-
 SCHEME = "hf://datasets/"
 _CARD = "README.md"
 

@@ -11,8 +11,6 @@ from typing import IO, Any, NamedTuple
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.text.encodings import looks_like
 
-__all__ = ["Line", "lines", "pieces", "raise_faults"]
-
 _SHOWN = 20  # faults; a file with more has usually one mistake in each row
 _BLOCK = 1 << 20  # bytes that are skipped at once
 _HEAD = 1 << 12  # bytes that tell the encoding

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from leporello.core.errors import UserError
 from leporello.tasks.jsonl.schema import Row
 
-__all__ = ["Offset", "OffsetTable"]
-
 # The table ends with the process: a journal and syncs would protect nothing.
 _TABLE = """
 PRAGMA journal_mode = OFF;

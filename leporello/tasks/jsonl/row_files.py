@@ -19,8 +19,6 @@ from leporello.tasks.jsonl.tables import ArrowFile, ArrowStream, ParquetRows
 from leporello.tasks.jsonl.tars import TarMember, TarRows
 from leporello.tasks.jsonl.unpacked import unpacked
 
-__all__ = ["LINES", "RowFiles", "RowReader"]
-
 LINES = 40  # bits of a number that tell the row in its file; those above tell the file
 _USTAR = 257  # where a tar has its mark
 

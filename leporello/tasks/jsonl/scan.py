@@ -12,8 +12,6 @@ from leporello.tasks.jsonl.offsets import Offset, OffsetTable
 from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
-__all__ = ["MOST_FAULTS", "contradictions", "scan"]
-
 _TOGETHER = 1000  # rows that are noted at once
 MOST_FAULTS = 500  # after which no more are looked for
 

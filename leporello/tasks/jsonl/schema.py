@@ -28,8 +28,6 @@ from leporello.core.records import Document, Example, Span
 from leporello.storage import is_url
 from leporello.text.encodings import looks_like
 
-__all__ = ["SOURCES", "Row", "RowError", "decode", "example", "parse", "spelled", "validated"]
-
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 SOURCES = ("document", "document_path", "documents", "collection")  # of which a row has one
 _BEFORE = "\n"  # each of several paths

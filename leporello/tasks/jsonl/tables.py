@@ -13,8 +13,6 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError, did_you_mean
 from leporello.tasks.jsonl.lines import Line
 
-__all__ = ["ArrowFile", "ArrowStream", "ParquetRows"]
-
 _TOGETHER = 8  # rows that are decoded at once: each may be as large as a row may be
 
 

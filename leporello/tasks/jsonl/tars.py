@@ -15,8 +15,6 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.tasks.jsonl.lines import Line
 
-__all__ = ["TarMember", "TarRows"]
-
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # what WebDataset takes for key and extension
 _PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)
 _BLOCK = 512  # bytes of a tar's blocks: what an offset has beyond them tells the row of a list

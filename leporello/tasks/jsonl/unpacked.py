@@ -21,8 +21,6 @@ from leporello.core.files import opened
 from leporello.models.locate import cache_directory
 from leporello.tasks.jsonl.lines import pieces
 
-__all__ = ["SUFFIXES", "unpacked"]
-
 SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 
 _BLOCK = 1 << 20

@@ -16,8 +16,6 @@ from leporello.tasks.jsonl.row_files import LINES, RowFiles
 from leporello.tasks.jsonl.scan import MOST_FAULTS
 from leporello.tasks.jsonl.schema import SOURCES, Row, RowError, spelled
 
-__all__ = ["scan_adjacent"]
-
 
 class _ByName(BaseModel):
     """What names a row's document. No other field is made into a Python object, nor checked."""

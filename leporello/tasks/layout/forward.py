@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, TypeVar
 
-__all__ = ["ForwardReader"]
-
 Item = TypeVar("Item")
 
 

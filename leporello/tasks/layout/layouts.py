@@ -27,8 +27,6 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON, DocumentRows
 from leporello.models.locate import cache_directory
 
-__all__ = ["Layout", "cached_documents", "cached_layout"]
-
 
 class Layout:
     """The documents of a task in their order, from a file; nothing happens if it is removed.

@@ -20,8 +20,6 @@ from leporello.core.files import opened
 from leporello.loaders.files import LARGEST
 from leporello.storage import to_path
 
-__all__ = ["Archive", "check_split", "data_directory", "present", "zip_or_folder"]
-
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
 _SHOWN = 8  # members of a zip that a message names
 

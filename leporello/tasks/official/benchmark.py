@@ -25,8 +25,6 @@ from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.fields import decode
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 
-__all__ = ["Benchmark", "Published"]
-
 
 @dataclass(frozen=True, slots=True)
 class Published:

@@ -20,8 +20,6 @@ from leporello.tasks.official.benchmark import Published
 if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
 
-__all__ = ["Fetched", "explained", "fetch", "fetch_file"]
-
 _TIMEOUT = 20.0  # seconds in which the hub must say what it has
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # what the hub tells large files by
 

@@ -10,8 +10,6 @@ from typing import Any
 from leporello.core.files import in_utf8
 from leporello.tasks.jsonl.schema import RowError
 
-__all__ = ["decode", "outputs", "text_of"]
-
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias
 
 from leporello.text.sentences import sentence_spans
 
-__all__ = ["Unit", "beginning", "sentences_of", "shuffles"]
-
 Unit: TypeAlias = Literal["sentence", "line"]
 
 

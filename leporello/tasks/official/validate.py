@@ -14,8 +14,6 @@ from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.fields import decode
 
-__all__ = ["DocumentGroup", "RowIndex", "RowOffset", "Take", "document_key", "merged"]
-
 # Takes a row apart, given its number from 0: see `Benchmark.take`.
 Take: TypeAlias = Callable[[int, Mapping[str, Any]], Example | None]
 

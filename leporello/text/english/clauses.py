@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
-__all__ = ["clause_spans", "clause_vectors", "nearest", "strongest"]
-
 _NUMBER = r"\(?(?:[a-zA-Z]|[ivx]{1,4}|\d{1,2}(?:\.\d+)*)"
 _ITEM = re.compile(rf";\s+|(?<=[:,.])\s+(?={_NUMBER}\)\s)|\n\s*(?={_NUMBER}[).]\s)")
 _WORD = re.compile(r"\S+")

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from leporello.text.tokens import terms
 
-__all__ = ["EMPTY_STEMS", "EMPTY_TERMS", "content_terms", "stem"]
-
 
 def _words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())

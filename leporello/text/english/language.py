@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-__all__ = ["looks_english"]
-
 _WORD = re.compile(r"[^\W\d_]+")
 # Common in English, and rare in its neighbours (`in`, `is`, `of`, `was` are Dutch or German too).
 _COMMON = frozenset(

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from leporello.text.tokens import terms
 
-__all__ = ["TRAITS", "lettered_options", "option_terms", "traits", "unlettered"]
-
 TRAITS = ("joined", "echoed", "absolute", "hedged", "numeric", "central")
 
 _LETTERED = re.compile(r"^[ \t]*\(?([A-Z])[).:][ \t]+", re.MULTILINE)

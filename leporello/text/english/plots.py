@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-__all__ = ["plot_words"]
-
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["opinion_words"]
-
 _NEGATIONS = frozenset({"not", "no", "never", "without", "nothing", "nor", "hardly", "cannot"})
 _REACH = 3  # words behind a negation that it turns
 _PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|[!?.,;:]")

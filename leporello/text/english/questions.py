@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "asks_for_a_name",
-    "asks_for_a_reason",
-    "asks_yes_no",
-    "is_statement",
-    "named_choices",
-]
-
 # `How` without a verb behind it asks for a measure: how many, how quickly.
 _NAME = re.compile(
     r"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?"

@@ -9,8 +9,6 @@ from enum import Enum
 from leporello.text.english.content_terms import content_terms
 from leporello.text.english.scripts import is_script
 
-__all__ = ["Wanted", "wanted"]
-
 _INSTRUCTED = re.compile(
     r"\b(?:write|give|provide|produce|generate)\b[^.:]{0,40}\bsummary\b(?! IDs?\b)"
     r"|\bsummari[sz]e\b"

@@ -20,8 +20,6 @@ from leporello.text.headings.numbering import numbered
 from leporello.text.headings.runs import joined, rank, without_headers, without_lists
 from leporello.text.outline import Heading, outline
 
-__all__ = ["headings", "is_bare"]
-
 _FEW = 2  # marks, or sections of a loader; fewer may be a title, or chance
 _MARKS = 40  # characters that a heading's lines may have besides its title
 # Of the known names those that stand inside chapters too; the others are beside chapters.

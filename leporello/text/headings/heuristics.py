@@ -20,8 +20,6 @@ from leporello.text.headings.lines import (
     is_title,
 )
 
-__all__ = ["guessed"]
-
 _SHORTEST = 4  # letters of capitals that are a heading; initials are none
 _CAPTION = re.compile(
     r"(?:fig(?:ure)?|tab(?:le)?|listing|plate|exhibit|chart|box|abb(?:ildung)?|tabelle|tableau)"

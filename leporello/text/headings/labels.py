@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["NAMES", "Label", "is_name", "label_of", "name_of"]
-
 _LONGEST = 200  # characters of a title that are looked at
 
 

@@ -9,17 +9,6 @@ from itertools import accumulate
 
 from leporello.text.headings.labels import Label
 
-__all__ = [
-    "ALONE",
-    "INDENT",
-    "LONGEST",
-    "PARAGRAPH",
-    "HeadingCandidate",
-    "TextLines",
-    "has_leader",
-    "is_title",
-]
-
 ALONE = 2  # blank lines around a line: one above, one below
 LONGEST = 120  # characters of a heading
 INDENT = 3  # blanks before a heading that nothing marks; more is a list or code

@@ -8,8 +8,6 @@ from dataclasses import replace
 from leporello.text.headings.labels import is_name, label_of
 from leporello.text.headings.lines import INDENT, LONGEST, HeadingCandidate, TextLines, has_leader
 
-__all__ = ["marked"]
-
 _ENVIRONMENT = -1  # the level of LaTeX's environments, which stand beside the topmost command
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"[ \t]+#+$|^#+$")

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from leporello.text.headings.labels import is_name
 from leporello.text.headings.lines import ALONE, HeadingCandidate
 
-__all__ = ["numbered"]
-
 _LEAST = (
     3  # what a chain must weigh: two lines of which one stands apart, or a known name; 3.1 less
 )

@@ -10,8 +10,6 @@ from itertools import pairwise
 from leporello.text.headings.labels import name_of
 from leporello.text.headings.lines import ALONE, HeadingCandidate, TextLines, is_title
 
-__all__ = ["joined", "rank", "without_headers", "without_lists"]
-
 _REPEATED = 3  # times that a line stands in a text which is a page's header, or a speaker's name
 _DENSE = 600  # characters; capitals that stand closer are mostly speakers
 _BODY = 60  # characters of a line that is text, with or without a stop

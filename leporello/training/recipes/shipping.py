@@ -15,8 +15,6 @@ from leporello.models.weights import Arrays, pack, write_model
 from leporello.training.model_card import RECORD
 from leporello.training.model_folder import check_free, written
 
-__all__ = ["exclusion", "read_settings", "ship", "trained"]
-
 _Settings = TypeVar("_Settings")
 
 

@@ -13,8 +13,6 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.models.weights import pack, write_model
 
-__all__ = ["LearntWords", "write_words"]
-
 
 @dataclass(frozen=True)
 class LearntWords:

@@ -16,8 +16,6 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["check", "load", "score", "write"]
-
 _TYPES = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 
 

@@ -20,8 +20,6 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["ModelFacts", "OriginalModel", "conversion", "facts_of"]
-
 _FORMAT = 1  # of what is written here; another is converted anew
 _FACTS = "leporello.json"
 # What the converter asks of models that do not say it themselves: whether layers are normalised

@@ -25,8 +25,6 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Architecture, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-__all__ = ["ConvertedModel", "ModelKind", "check", "load", "options", "refuse", "reply", "waited"]
-
 _POLL = 0.002  # seconds
 
 

@@ -16,8 +16,6 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-__all__ = ["check", "load", "score", "write"]
-
 _TYPES = ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5")
 
 

@@ -22,8 +22,6 @@ from leporello.training.recipes.answers.settings import AnswersSettings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Base", "load_base"]
-
 _QUANTISED = "_quantized"
 
 

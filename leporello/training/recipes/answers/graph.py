@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import TensorProto, helper
 
-__all__ = ["build_graph"]
-
 _OPSET = 17
 _CONTRIB = "com.microsoft"
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["rows_of"]
-
 _SOURCE = "hotpotqa"
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from leporello.models.weights import Arrays
 
-__all__ = ["is_transposed", "restored", "shipped_names"]
-
 _EMBEDDINGS = {
     "words": "word_embeddings.weight",
     "positions": "position_embeddings.weight",

@@ -9,8 +9,6 @@ from leporello.core.protocols import Retriever
 from leporello.core.records import Chunk, Document
 from leporello.training.recipes.answers.questions import Question
 
-__all__ = ["nearest_passages"]
-
 _BLOCK = 2000  # questions of a set that are searched for together
 
 

@@ -15,8 +15,6 @@ from leporello.training.recipes.answers.windows import LABELS, Group
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["AnswerNetwork", "WindowBatch", "collate", "loss_of"]
-
 _SPAN = LABELS.index("span")
 _NOWHERE = -1e4
 

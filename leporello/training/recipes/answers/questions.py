@@ -18,8 +18,6 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.training.recipes.answers.hotpotqa import rows_of
 
-__all__ = ["Question", "document_groups", "fingerprints", "read_questions", "split"]
-
 _WORDS = re.compile(r"[a-z0-9]+")
 _ANCHOR = 3  # words that decide whether a fingerprint begins here
 _SPAN = 12  # words of a fingerprint

@@ -35,8 +35,6 @@ from leporello.training.recipes.answers.train import (
 from leporello.training.recipes.answers.windows import Draw, Group, GroupMaker
 from leporello.training.recipes.shipping import exclusion
 
-__all__ = ["TrainingData", "prepare", "run"]
-
 _NEGATIVES = 5  # passages without the answer that a question may be given
 _VALIDATED = 40  # questions of each set that are validated on at most
 _STEPS = "steps"

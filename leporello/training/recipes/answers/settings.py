@@ -13,8 +13,6 @@ from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Share
 from leporello.core.training import AboveZero, PartOf
 
-__all__ = ["AnswersSettings", "Phase", "read_settings"]
-
 
 @dataclass(frozen=True)
 class Phase:

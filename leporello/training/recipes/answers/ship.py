@@ -23,8 +23,6 @@ from leporello.training.recipes.answers.windows import LABELS
 if TYPE_CHECKING:
     from leporello.training.recipes.answers.base import Base
 
-__all__ = ["HEADS", "ship"]
-
 HEADS = {"span": True, "label": False}
 """The heads, and whether each reads every token or only the first."""
 

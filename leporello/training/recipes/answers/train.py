@@ -22,8 +22,6 @@ from leporello.training.recipes.answers.network import AnswerNetwork, collate, l
 from leporello.training.recipes.answers.settings import AnswersSettings, Phase
 from leporello.training.recipes.answers.windows import Group, GroupMaker, draws, in_batches
 
-__all__ = ["AnswersTraining", "TrainingState", "device_named", "validation_scores"]
-
 _CHUNK = 192  # groups that are sorted into batches together
 
 

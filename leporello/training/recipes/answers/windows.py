@@ -11,17 +11,6 @@ from tokenizers import Encoding, Tokenizer
 from leporello.training.recipes.answers.questions import Question
 from leporello.training.recipes.answers.settings import AnswersSettings, Phase
 
-__all__ = [
-    "LABELS",
-    "QUESTION",
-    "Draw",
-    "Group",
-    "GroupMaker",
-    "LabelledWindow",
-    "draws",
-    "in_batches",
-]
-
 LABELS = ("null", "span", "yes", "no")
 """What a window may say to a question; the order of the head `label`."""
 

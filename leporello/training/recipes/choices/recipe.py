@@ -27,8 +27,6 @@ from leporello.text.english.options import TRAITS, option_terms
 from leporello.text.tokens import Words
 from leporello.training.recipes.shipping import exclusion, ship, trained
 
-__all__ = ["ChoicesSettings", "Multiple", "fit", "run", "train"]
-
 _OPTIONS = 4
 _NONE = "none of the above"
 _WORDS = 200  # of a passage

@@ -18,8 +18,6 @@ from leporello.text.sentences import sentence_spans
 from leporello.training.recipes.shipping import exclusion, read_settings
 from leporello.training.recipes.word_weights import LearntWords, write_words
 
-__all__ = ["PlotsSettings", "fit", "read_plots", "run"]
-
 _FEWEST = 5  # sentences of a summary
 _STORIES = 3  # in whose summaries a word must stand: fewer is a name
 _REGULARISATION = 100.0

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from leporello.core.errors import UserError
 
-__all__ = ["SOURCES", "Opinion", "read_opinions"]
-
 SOURCES = ("sentences", "snippets", "products", "pros_cons")
 _TAG = re.compile(r"<[^>]+>")
 _STRENGTH = re.compile(r"\[([+-])\d\]")

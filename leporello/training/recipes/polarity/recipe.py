@@ -16,8 +16,6 @@ from leporello.training.recipes.polarity.opinions import Opinion, read_opinions
 from leporello.training.recipes.shipping import exclusion, read_settings
 from leporello.training.recipes.word_weights import LearntWords, write_words
 
-__all__ = ["PolaritySettings", "fit", "run"]
-
 _SEEN = 3  # opinions that a word must stand in
 _STRENGTH = 0.2  # of the regularisation, inverse
 _WEIGHTS = {"pros_cons": 0.05}  # pairs of phrases without a sentence: many, and unlike reviews

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from leporello.core.errors import UserError
 from leporello.text.english.clauses import clause_spans
 
-__all__ = ["LABELS", "Contract", "read_contracts", "read_evidence"]
-
 LABELS = ("Not mentioned", "Entailment", "Contradiction")
 _CHOICES = {"NotMentioned": 0, "Entailment": 1, "Contradiction": 2}
 _NUMBERS = {"0": 1, "1": 2, "2": 0}  # the labels of a file of evidence

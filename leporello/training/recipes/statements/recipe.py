@@ -29,8 +29,6 @@ from leporello.training.recipes.statements.contracts import (
     read_evidence,
 )
 
-__all__ = ["StatementsSettings", "run", "train"]
-
 _RARE = -6.0  # log odds of evidence that too few contracts have
 _FEWEST = 3  # clauses that are learnt from
 _ALIKE = 0.5  # share of its clauses that make a contract the same as another

@@ -9,8 +9,6 @@ from random import Random
 
 from leporello.core.records import Document, Example, Span
 
-__all__ = ["Works", "glued"]
-
 Works = Mapping[str, Sequence[Sequence[str]]]
 """Texts by author, each a sequence of paragraphs."""
 

@@ -20,8 +20,6 @@ from leporello.models.weights import write_model
 from leporello.training.recipes.shipping import exclusion, read_settings
 from leporello.training.recipes.style.glued import Works, glued
 
-__all__ = ["read_works", "run"]
-
 _DOCUMENTS, _SEED = 20, 7
 _CONTEXT, _PAIRS = 3, 400  # paragraphs of a text; pairs of either kind of a document
 _FEWEST = 4  # authors

@@ -25,8 +25,6 @@ from leporello.training.model_folder import check_free, written
 from leporello.training.recipes.shipping import exclusion, read_settings
 from leporello.training.recipes.summaries.sources import SOURCES
 
-__all__ = ["SummariesSettings", "SummaryFit", "SummarySource", "gains", "ridge", "run"]
-
 _ROOM = "leporello.readers.embedded"
 _WORD = re.compile(r"[a-z0-9]+")  # as ROUGE has them
 _LONG = 60  # words of a unit beyond which it weighs no more

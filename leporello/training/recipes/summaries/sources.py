@@ -12,8 +12,6 @@ from typing import Any
 
 from leporello.core.errors import UserError
 
-__all__ = ["SOURCES", "bamboo", "gov_report", "qmsum", "squality"]
-
 
 def qmsum(folder: Path) -> Iterator[dict[str, Any]]:
     """Yields the queries on the meetings of QMSum's folder `data/ALL/train` (MIT)."""

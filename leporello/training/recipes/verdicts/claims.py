@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["claim", "denied"]
-
 _WHO = re.compile(r"(?:who|whom|what)\b", re.I)
 _WHICH = re.compile(r"(?:in |on |at |by |from |to |of |for |with )?(?:which|what)\b", re.I)
 _PLACE = re.compile(r"(?:when|where)\b", re.I)

@@ -14,8 +14,6 @@ from leporello.text.tokens import terms
 from leporello.training.recipes.answers.questions import Question
 from leporello.training.recipes.verdicts.claims import claim, denied
 
-__all__ = ["Pair", "asked_pairs", "claimed_pairs"]
-
 _NAME = re.compile(r"[A-Z][\w'’-]+(?: (?:(?:of|the|and) )?[A-Z][\w'’-]+)*|\d[\d,.]*\w*")
 _LONGEST = 8  # words of an answer that a claim is made of
 _TRIED = 12  # passages of the same document that are looked at for one that does not say it

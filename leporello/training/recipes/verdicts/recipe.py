@@ -39,8 +39,6 @@ from leporello.training.recipes.answers.windows import (
 from leporello.training.recipes.shipping import exclusion, trained
 from leporello.training.recipes.verdicts.pairs import Pair, asked_pairs, claimed_pairs
 
-__all__ = ["VerdictsSettings", "run", "train"]
-
 _TOLD = 50  # batches between two lines of the log
 _HEAD = ("label.weight", "label.bias")
 
