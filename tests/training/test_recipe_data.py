@@ -25,7 +25,7 @@ from leporello.training.recipes.answers.questions import (
     split,
 )
 from leporello.training.recipes.answers.recipe import prepare
-from leporello.training.recipes.answers.settings import AnswersSettings, Phase, read_settings
+from leporello.training.recipes.answers.settings import AnswersSettings, Phase
 from leporello.training.recipes.answers.windows import (
     Draw,
     GroupMaker,
@@ -33,6 +33,7 @@ from leporello.training.recipes.answers.windows import (
     draws,
     in_batches,
 )
+from leporello.training.recipes.settings import read_settings
 
 WORDS = [f"word{number}" for number in range(4000)]
 PHASE = Phase(tokens=100, learning_rate=1e-3)
@@ -154,7 +155,7 @@ def test_batches_keep_every_group() -> None:
 def test_the_settings_of_our_own_reader_can_be_read() -> None:
     """The file in the package has no fault, and its paths count from its folder."""
     file = Path(run_recipe.__code__.co_filename).parent / "answers" / "settings.yaml"
-    settings = read_settings(file)
+    settings = read_settings(AnswersSettings, file)
     assert settings.questions[0] == file.parent / "PATH/TO/questions.jsonl.gz"
     assert settings.phases[2].weights == settings.phases[1].weights
 
@@ -163,7 +164,7 @@ def test_the_settings_of_our_own_reader_can_be_read() -> None:
     ("changes", "told"),
     [
         ({"sead": 2}, r"settings\.json:1: there is no setting 'sead'; did you mean 'seed'"),
-        ({"phases": [{"tokens": 5}]}, "needs the setting 'learning_rate'"),
+        ({"phases": [{"tokens": 5}]}, "needs the setting learning_rate"),
         ({"phases": []}, "at least one each"),
         ({"negatives": [0.5]}, "negatives must sum to 1"),
         ({"questions": ["none.jsonl"]}, r"none\.jsonl: there is no such file"),

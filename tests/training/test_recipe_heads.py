@@ -17,7 +17,7 @@ from leporello.readers.embedded import statements as stage
 from leporello.readers.embedded.choices import ChoiceRanker
 from leporello.readers.embedded.statements import StatementJudge
 from leporello.training.recipes import run_recipe
-from leporello.training.recipes.shipping import exclusion
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.statements.contracts import read_contracts, read_evidence
 
 HYPOTHESES = {"nda-1": "Copies may be made.", "nda-2": "Staff may be told."}

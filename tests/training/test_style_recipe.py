@@ -11,8 +11,9 @@ import pytest
 
 from leporello.core.errors import UserError
 from leporello.readers import PairClassifier
+from leporello.training.recipes import run_recipe
 from leporello.training.recipes.style.glued import glued
-from leporello.training.recipes.style.recipe import read_works, run
+from leporello.training.recipes.style.recipe import read_works
 
 
 def _works(folder: Path, authors: int) -> Path:
@@ -44,9 +45,9 @@ def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
 
 def test_the_recipe_writes_what_the_reader_reads(tmp_path: Path) -> None:
     """What `exclude` knows teaches nothing; too few authors are told."""
-    told = run(_works(tmp_path, 7), tmp_path / "made")
+    told = run_recipe("style", _works(tmp_path, 7), tmp_path / "made")
     assert (told["authors"], told["excluded"]) == (6, 1)
     PairClassifier(str(tmp_path / "made/style")).load()
     (few := tmp_path / "few").mkdir()  # a file that was run is not read again
     with pytest.raises(UserError, match="there are 3 authors"):
-        run(_works(few, 4), tmp_path / "other")
+        run_recipe("style", _works(few, 4), tmp_path / "other")

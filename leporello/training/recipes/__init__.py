@@ -1,7 +1,10 @@
 """Whole trainings of the readers that come with the package, from files of data to shipped files.
 
-A recipe is a package here, named as `train --recipe` names it, with a function `run`. It may touch
-what `training` may; stages are found by name. Begin with `run_recipe`.
+A recipe is a package here, named as `train --recipe` names it. Its module `recipe` has the class of
+its settings as `SETTINGS`, and `train(settings, folder)`, which writes what is shipped and returns
+what was measured; or `run`, where a training goes on after a kill. `MODEL` is the folder inside
+that a reader names, if it names one. A recipe may touch what `training` may; stages are found by
+name. Begin with `run_recipe`.
 """
 
 from __future__ import annotations
@@ -13,7 +16,11 @@ from typing import Any
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import write_json
 from leporello.models.distributed import processes
+from leporello.training.model_card import RECORD
+from leporello.training.model_folder import check_free, written
+from leporello.training.recipes.settings import read_settings
 
 __all__ = ["RECIPES", "run_recipe"]
 
@@ -48,6 +55,14 @@ def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) ->
         require(f"recipe {name!r}", *needed)
     if processes() > 1:
         raise UserError("a recipe trains in one process: start it without a launcher")
-    run: Any = import_module(f"{__name__}.{name}.recipe").run
-    result: dict[str, Any] = run(settings, out.resolve(), update=update)
-    return result
+    recipe: Any = import_module(f"{__name__}.{name}.recipe")
+    out = out.resolve()
+    check_free(out, update=update)
+    read = read_settings(recipe.SETTINGS, settings)
+    used = {"folder": str(out / getattr(recipe, "MODEL", ""))}
+    if hasattr(recipe, "run"):
+        return {**used, **recipe.run(read, out, update=update)}
+    with written(out) as folder:
+        done = {"recipe": name, **recipe.train(read, folder / name)}
+        write_json(folder / RECORD, done)
+    return {**used, **done}

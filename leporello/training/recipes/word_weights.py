@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.models.weights import pack, write_model
 
@@ -29,16 +28,8 @@ class LearntWords:
     bias: float
 
 
-def write_words(
-    learnt: LearntWords, folder: Path, card: str, told: Mapping[str, JSON], *, update: bool
-) -> None:
-    """Writes words, weights, card and `config.json` into a folder.
-
-    Raises:
-        UserError: The folder is there, and `update` is not said.
-    """
-    if folder.exists() and not update:
-        raise UserError(f"{folder} exists: name another folder, or say --update")
+def write_words(learnt: LearntWords, folder: Path, card: str, told: Mapping[str, JSON]) -> None:
+    """Writes words, weights, card and `config.json` into a folder."""
     arrays = {"words": learnt.weights[None], "bias": np.array([learnt.bias])}
     files = {
         "weights.safetensors": pack(arrays),

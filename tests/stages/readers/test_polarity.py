@@ -13,7 +13,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Read
 from leporello.readers import Polarity
 from leporello.text.english.polarity import opinion_words
-from leporello.training.recipes.polarity.recipe import run
+from leporello.training.recipes import run_recipe
 
 CHOICES = ("good", "bad")
 GOOD = "The staff were friendly and the room was lovely, clean and quiet. I highly recommend it."
@@ -51,10 +51,10 @@ def test_two_choices_are_needed() -> None:
 def test_the_recipe_leaves_out_what_is_apart(tmp_path: Path) -> None:
     """Texts that `exclude` knows teach nothing; the same data give the same bytes."""
     settings = _corpora(tmp_path)
-    told = run(settings, tmp_path / "one")
+    told = run_recipe("polarity", settings, tmp_path / "one")
     assert told["excluded"] == 3
     assert "secret" not in (tmp_path / "one/polarity/words.txt").read_text()
-    run(settings, tmp_path / "two")
+    run_recipe("polarity", settings, tmp_path / "two")
     files = [sorted((tmp_path / name / "polarity").iterdir()) for name in ("one", "two")]
     assert [f.read_bytes() for f in files[0]] == [f.read_bytes() for f in files[1]]
     reader = Polarity(str(tmp_path / "one"))
@@ -63,7 +63,7 @@ def test_the_recipe_leaves_out_what_is_apart(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     """Its checksum is another."""
-    run(_corpora(tmp_path), tmp_path / "made")
+    run_recipe("polarity", _corpora(tmp_path), tmp_path / "made")
     (tmp_path / "made/polarity/words.txt").write_text("other")
     with pytest.raises(UserError, match="is damaged"):
         Polarity(str(tmp_path / "made")).load()

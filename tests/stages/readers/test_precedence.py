@@ -10,7 +10,7 @@ import pytest
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Read
 from leporello.readers import Precedence
-from leporello.training.recipes.plots.recipe import run
+from leporello.training.recipes import run_recipe
 
 FIRST = "The story begins in a small town, where a young man named Tom lives with his mother."
 LAST = "In the end he kills the guard, reveals the truth and the story ends with his escape."
@@ -35,7 +35,7 @@ def test_a_pair_is_needed() -> None:
 
 def test_the_recipe_learns_from_summaries(tmp_path: Path) -> None:
     """Stories that `exclude` knows teach nothing, and words of few stories are left out."""
-    told = run(_stories(tmp_path), tmp_path / "made")
+    told = run_recipe("plots", _stories(tmp_path), tmp_path / "made")
     assert (told["stories"], told["excluded"]) == (4, 1)
     words = (tmp_path / "made/plots/words.txt").read_text().splitlines()
     assert {"one", "five", "one begins"} <= {*words}

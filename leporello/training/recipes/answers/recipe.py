@@ -21,11 +21,11 @@ from leporello.engine.progress import Progress
 from leporello.jobs.manifest import versions
 from leporello.training.fine_tuning import CheckpointDirectory
 from leporello.training.model_card import RECORD
-from leporello.training.model_folder import check_free, written
+from leporello.training.model_folder import written
 from leporello.training.recipes.answers.base import Base, load_base
 from leporello.training.recipes.answers.negatives import nearest_passages
 from leporello.training.recipes.answers.questions import Question, read_questions, split
-from leporello.training.recipes.answers.settings import AnswersSettings, read_settings
+from leporello.training.recipes.answers.settings import AnswersSettings
 from leporello.training.recipes.answers.ship import ship
 from leporello.training.recipes.answers.train import (
     AnswersTraining,
@@ -33,7 +33,7 @@ from leporello.training.recipes.answers.train import (
     validation_scores,
 )
 from leporello.training.recipes.answers.windows import Draw, Group, GroupMaker
-from leporello.training.recipes.shipping import exclusion
+from leporello.training.recipes.settings import exclusion
 
 _NEGATIVES = 5  # passages without the answer that a question may be given
 _VALIDATED = 40  # questions of each set that are validated on at most
@@ -58,19 +58,20 @@ class TrainingData:
     excluded: int
 
 
-def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
+SETTINGS = AnswersSettings
+
+
+def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[str, Any]:
     """Trains, or goes on with it, and writes `answers/`, the log and a record into a folder.
 
     Args:
-        settings_file: YAML or JSON file with the settings.
+        settings: Settings.
         out: Folder that is written.
         update: Whether to replace what an earlier training left, finished or not.
 
     Raises:
         UserError: A mistake of the user's.
     """
-    settings = read_settings(settings_file)
-    check_free(out, update=update)
     device_named(settings.device)
     base = load_base(settings)
     unfinished = CheckpointDirectory(out.with_name(f"{out.name}.unfinished"), _STEPS)
@@ -90,7 +91,7 @@ def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, An
             shutil.copy(folder / "log.jsonl", made)
             write_json(made / RECORD, {**record, **versions()})
     unfinished.remove()
-    return {**record, "folder": str(out)}
+    return record
 
 
 def prepare(settings: AnswersSettings) -> TrainingData:

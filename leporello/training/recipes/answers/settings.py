@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from leporello.config.parameters import parameters, validate
-from leporello.config.tree import Tree, read_tree
-from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Share
 from leporello.core.training import AboveZero, PartOf
 
@@ -113,46 +109,3 @@ class AnswersSettings:
             raise ValueError("questions and phases need at least one each")
         if not abs(sum(self.negatives) - 1) < 1e-6:  # noqa: PLR2004 -- rounding
             raise ValueError("negatives must sum to 1")
-
-
-def read_settings(path: Path) -> AnswersSettings:
-    """Reads settings from YAML or JSON; relative paths in it count from its folder.
-
-    Raises:
-        ConfigError: With all that is wrong with the file.
-    """
-    tree = read_tree(path)
-    phases = tree.items.get("phases")
-    listed = phases.value if phases and isinstance(phases.value, list) else []
-    faults: list[Fault] = []
-    read = [_read(Phase, item, faults) for item in listed]
-    found: AnswersSettings = _read(AnswersSettings, tree, faults, phases=tuple(filter(None, read)))
-    if faults:
-        raise ConfigError(faults)
-    folder = path.parent
-    exclude = folder / found.exclude.expanduser() if found.exclude else None
-    questions = tuple(folder / file.expanduser() for file in found.questions)
-    return replace(found, questions=questions, exclude=exclude)
-
-
-def _read(kind: type, tree: Tree, faults: list[Fault], **made: object) -> Any:  # noqa: ANN401 -- of that kind
-    """Makes settings of a mapping, or None; what is wrong with it is added to the faults."""
-    allowed = parameters(kind)
-    values: dict[str, Any] = {}
-    before = len(faults)
-    for name, child in tree.items.items():
-        if name not in allowed:
-            faults.append(child.fault(f"there is no setting {name!r}{did_you_mean(name, allowed)}"))
-        elif name not in made:
-            values[name], fault = validate(allowed[name], child)
-            if fault:
-                faults.append(child.fault(f"{name}: {fault}"))
-    missing = (p for p in allowed.values() if p.required and p.name not in tree.items)
-    faults.extend(tree.fault(f"needs the setting {parameter.name!r}") for parameter in missing)
-    if len(faults) > before:
-        return None
-    try:
-        return kind(**values, **made)
-    except ValueError as error:
-        faults.append(tree.fault(str(error)))
-        return None

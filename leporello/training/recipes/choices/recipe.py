@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.training import AboveZero
+from leporello.models.weights import pack, write_model
 from leporello.text.english.options import TRAITS, option_terms
 from leporello.text.tokens import Words
-from leporello.training.recipes.shipping import exclusion, ship, trained
+from leporello.training.recipes.settings import exclusion
 
 _OPTIONS = 4
 _NONE = "none of the above"
@@ -88,22 +89,11 @@ class Multiple:
     right: int
 
 
-def run(settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains a ranker, cross-validates it by story, and ships it; returns what was measured.
-
-    Args:
-        settings: YAML or JSON file of `ChoicesSettings`.
-        out: Folder that is written.
-        update: Whether to replace what an earlier training left.
-
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    return trained("choices", ChoicesSettings, train, settings, out, update=update)
+SETTINGS = ChoicesSettings
 
 
 def train(settings: ChoicesSettings, out: Path) -> dict[str, Any]:
-    """Ships a ranker by settings, and returns what was measured; see `run`."""
+    """Ships a ranker by settings, and returns what was measured."""
     excluded = exclusion(settings.exclude, settings.exclude_share)
     sets = [
         ([*_quality(settings.quality, excluded)], 1.0),
@@ -120,7 +110,8 @@ def train(settings: ChoicesSettings, out: Path) -> dict[str, Any]:
     right = np.array([question.right for question in questions])
     measured = _cross_validated(questions[: len(sets[0][0])], features, right, weights, settings)
     learnt = fit(features, right, weights, settings.ridge) / spread
-    ship(out, {"weights": learnt}, {"features": [*TRAITS, "agreed"]})
+    files = {"weights.safetensors": pack({"weights": learnt})}
+    write_model(out, files, {"features": [*TRAITS, "agreed"]})
     return {
         "questions": [len(found) for found, _ in sets],
         "validation": measured,

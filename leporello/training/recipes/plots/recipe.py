@@ -15,7 +15,7 @@ from leporello.core.files import opened
 from leporello.core.records import JSON
 from leporello.text.english.plots import plot_words
 from leporello.text.sentences import sentence_spans
-from leporello.training.recipes.shipping import exclusion, read_settings
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.word_weights import LearntWords, write_words
 
 _FEWEST = 5  # sentences of a summary
@@ -52,18 +52,11 @@ class PlotsSettings:
     exclude: Path | None = None
 
 
-def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains, and writes `plots/` into a folder.
+SETTINGS = PlotsSettings
 
-    Args:
-        settings_file: YAML or JSON file of `PlotsSettings`.
-        out: Folder that is written.
-        update: Whether to replace what is there.
 
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    settings = read_settings(PlotsSettings, settings_file)
+def train(settings: PlotsSettings, folder: Path) -> dict[str, Any]:
+    """Ships weights by settings, and returns what was counted."""
     is_apart = exclusion(settings.exclude)
     rows = [row for file in settings.data for row in _rows(file)]
     free = [row for row in rows if not is_apart(row["document"])]
@@ -76,8 +69,8 @@ def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, An
         "excluded": len(every) - len(stories),
     }
     card = _CARD.format(words=len(learnt.words), **told)
-    write_words(learnt, out / "plots", card, told, update=update)
-    return {**told, "words": len(learnt.words), "folder": str(out)}
+    write_words(learnt, folder, card, told)
+    return {**told, "words": len(learnt.words)}
 
 
 def read_plots(rows: Sequence[dict[str, Any]]) -> Plots:

@@ -13,7 +13,7 @@ import numpy as np
 from leporello.core.records import JSON
 from leporello.text.english.polarity import opinion_words
 from leporello.training.recipes.polarity.opinions import Opinion, read_opinions
-from leporello.training.recipes.shipping import exclusion, read_settings
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.word_weights import LearntWords, write_words
 
 _SEEN = 3  # opinions that a word must stand in
@@ -53,18 +53,11 @@ class PolaritySettings:
     exclude: Path | None = None
 
 
-def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains, and writes `polarity/` into a folder.
+SETTINGS = PolaritySettings
 
-    Args:
-        settings_file: YAML or JSON file of `PolaritySettings`.
-        out: Folder that is written.
-        update: Whether to replace what is there.
 
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    settings = read_settings(PolaritySettings, settings_file)
+def train(settings: PolaritySettings, folder: Path) -> dict[str, Any]:
+    """Ships weights by settings, and returns what was counted."""
     every = read_opinions(settings.data)
     is_apart = exclusion(settings.exclude)
     opinions = [opinion for opinion in every if not is_apart(opinion.text)]
@@ -74,8 +67,8 @@ def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, An
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     card = _CARD.format(words=len(learnt.words), counts=shown, excluded=excluded)
     told: dict[str, JSON] = {"opinions": {**counts}, "excluded": excluded}
-    write_words(learnt, out / "polarity", card, told, update=update)
-    return {**told, "words": len(learnt.words), "folder": str(out)}
+    write_words(learnt, folder, card, told)
+    return {**told, "words": len(learnt.words)}
 
 
 def fit(opinions: Sequence[Opinion]) -> LearntWords:

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from leporello.core.protocols import Positive, Share
 from leporello.core.training import AboveZero
+from leporello.models.weights import pack, write_model
 from leporello.text.english.clauses import clause_vectors, strongest
-from leporello.training.recipes.shipping import exclusion, ship, trained
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.statements.contracts import (
     LABELS,
     Contract,
@@ -69,22 +70,11 @@ class StatementsSettings:
     seed: int = 1
 
 
-def run(settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains a judge, cross-validates it by contract, and ships it; returns what was measured.
-
-    Args:
-        settings: YAML or JSON file of `StatementsSettings`.
-        out: Folder that is written.
-        update: Whether to replace what an earlier training left.
-
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    return trained("statements", StatementsSettings, train, settings, out, update=update)
+SETTINGS = StatementsSettings
 
 
 def train(settings: StatementsSettings, out: Path) -> dict[str, Any]:
-    """Ships a judge by settings, and returns what was measured; see `run`."""
+    """Ships a judge by settings, and returns what was measured."""
     excluded = exclusion(settings.exclude, settings.exclude_share)
     statements = _statements(settings.contracts)
     whole = [c for p in settings.contracts for c in read_contracts(p, statements, excluded)]
@@ -279,4 +269,5 @@ def _ship(
         "labels": labels.reshape(-1),  # flat arrays are not rounded to 8 bits
         "general": general.fitted().reshape(-1),
     }
-    ship(out, arrays, {"statements": statements, "labels": LABELS, "size": settings.size})
+    told: dict[str, Any] = {"statements": statements, "labels": LABELS, "size": settings.size}
+    write_model(out, {"weights.safetensors": pack(arrays)}, told)

@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.core.records import JSON, Example, Hit, Read
 from leporello.models.weights import write_model
-from leporello.training.recipes.shipping import exclusion, read_settings
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.style.glued import Works, glued
 
 _DOCUMENTS, _SEED = 20, 7
@@ -55,21 +55,12 @@ class StyleSettings:
     exclude: Path | None = None
 
 
-def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains, and writes `style/` into a folder.
+SETTINGS = StyleSettings
+MODEL = "style"
 
-    Args:
-        settings_file: YAML or JSON file of `StyleSettings`.
-        out: Folder that is written.
-        update: Whether to replace what is there.
 
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    settings = read_settings(StyleSettings, settings_file)
-    folder = out / "style"
-    if folder.exists() and not update:
-        raise UserError(f"{folder} exists: name another folder, or say --update")
+def train(settings: StyleSettings, folder: Path) -> dict[str, JSON]:
+    """Ships a model by settings, and returns what was counted."""
     works, excluded = read_works(settings.works, settings.exclude)
     if len(works) < _FEWEST:
         raise UserError(f"there are {len(works)} authors, and a document may have {_FEWEST}")
@@ -87,7 +78,7 @@ def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, An
     files = {"card.md": _CARD.format(**told).encode()}
     files |= {name: (folder / name).read_bytes() for name in ("model.skops", "settings.json")}
     write_model(folder, files, {"language": "en", **told})
-    return {**told, "folder": str(folder)}
+    return told
 
 
 def read_works(file: Path, exclude: Path | None = None) -> tuple[Works, int]:

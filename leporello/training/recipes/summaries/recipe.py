@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import write_json
 from leporello.models.weights import write_model
 from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.english.scripts import is_script
 from leporello.text.english.summary_requests import Wanted, wanted
-from leporello.training.model_card import RECORD
-from leporello.training.model_folder import check_free, written
-from leporello.training.recipes.shipping import exclusion, read_settings
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.summaries.sources import SOURCES
 
 _ROOM = "leporello.readers.embedded"
@@ -85,19 +82,11 @@ class SummariesSettings:
     exclude: Path | None = None
 
 
-def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Fits the weights of each kind and writes `summaries/` and a record into a folder.
+SETTINGS = SummariesSettings
 
-    Args:
-        settings_file: YAML or JSON file of `SummariesSettings`.
-        out: Folder that is written.
-        update: Whether to replace what an earlier fit left.
 
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    settings = read_settings(SummariesSettings, settings_file)
-    check_free(out, update=update)
+def train(settings: SummariesSettings, folder: Path) -> dict[str, Any]:
+    """Ships the weights of each kind by settings, and returns what was counted."""
     is_apart = exclusion(settings.exclude)
     kinds: dict[str, Any] = {}
     counts: dict[str, dict[str, int]] = {}
@@ -105,12 +94,8 @@ def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, An
         found: list[tuple[float, Moments]] = []
         counts[kind] = {}
         for part in said.sets:
-            rows = _rows(settings_file.parent, part, is_apart)
-            fitting = _draw(
-                [row for row in rows if _kind(row) == kind],
-                settings.questions,
-                settings.seed,
-            )
+            rows = [row for row in _rows(part, is_apart) if _kind(row) == kind]
+            fitting = _draw(rows, settings.questions, settings.seed)
             moments = [_moments(*_described(row)) for row in fitting]
             usable = [held for held in moments if held is not None]
             if not usable:
@@ -123,11 +108,10 @@ def run(settings_file: Path, out: Path, *, update: bool = False) -> dict[str, An
             "weights": dict(zip(names, np.round(weights, 5).tolist(), strict=True)),
             **{name: value for name in _SHAPE if (value := getattr(said, name)) is not None},
         }
-    record: dict[str, Any] = {"recipe": "summaries", "questions": counts}
-    with written(out) as made:
-        _ship(made / "summaries", kinds)
-        write_json(made / RECORD, record)
-    return {**record, "folder": str(out)}
+    write_model(folder, {"weights.json": json.dumps(kinds, indent=1).encode() + b"\n"}, {})
+    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    (folder / "card.md").write_text(card, encoding="utf-8")
+    return {"questions": counts}
 
 
 def gains(shown: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
@@ -205,13 +189,11 @@ def _sum(found: Sequence[tuple[float, Moments]]) -> Moments:
     return np.sum(products, axis=0), np.sum(targets, axis=0)
 
 
-def _rows(
-    folder: Path, part: SummarySource, is_apart: Callable[[str], bool]
-) -> list[dict[str, Any]]:
+def _rows(part: SummarySource, is_apart: Callable[[str], bool]) -> list[dict[str, Any]]:
     if part.source not in SOURCES:
         known = did_you_mean(part.source, SOURCES)
         raise UserError(f"there is no source {part.source!r}{known}")
-    rows: Iterable[dict[str, Any]] = SOURCES[part.source](folder / part.path)
+    rows: Iterable[dict[str, Any]] = SOURCES[part.source](part.path)
     apart: dict[str, bool] = {}
     kept = []
     for row in rows:
@@ -235,9 +217,3 @@ def _kind(row: Mapping[str, Any]) -> str:
     whole = wanted(question, "", texts) is not Wanted.TOPIC
     kind: str = kind_of(question, script=is_script(texts), whole=whole)
     return kind
-
-
-def _ship(folder: Path, kinds: Mapping[str, Any]) -> None:
-    write_model(folder, {"weights.json": json.dumps(kinds, indent=1).encode() + b"\n"}, {})
-    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
-    (folder / "card.md").write_text(card, encoding="utf-8")

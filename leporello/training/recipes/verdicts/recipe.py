@@ -36,7 +36,7 @@ from leporello.training.recipes.answers.windows import (
     LabelledWindow,
     in_batches,
 )
-from leporello.training.recipes.shipping import exclusion, trained
+from leporello.training.recipes.settings import exclusion
 from leporello.training.recipes.verdicts.pairs import Pair, asked_pairs, claimed_pairs
 
 _TOLD = 50  # batches between two lines of the log
@@ -82,22 +82,11 @@ class VerdictsSettings:
     seed: int = 1
 
 
-def run(settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains a judge, validates it on other documents, and ships it; returns what was measured.
-
-    Args:
-        settings: YAML or JSON file of `VerdictsSettings`.
-        out: Folder that is written.
-        update: Whether to replace what an earlier training left.
-
-    Raises:
-        UserError: A mistake of the user's.
-    """
-    return trained("verdicts", VerdictsSettings, train, settings, out, update=update)
+SETTINGS = VerdictsSettings
 
 
 def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
-    """Ships a judge by settings, and returns what was measured; see `run`."""
+    """Ships a judge by settings, and returns what was measured."""
     known, held = _pairs_of(settings)
     folder = ModelFolder(settings.encoder)
     weights = unpack(folder.checked("weights.safetensors"))

@@ -1,0 +1,96 @@
+"""What recipes share: their file of settings, and what must not be learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from leporello.config.classes import ClassError, load_file
+from leporello.config.parameters import parameters, validate
+from leporello.config.tree import Tree, read_tree
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+
+_Settings = TypeVar("_Settings")
+
+
+def read_settings(kind: type[_Settings], path: Path) -> _Settings:
+    """Returns settings from a YAML or JSON file; relative paths in it count from its folder.
+
+    Args:
+        kind: Dataclass of the settings.
+        path: The file.
+
+    Raises:
+        ConfigError: With all that is wrong with the file.
+    """
+    faults: list[Fault] = []
+    found = _read(kind, read_tree(path), faults)
+    if faults:
+        raise ConfigError(faults)
+    settings: _Settings = _placed(found, path.parent)
+    return settings
+
+
+def _read(kind: type, tree: Tree, faults: list[Fault]) -> Any:  # noqa: ANN401 -- of that kind
+    """Makes settings of a mapping, or None; what is wrong with it is added to the faults."""
+    allowed, before = parameters(kind), len(faults)
+    values: dict[str, Any] = {}
+    for name, child in tree.items.items():
+        if name not in allowed:
+            faults.append(child.fault(f"there is no setting {name!r}{did_you_mean(name, allowed)}"))
+            continue
+        part = next(iter(get_args(allowed[name].annotation)), None)
+        if is_dataclass(part) and isinstance(child.value, list):
+            values[name] = tuple(_read(part, item, faults) for item in child.value)  # type: ignore[arg-type]  # a class
+            continue
+        values[name], fault = validate(allowed[name], child)
+        if fault:
+            faults.append(child.fault(f"{name}: {fault}"))
+    missing = (p for p in allowed.values() if p.required and p.name not in tree.items)
+    faults.extend(tree.fault(f"needs the setting {parameter}") for parameter in missing)
+    if len(faults) > before:
+        return None
+    try:
+        return kind(**values)
+    except ValueError as error:
+        faults.append(tree.fault(str(error)))
+        return None
+
+
+def _placed(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- of the same kind
+    """Returns settings whose relative paths count from a folder."""
+    if isinstance(value, Path):
+        return folder / value.expanduser()
+    if isinstance(value, tuple):
+        return tuple(_placed(item, folder) for item in value)
+    if isinstance(value, dict):
+        return {key: _placed(item, folder) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: _placed(getattr(value, field.name), folder) for field in fields(value)}
+        return replace(value, **parts)
+    return value
+
+
+def exclusion(path: Path | None, share: float | None = None) -> Callable[[str], bool]:
+    """Returns the test of a text that must not be learnt from.
+
+    Args:
+        path: Python file with `is_apart(text)`, which is run; None for a test that nothing meets.
+        share: Share of a text that the file must know, its function's second argument; None for its
+            default.
+
+    Raises:
+        UserError: The file cannot be read, or has no such function.
+    """
+    if path is None:
+        return lambda _: False
+    try:
+        is_apart = getattr(load_file(path), "is_apart", None)
+    except ClassError as error:
+        raise UserError(f"exclude: {error}") from None
+    if not callable(is_apart):
+        raise UserError(f"exclude: {path} has no function `is_apart`")
+    rest = () if share is None else (share,)
+    return lambda text: bool(is_apart(text, *rest))
