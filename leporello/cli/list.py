@@ -8,22 +8,30 @@ import typer
 
 from leporello.cli.options import AsJson, ConfigFiles, print_json, stdout
 
-__all__ = ["list_things"]
-
 
 def list_things(
     what: Annotated[
-        str, typer.Argument(help="pipelines, tasks, chunkers, …; all if left out")
+        str,
+        typer.Argument(
+            help="pipelines, tasks, chunkers, …, or a class, with its parameters; all if left out",
+            metavar="[KIND|CLASS]",
+        ),
     ] = "",
     config: ConfigFiles = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lists what there is, with signatures."""
+    """Lists what there is, with signatures; of one class, says what each parameter means."""
     from leporello.cli.display import tables
     from leporello.config import load_config
-    from leporello.config.catalogue import listing
+    from leporello.config.catalogue import KINDS_OF_THINGS, listing
+    from leporello.config.class_page import class_page
 
-    lists = listing(load_config(config or ()), what)
+    known = load_config(config or ())
+    page = class_page(known, what) if what and what not in KINDS_OF_THINGS else None
+    if page is not None:
+        print_json(page.as_json()) if as_json else tables.page(stdout(), page)
+        return
+    lists = listing(known, what)
     if as_json:
         print_json(lists)
     else:

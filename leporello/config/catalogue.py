@@ -34,10 +34,12 @@ def listing(config: Config, what: str = "") -> dict[str, dict[str, str]]:
         what: Kind of thing, one of `KINDS_OF_THINGS`; all of them if empty.
 
     Raises:
-        UserError: There is no such kind of thing.
+        UserError: There is no such kind of thing, and no class of that name.
     """
     if what and what not in KINDS_OF_THINGS:
-        raise UserError(f"there is no list of {what!r}{did_you_mean(what, KINDS_OF_THINGS)}")
+        classes = (importlib.import_module(package).__all__ for package in _PACKAGES.values())
+        known = [*KINDS_OF_THINGS, *METRICS, *chain.from_iterable(classes)]
+        raise UserError(f"there is no list or class {what!r}{did_you_mean(what, known)}")
     return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
 
 

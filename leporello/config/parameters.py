@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -19,19 +20,12 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import KINDS, LOADER, MODEL_MARK, SECRET_MARK, Kind
 from leporello.storage import is_url, to_path
 
-__all__ = [
-    "Parameter",
-    "adapter",
-    "members",
-    "nested_kind",
-    "parameters",
-    "takes_list",
-    "validate",
-]
-
 _OPEN: object = inspect.Parameter.empty
 _KIND_OF = {kind.protocol: kind for kind in (*KINDS.values(), LOADER)}
 _LISTS = (tuple, list, set, frozenset)
+# In a docstring of Google's style.
+_SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +36,32 @@ class Parameter:
         name: Name as it is written in the YAML.
         annotation: Type with its bounds; `inspect.Parameter.empty` where there is none.
         default: `inspect.Parameter.empty` where it must be given.
+        description: Description in the class's docstring; empty if it has none.
     """
 
     name: str
     annotation: Any
     default: Any
+    description: str = ""
 
     @property
     def required(self) -> bool:
         """Whether the YAML must give it."""
         return self.default is inspect.Parameter.empty
 
+    @property
+    def type_name(self) -> str:
+        """Its type, bounds and allowed values as a person writes them."""
+        return _type_name(self.annotation)
+
+    @property
+    def default_text(self) -> str:
+        """Its default as Python writes it; empty where it must be given."""
+        return "" if self.required else repr(self.default)
+
     def __str__(self) -> str:
-        text = f"{self.name}: {_type_name(self.annotation)}"
-        return text if self.required else f"{text} = {self.default!r}"
+        text = f"{self.name}: {self.type_name}"
+        return text if self.required else f"{text} = {self.default_text}"
 
 
 @cache
@@ -65,13 +71,34 @@ def parameters(cls: type[Any]) -> Mapping[str, Parameter]:
     Raises:
         NameError: An annotation names something that its module does not have.
     """
-    hints = annotations_of(cls)
+    hints, (_, told) = annotations_of(cls), docstring(cls)
     skipped = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
-        name: Parameter(name, hints.get(name, _OPEN), parameter.default)
+        name: Parameter(name, hints.get(name, _OPEN), _default(cls, parameter), told.get(name, ""))
         for name, parameter in inspect.signature(cls).parameters.items()
         if parameter.kind not in skipped
     }
+
+
+def _default(cls: type[Any], parameter: inspect.Parameter) -> Any:  # noqa: ANN401 -- of any type
+    made = getattr(cls, "__dataclass_fields__", {}).get(parameter.name)
+    if made is None or made.default_factory is MISSING:
+        return parameter.default
+    return made.default_factory()
+
+
+def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
+    """Returns what a class's docstring says, and its description of each parameter.
+
+    Descriptions stand under `Args` or `Attributes`; those of base classes hold too.
+    """
+    found: dict[str, str] = {}
+    text = ""
+    for base in reversed(cls.__mro__[:-1]):
+        text = f"{inspect.cleandoc(vars(base).get('__doc__') or '')}\n"
+        for section in _SECTION.findall(text):
+            found |= {name: " ".join(told.split()) for name, told in _ENTRY.findall(section)}
+    return _SECTION.sub("", text).strip(), found
 
 
 def members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- annotations have no common type

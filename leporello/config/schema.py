@@ -1,80 +1,94 @@
-"""The JSON Schema of pipelines.yaml, for editors that complete and check as one types."""
+"""The JSON Schema of pipelines.yaml, for editors that complete, check and explain as one types."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from leporello.config.parameters import Parameter, adapter, nested_kind, parameters, takes_list
+from leporello.config.parameters import (
+    Parameter,
+    adapter,
+    docstring,
+    nested_kind,
+    parameters,
+    takes_list,
+)
 from leporello.config.placement import Placement
+from leporello.config.specs import Spec
 from leporello.core.protocols import KINDS, LOADER, TASK, Kind
 from leporello.core.records import JSON
 from leporello.core.training import Training
 
-__all__ = ["schema"]
+_TEXT: JSON = {"type": "string"}
+_TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+_ANY_NAMES: Mapping[str, JSON] = {"type": "object", "additionalProperties": _TEXT}
+_STAGES = {
+    "chunker": "Divides a document into chunks; `Whole` if left out",
+    "retriever": "Selects chunks for a question; `All` if left out",
+    "reader": "Answers from what was selected",
+    "combiner": "Makes one answer of what the reader says; `Stuff` if left out",
+}
 
 
 def schema() -> dict[str, JSON]:
     """Returns the schema; classes of the user's own are allowed with any parameters."""
-    kinds = (*KINDS.values(), LOADER, TASK)
-    stages: dict[str, JSON] = {kind.key: {"$ref": f"#/$defs/{kind.key}"} for kind in KINDS.values()}
-    text: JSON = {"type": "string"}
-    texts: JSON = {"anyOf": [text, {"type": "array", "items": text}]}
-    other_keys: dict[str, JSON] = {"extends": text, "description": text, "tasks": texts}
-    pipeline: JSON = {
-        "type": "object",
-        "properties": {
-            **stages,
-            **other_keys,
-            "train": _settings(Training, "How `train` trains the reader"),
-            "placement": _settings(Placement, "Where a run works; no result depends on it"),
-        },
-        "additionalProperties": False,
-    }
-    default: JSON = {
-        "type": "object",
-        "properties": {
-            "pipeline": text,
-            "task": text,
-            "pipelines": {"type": "object", "additionalProperties": text},
-        },
-        "required": ["pipeline", "task"],
-        "additionalProperties": False,
-    }
+    default = _closed(
+        pipeline=_told("Pipeline that runs where none is named", _TEXT),
+        task=_told("Task that it runs on where none is named", _TEXT),
+        pipelines=_told("Pipelines of tasks that ask for another one, by task", _ANY_NAMES),
+    )
+    stages = {key: _told(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
+    pipeline = _closed(
+        **stages,
+        extends=_told("Pipeline of which this one has all that it does not say itself", _TEXT),
+        description=_told("Line about it for `list`", _TEXT),
+        tasks=_told("Tasks that it runs on where none is named", _TEXTS),
+        train=_told("How `train` trains the reader", _settings(Training)),
+        placement=_told("Where a run works; no result depends on it", _settings(Placement)),
+    )
+    task: JSON = {"$ref": "#/$defs/task"}
+    top = _closed(
+        default=_told(
+            "What runs where nothing is named", {**default, "required": ["pipeline", "task"]}
+        ),
+        pipelines=_told("Pipelines by name", {"type": "object", "additionalProperties": pipeline}),
+        tasks=_told("Tasks by name", {"type": "object", "additionalProperties": task}),
+        collections=_told(
+            "Files, folders or patterns by the name of the collection that they make",
+            {"type": "object", "additionalProperties": _TEXTS},
+        ),
+    )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
-        "type": "object",
-        "properties": {
-            "default": default,
-            "pipelines": {"type": "object", "additionalProperties": pipeline},
-            "tasks": {"type": "object", "additionalProperties": {"$ref": "#/$defs/task"}},
-            "collections": {"type": "object", "additionalProperties": texts},
-        },
-        "additionalProperties": False,
-        "$defs": {kind.key: _kind(kind) for kind in kinds},
+        **top,
+        "$defs": {kind.key: _kind(kind) for kind in (*KINDS.values(), LOADER, TASK)},
     }
 
 
-def _settings(cls: type, description: str) -> JSON:
-    settings = parameters(cls).values()
-    return {
-        "type": "object",
-        "description": description,
-        "properties": {s.name: adapter(s.annotation).json_schema() for s in settings},
-        "additionalProperties": False,
-    }
+def _told(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a JSON object
+    return {"description": description, **value}
+
+
+def _closed(**properties: JSON) -> dict[str, JSON]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _settings(cls: type) -> JSON:
+    values = {name: adapter(p.annotation).json_schema() for name, p in parameters(cls).items()}
+    return _closed(**_properties(cls, values))
 
 
 def _kind(kind: Kind) -> JSON:
     module = importlib.import_module(kind.package)
-    classes = [getattr(module, name) for name in module.__all__]
-    built_in: list[JSON] = [_class(cls) for cls in classes if _is_stage(cls, kind.methods)]
+    classes = (getattr(module, name) for name in module.__all__)
+    built_in = [_class(cls) for cls in classes if all(hasattr(cls, name) for name in kind.methods)]
+    name = "Class of your own, as ./file.py:Class or package.module.Class"
     plug_in: JSON = {
         "type": "object",
-        "description": "A class of your own: file.py:Class or package.module.Class",
-        "properties": {"class": {"type": "string", "pattern": r"[.:]"}},
+        "description": "A class of your own, with its parameters",
+        "properties": {"class": _told(name, {"type": "string", "pattern": r"[.:]"})},
         "required": ["class"],
     }
     merged: JSON = {
@@ -85,23 +99,28 @@ def _kind(kind: Kind) -> JSON:
     return {"anyOf": [*built_in, plug_in, *([] if kind in (LOADER, TASK) else [merged])]}
 
 
-def _is_stage(cls: object, methods: Sequence[str]) -> bool:
-    return isinstance(cls, type) and all(callable(getattr(cls, name, None)) for name in methods)
-
-
 def _class(cls: type) -> JSON:
-    cls_parameters = parameters(cls)
-    properties: dict[str, JSON] = {name: _parameter(p) for name, p in cls_parameters.items()}
+    text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
+    values = {name: _parameter(parameter) for name, parameter in parameters(cls).items()}
+    name: JSON = _told(text, {"const": cls.__name__})
+    required: list[JSON] = ["class"]
+    found = _closed(**{"class": name, **_properties(cls, values)})
+    return {**found, "description": text, "required": required}
+
+
+def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
+    """Returns what a parameter may be, with its description and default, by name."""
+    defaults = Spec(cls.__name__, cls, {}).resolved()
     return {
-        "type": "object",
-        "description": (cls.__doc__ or "").partition("\n")[0],
-        "properties": {"class": {"const": cls.__name__}, **properties},
-        "required": ["class"],
-        "additionalProperties": False,
+        name: _told(
+            parameter.description,
+            {**values[name], **({"default": defaults[name]} if name in defaults else {})},
+        )
+        for name, parameter in parameters(cls).items()
     }
 
 
-def _parameter(parameter: Parameter) -> JSON:
+def _parameter(parameter: Parameter) -> dict[str, JSON]:
     kind = nested_kind(parameter.annotation)
     if kind is not None:
         stage: Any = {"$ref": f"#/$defs/{kind.key}"}
@@ -113,7 +132,8 @@ def _parameter(parameter: Parameter) -> JSON:
     else:
         value = adapter(parameter.annotation).json_schema()
     items: JSON = {"type": "array", "items": value, "minItems": 1}
-    swept: list[JSON] = [{"type": "object", "properties": {"sweep": items}, "required": ["sweep"]}]
+    sweep: JSON = _told("Values, each a point of a sweep", items)
+    swept: list[JSON] = [{"type": "object", "properties": {"sweep": sweep}, "required": ["sweep"]}]
     if takes_list(parameter.annotation) is False:
         swept.append(items)
     return {"anyOf": [value, *swept]}

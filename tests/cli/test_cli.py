@@ -135,7 +135,7 @@ class Wrong:
         (["ask", "README.md", "Why?", "--pipeline", "nobody"], "there is no pipeline 'nobody'"),
         (["explain", "absent", "q0"], "absent: no run lies there"),
         (["score", "absent.jsonl", "--task", "sample"], "absent.jsonl: cannot be read"),
-        (["list", "chunker"], "there is no list of 'chunker'; did you mean 'chunkers'"),
+        (["list", "chunker"], "there is no list or class 'chunker'; did you mean 'chunkers'"),
         (["plan", "lead", "--task", "x"], "there is no task 'x'"),
         (["rnu"], "No such command 'rnu'"),
     ],

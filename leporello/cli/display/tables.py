@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from leporello.core.coverage import shown
@@ -20,6 +22,7 @@ from leporello.text.outline import cited
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
     from leporello.cache.store import CacheEntry
+    from leporello.config.class_page import ClassPage
     from leporello.jobs.results import Result
     from leporello.runs.verify import Verification
 
@@ -28,6 +31,7 @@ __all__ = [
     "failures",
     "kept",
     "listing",
+    "page",
     "prediction",
     "reuses",
     "scores",
@@ -205,6 +209,21 @@ def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
             console.print(f"  {escape(name)}", highlight=False)
             if text:
                 console.print(f"      [dim]{escape(text)}[/dim]", highlight=False)
+
+
+def page(console: Console, page: ClassPage) -> None:
+    """Prints what is known of one class."""
+    console.print(f"[bold]{escape(page.name)}[/bold]  {page.kind}", highlight=False)
+    console.print(f"[dim]{escape(page.source)}[/dim]\n", highlight=False, soft_wrap=True)
+    console.print(Markdown(page.text))
+    for parameter in page.parameters.values():
+        console.print(f"\n  {escape(str(parameter))}", highlight=False)
+        told = Padding(f"[dim]{escape(parameter.description)}[/dim]", (0, 0, 0, 6))
+        console.print(told, highlight=False)
+    if page.yaml:
+        console.print(f"\n{escape(page.yaml)}", highlight=False, soft_wrap=True)
+    if page.pipelines:
+        console.print(f"\n[dim]used by {', '.join(page.pipelines)}[/dim]", highlight=False)
 
 
 def where(console: Console, directory: Path) -> None:

@@ -1,0 +1,129 @@
+"""What is known of one class: its docstring, its parameters, where it is, how YAML says it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from itertools import chain
+from pathlib import Path
+
+from leporello.config import Config
+from leporello.config.classes import ClassError, check_methods, find_class
+from leporello.config.parameters import Parameter, docstring, parameters
+from leporello.config.placement import Placement
+from leporello.config.specs import Spec
+from leporello.core.errors import UserError
+from leporello.core.protocols import KINDS, LOADER, TASK
+from leporello.core.records import JSON
+from leporello.core.training import Training
+from leporello.metrics import METRICS
+
+_KINDS = (*KINDS.values(), LOADER, TASK)
+_SETTINGS: Mapping[str, type] = {"train": Training, "placement": Placement}
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPage:
+    """What is known of one class.
+
+    Attributes:
+        kind: Key of its kind, `metric`, or the key of a pipeline's settings.
+        name: Name as YAML has it.
+        source: Module and file where it is.
+        text: Docstring without the parameters.
+        parameters: Parameters by name.
+        yaml: Snippet as one of the config's pipelines has it, the shortest, if any has it.
+        pipelines: Names of the config's pipelines and tasks that have it.
+    """
+
+    kind: str
+    name: str
+    source: str
+    text: str
+    parameters: Mapping[str, Parameter]
+    yaml: str
+    pipelines: tuple[str, ...]
+
+    def as_json(self) -> dict[str, JSON]:
+        """Returns the same for programs."""
+        rows = {
+            name: {"type": p.type_name, "default": p.default_text, "description": p.description}
+            for name, p in self.parameters.items()
+        }
+        others = {name: getattr(self, name) for name in ("kind", "name", "source", "text", "yaml")}
+        return {**others, "parameters": {**rows}, "pipelines": [*self.pipelines]}
+
+
+def class_page(config: Config, name: str) -> ClassPage | None:
+    """Returns the page of a class, a metric or a pipeline's settings; None if there is none.
+
+    Args:
+        config: The config whose pipelines show how it is used.
+        name: Name as YAML has it: plain, dotted, or `./file.py:Class`.
+
+    Raises:
+        UserError: The name is that of a file or module without such a class.
+    """
+    known = {**METRICS, **_SETTINGS}
+    if name in known:
+        return page_of(config, "metric" if name in METRICS else name, name, known[name])
+    fault: ClassError | None = None
+    for kind in _KINDS:
+        try:
+            cls = find_class(name, kind.package, Path.cwd())
+        except ClassError as error:
+            fault = error
+            continue
+        if check_methods(cls, kind) is None:
+            return page_of(config, kind.key, name, cls)
+    if fault and set(name) & {".", ":"}:
+        raise UserError(str(fault))
+    return None
+
+
+def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
+    """Returns the page of a class whose kind is known."""
+    used = [(owner, spec) for owner, spec in _specs(config) if spec.cls is cls]
+    source = f"{cls.__module__} ({inspect.getsourcefile(cls)})"
+    texts = [_dumped(kind, {"class": name} | _given(spec)) for _, spec in used]
+    if not texts and kind != "metric":
+        texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
+    owners = dict.fromkeys(owner for owner, _ in used)
+    text, _ = docstring(cls)
+    yaml = min(texts, key=len, default="")
+    return ClassPage(kind, name, source, text, parameters(cls), yaml, tuple(owners))
+
+
+def _specs(config: Config) -> Iterator[tuple[str, Spec]]:
+    for point in chain.from_iterable(config.pipelines.values()):
+        for stage in point.stages.values():
+            yield from ((point.name, spec) for spec in stage.all_specs())
+    for name, task in config.tasks.items():
+        yield from ((name, spec) for spec in task.spec.all_specs())
+
+
+def _given(spec: Spec) -> dict[str, JSON]:
+    resolved = spec.resolved()
+    return {name: resolved[name] for name in spec.params}
+
+
+def _settings(cls: type) -> dict[str, JSON]:
+    return {key: value for key, value in Spec("", cls, {}).resolved().items() if key != "class"}
+
+
+def _required(name: str, cls: type) -> dict[str, JSON]:
+    required = (p for p in parameters(cls).values() if p.required)
+    return {"class": name, **{p.name: f"<{p.type_name}>" for p in required}}
+
+
+def _dumped(kind: str, value: Mapping[str, JSON]) -> str:
+    from ruamel.yaml import YAML
+
+    stream = StringIO()
+    yaml = YAML()
+    yaml.default_flow_style = None
+    tree = {"tasks": {"mine": value}} if kind == TASK.key else {kind: value}
+    yaml.dump(tree, stream)
+    return stream.getvalue().strip()
