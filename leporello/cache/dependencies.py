@@ -18,7 +18,7 @@ from leporello.core.annotations import annotations_of, marked
 from leporello.core.errors import UserError
 from leporello.core.protocols import MODEL_MARK
 from leporello.core.records import JSON
-from leporello.models.locate import model_fingerprint
+from leporello.models.locate import content_fingerprint, model_fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def files_of(values: Iterable[object]) -> dict[str, str]:
 
     What they hold matters, not only where they are. Text is no path.
     """
-    return {str(path): model_fingerprint(os.fspath(path)) for path in _paths(values)}
+    return {str(path): content_fingerprint(path.resolve()) for path in _paths(values)}
 
 
 def _paths(values: Iterable[object]) -> Iterator[Path]:

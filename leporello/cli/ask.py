@@ -14,23 +14,22 @@ import typer
 from leporello.cli.options import (
     AsJson,
     ConfigFiles,
+    Model,
     NoCache,
     Overrides,
     print_json,
     stderr,
     stdout,
+    with_model,
 )
 from leporello.core.errors import UserError
 from leporello.storage import to_path
 from leporello.storage.paths import is_url
 
-__all__ = ["Model", "PipelineName", "ask"]
+__all__ = ["PipelineName", "ask"]
 
 OVER = "over-files"  # the pipeline of `--over`
 PipelineName = Annotated[str, typer.Option("--pipeline", help="[default: the default one]")]
-Model = Annotated[
-    str, typer.Option("--model", help="Of the pipeline's reader: a path, or a hub id.")
-]
 
 
 def ask(
@@ -69,7 +68,7 @@ def ask(
     from leporello.runs.ask import AskSettings, Session
 
     paths, question = _parted(files)
-    own = [*(overrides or ()), *([f"reader.model={model}"] if model else [])]
+    own = with_model(overrides, model)
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over take a question, and one of them at a time")
     named = pipeline or (OVER if over else "")

@@ -23,6 +23,7 @@ __all__ = [
     "Executor",
     "Flights",
     "Limit",
+    "Model",
     "NoCache",
     "Out",
     "Overrides",
@@ -37,6 +38,7 @@ __all__ = [
     "print_json",
     "stderr",
     "stdout",
+    "with_model",
 ]
 
 
@@ -81,6 +83,14 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set", help="retriever.k=5,10: change or sweep a parameter.", metavar="PATH=VALUE"
+    ),
+]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="What reads: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …",
     ),
 ]
 Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]
@@ -173,6 +183,11 @@ ReaderReplicas = _renamed_option("--reader-replicas", "--replicas")
 ReaderGpus = _renamed_option("--reader-gpus")
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor fill the cache.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def with_model(overrides: list[str] | None, model: str) -> list[str]:
+    """Returns the settings with what `--model` says among them."""
+    return [*([f"model={json.dumps(model)}"] if model else []), *(overrides or ())]
 
 
 def stdout() -> Console:

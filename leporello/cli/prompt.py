@@ -127,9 +127,9 @@ class Prompt:
             self._say(text)
 
     def _model(self, name: str) -> None:
-        """NAME: has another model read from here on: a path, or a hub id."""
+        """NAME: has another model read from here on, as --model names it."""
         if not name:
-            raise UserError(":model takes a path or a hub id")
+            raise UserError(":model takes a name: a path, a hub id, ollama:MODEL, openai:MODEL, …")
         self.session.use_model(name)
         self._say(_follow_ups(self.session))
 

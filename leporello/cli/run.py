@@ -18,6 +18,7 @@ from leporello.cli.options import (
     Executor,
     Flights,
     Limit,
+    Model,
     NoCache,
     Out,
     Overrides,
@@ -33,6 +34,7 @@ from leporello.cli.options import (
     print_json,
     stderr,
     stdout,
+    with_model,
 )
 from leporello.core.errors import UserError
 
@@ -52,6 +54,7 @@ def run(
     *,
     pipelines: Pipelines = None,
     task: Tasks = None,
+    model: Model = "",
     config: ConfigFiles = None,
     overrides: Overrides = None,
     split: Split = "",
@@ -115,7 +118,7 @@ def run(
             pipelines or (),
             task or (),
             config=config or (),
-            overrides=overrides or (),
+            overrides=with_model(overrides, model),
             split=split,
             limit=limit,
             out=out,
@@ -237,6 +240,7 @@ def plan(
     *,
     pipelines: Pipelines = None,
     task: Tasks = None,
+    model: Model = "",
     config: ConfigFiles = None,
     overrides: Overrides = None,
     split: Split = "",
@@ -257,6 +261,7 @@ def plan(
     from leporello.runs.plan import plan as plan_jobs
     from leporello.storage.runs import view
 
+    overrides = with_model(overrides, model)
     if ladder:
         from leporello.cli.plan_oracles import print_oracle_command
 
@@ -264,7 +269,7 @@ def plan(
             pipelines or (),
             task or (),
             config=config or (),
-            overrides=overrides or (),
+            overrides=overrides,
             split=split,
             data=data,
             limit=limit,
@@ -273,7 +278,7 @@ def plan(
         )
         return
     jobs = prepare(
-        pipelines or (), task or (), config=config or (), overrides=overrides or (), split=split
+        pipelines or (), task or (), config=config or (), overrides=overrides, split=split
     )
     planned = plan_jobs(jobs, view(out) if out else None, limit)
     if as_json:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from leporello.cli.ask import Model, PipelineName
-from leporello.cli.options import ConfigFiles, NoCache, Overrides, stdout
+from leporello.cli.ask import PipelineName
+from leporello.cli.options import ConfigFiles, Model, NoCache, Overrides, stdout, with_model
 from leporello.storage import to_path
 
 __all__ = ["serve"]
@@ -36,8 +36,7 @@ def serve(
     from leporello.runs.ask import AskSettings, Session
     from leporello.serving import serve as serve_session
 
-    own = [*(overrides or ()), *([f"reader.model={model}"] if model else [])]
-    settings = AskSettings(pipeline, config or (), own, not no_cache)
+    settings = AskSettings(pipeline, config or (), with_model(overrides, model), not no_cache)
     session = Session.open([*map(to_path, files)], settings)
 
     def ready(address: str) -> None:

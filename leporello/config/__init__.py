@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.config.layers import Layers, Override, apply, parse_override
+from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import parameters
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
@@ -264,8 +265,8 @@ class _ConfigBuilder:
         keys = self.layers.resolve(name)
         if keys is None:
             return []
-        if any(_selects(pattern, name) for pattern in self.names):
-            keys = self._override(name, keys)
+        selected = any(_selects(pattern, name) for pattern in self.names)
+        keys = self._changed(name, keys, self.overrides if selected else ())
         own_tasks = self._strings(name, "tasks", keys.get("tasks"))
         for task in own_tasks:
             if task not in tasks:
@@ -296,12 +297,26 @@ class _ConfigBuilder:
         self.faults.extend(faults)
         return spec
 
-    def _override(self, name: str, keys: Mapping[str, Tree]) -> dict[str, Tree]:
+    def _changed(
+        self, name: str, keys: Mapping[str, Tree], overrides: Sequence[Override]
+    ) -> dict[str, Tree]:
+        """Returns the keys as `model` and then `--set` have them."""
+        names = [override for override in overrides if override.path == ("model",)]
+        tree = (names[-1].value if names else keys.get("model")) or self.layers.pipelines[name]
         try:
-            return apply(self.overrides, keys)
+            changed = with_model(apply(names, keys))
+            changed = apply([o for o in overrides if o not in names], changed)
+            if names or "model" in keys:
+                check_combiner(changed)
         except KeyError as error:
             self.faults.append(Fault(None, 0, f"--set for {name}: {error.args[0]}"))
-            return dict(keys)
+        except ConfigError as error:
+            self.faults += error.faults
+        except UserError as error:
+            self.faults.append(tree.fault(f"{name}: {error}"))
+        else:
+            return changed
+        return {key: child for key, child in keys.items() if key != "model"}
 
     def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
         if tree is None:

@@ -18,7 +18,7 @@ __all__ = ["Layers", "Override", "parse_override"]
 _TOP = ("default", "pipelines", "tasks", "collections")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-_SETTABLE = (*KINDS, "train", "placement")
+_SETTABLE = (*KINDS, "model", "train", "placement")
 _PIPELINE = (*_SETTABLE, "tasks", "extends", "description")
 
 

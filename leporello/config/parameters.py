@@ -147,7 +147,7 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
     """
     if parameter.annotation is _OPEN:
         return tree.plain(), None
-    plain = _from_file(tree, parameter.annotation)
+    plain = path_from_file(tree, parameter.annotation)
     try:
         # JSON mode takes YAML's lists for tuples and its strings for paths, and stays strict.
         value = adapter(parameter.annotation).validate_json(json.dumps(plain))
@@ -158,7 +158,7 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
         return None, _message(parameter, error, plain)
 
 
-def _from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
+def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
     """Makes relative paths count from the file that names them."""
     plain = tree.plain()
     is_path = Path in members(annotation)

@@ -42,6 +42,7 @@ def schema() -> dict[str, JSON]:
     pipeline = _closed(
         **stages,
         extends=_told("Pipeline of which this one has all that it does not say itself", _TEXT),
+        model=_told("What reads in place of the reader's model, by name", _TEXT),
         description=_told("Line about it for `list`", _TEXT),
         tasks=_told("Tasks that it runs on where none is named", _TEXTS),
         train=_told("How `train` trains the reader", _settings(Training)),

@@ -12,10 +12,12 @@ import importlib.util
 import io
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +25,13 @@ from leporello.core.environment.extras import install_command, is_installed, req
 from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
+    from huggingface_hub import ModelInfo
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["EMBEDDED", "cache_directory", "loadable", "locate", "model_fingerprint", "size"]
-
 _HUB_TIMEOUT = 10.0  # seconds
+_HUB_ID = re.compile(r"(?!.*(?:--|\.\.))(?:\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
+_MOST = 80  # characters of a name that a message repeats
+_MOST_FILES = 10_000  # of a model's folder: `/` holds more
 
 _log = logging.getLogger("leporello")
 
@@ -79,16 +83,28 @@ def locate(model: str) -> str:
     """Returns the local path of a model, or its hub id as it is.
 
     Raises:
-        UserError: A path that does not exist, or a wheel that is not installed.
+        UserError: A path that does not exist, a name that none can have, or a wheel that is not
+            installed.
     """
     if wheel := EMBEDDED.get(model):
         return str(_inside_wheel(model, wheel))
-    path = Path(model).expanduser()
-    if path.exists():
-        return str(path.resolve())
-    if path.is_absolute() or model.startswith((".", "~")) or model.endswith(".gguf"):
-        raise UserError(f"model {model!r}: there is no such file or folder ({path.absolute()})")
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # what is no path, nor a home
+        path = Path(model).expanduser()
+        if path.exists():
+            return str(path.resolve())
+    if model.startswith((".", "~", "/")) or model.endswith(".gguf") or Path(model).is_absolute():
+        raise UserError(f"model {shown(model)}: there is no such file or folder")
+    if not _HUB_ID.fullmatch(model):
+        raise UserError(
+            f"model {shown(model)} is neither a path that is there nor a hub id, which is NAME or"
+            " OWNER/NAME of letters, digits, '.', '-' and '_'"
+        )
     return model
+
+
+def shown(model: str) -> str:
+    """Returns a name as a message repeats it, shortened where it is very long."""
+    return repr(model if len(model) <= _MOST else f"{model[:_MOST]}…")
 
 
 def _inside_wheel(model: str, wheel: Wheel) -> Path:
@@ -108,12 +124,19 @@ def model_fingerprint(model: str) -> str:
     """Returns what identifies a model's content: `sha256:…` of its files, or the hub's revision.
 
     Raises:
-        UserError: As `locate` does.
+        UserError: As `locate` does, or a folder of so many files that it is no model's.
     """
     location = locate(model)
     path = Path(location)
     if not path.exists():
         return _hub_revision(location)
+    if path.is_dir() and len([*islice(path.rglob("*"), _MOST_FILES)]) == _MOST_FILES:
+        raise UserError(f"model {shown(model)}: the folder holds {_MOST_FILES:,} files and more")
+    return content_fingerprint(path)
+
+
+def content_fingerprint(path: Path) -> str:
+    """Returns `sha256:…` of a file, or of all files of a folder."""
     stamp = tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in _files(path))
     return _content_hash(path, stamp)
 
@@ -151,14 +174,51 @@ def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
 def _hub_revision(model: str) -> str:
     """Returns the revision that is on this machine, or else the hub's newest, asked once."""
     require(f"model {model!r}", "transformers")  # nothing else reads what the hub has
-    from huggingface_hub import HfApi, try_to_load_from_cache
+    if cached := known_on_hub(model, "config.json"):
+        return f"hub:{model}@{cached.parent.name}"
+    with _hub_faults(model):
+        return f"hub:{model}@{_hub_info(model).sha}"
 
-    cached = try_to_load_from_cache(model, "config.json")
-    if isinstance(cached, str):
-        return f"hub:{model}@{Path(cached).parent.name}"
+
+def known_on_hub(model: str, name: str) -> Path | None:
+    """Returns a file of a hub's model that is on this machine already."""
+    if not _HUB_ID.fullmatch(model):
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = try_to_load_from_cache(model, name)
+    return Path(cached) if isinstance(cached, str) else None
+
+
+def hub_file(model: str, name: str, *, fetch: bool) -> Path | None:
+    """Returns a file of a hub's model, fetched if that is wanted; None of one that is not there.
+
+    Raises:
+        UserError: There is no such model, or it cannot be reached.
+    """
+    if (known := known_on_hub(model, name)) or not fetch:
+        return known
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    with _hub_faults(model):
+        try:
+            _hub_info(model)  # once: a download tries for half a minute, and says so each time
+            return Path(hf_hub_download(model, name, endpoint=os.environ.get("HF_ENDPOINT")))
+        except RemoteEntryNotFoundError:
+            return None
+
+
+def _hub_info(model: str) -> ModelInfo:
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=os.environ.get("HF_ENDPOINT")).model_info(model, timeout=_HUB_TIMEOUT)
+
+
+@contextlib.contextmanager
+def _hub_faults(model: str) -> Iterator[None]:
     try:
-        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
-        return f"hub:{model}@{api.model_info(model, timeout=_HUB_TIMEOUT).sha}"
+        yield
     except Exception as error:  # its HTTP library's own errors differ from version to version
         why = str(error).strip().partition("\n")[0]
         raise UserError(

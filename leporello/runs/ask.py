@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -143,15 +144,15 @@ class AskSettings:
 
     def loaded(self, model: str = "") -> Config:
         """Returns the config; takes and raises what `build` does."""
-        more = [f"reader.model={model}"] if model else []
+        more = [f"model={json.dumps(model)}"] if model else []
         names = [self.pipeline] if self.pipeline else []
-        return load_config(self.config, [*self.overrides, *more], names)
+        return load_config(self.config, [*more, *self.overrides], names)
 
     def build(self, model: str = "") -> Pipeline:
         """Returns the stages.
 
         Args:
-            model: Path or hub id of another model for the reader; its own if empty.
+            model: What reads, as `leporello.models.naming` has it; the pipeline's own if empty.
 
         Raises:
             UserError: A mistake in the files or settings, or several pipelines.

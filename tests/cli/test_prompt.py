@@ -77,7 +77,11 @@ def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(
     ("lines", "error"),
-    [(":why", "nothing has been asked"), (":wy", "no such command"), (":model", "a path or a hub")],
+    [
+        (":why", "nothing has been asked"),
+        (":wy", "no such command"),
+        (":model", "takes a name: a path"),
+    ],
 )
 def test_a_mistake_is_told_and_ends_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lines: str, error: str

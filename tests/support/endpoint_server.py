@@ -75,7 +75,8 @@ class Asked:
     def prompt(self) -> str:
         """The plain prompt, or the user's message."""
         given = self.body.get("prompt")
-        return given if isinstance(given, str) else str(self.body["messages"][-1]["content"])
+        turns = self.body.get("messages") or [{"content": ""}]
+        return given if isinstance(given, str) else str(turns[-1]["content"])
 
     def send(
         self, content: bytes, status: int = 200, kind: str = "application/json", **headers: str
@@ -217,6 +218,13 @@ tasks:
     return path
 
 
+def _parsed(content: bytes) -> dict[str, Any]:
+    try:
+        return dict(json.loads(content))
+    except ValueError:  # nothing, or a form with a file
+        return {"prompt": content.decode()}
+
+
 def _handler(server_of: Callable[[], Server]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -226,9 +234,13 @@ def _handler(server_of: Callable[[], Server]) -> type[BaseHTTPRequestHandler]:
             super().setup()
             server_of().connections += 1
 
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
             server = server_of()
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = _parsed(content)
             headers = {name.lower(): value for name, value in self.headers.items()}
             asked = Asked(self, server, self.path, headers, body)
             with server.lock:
