@@ -8,8 +8,7 @@ from typing import Any
 
 from leporello.config.parameters import parameters, validate
 from leporello.config.placement import RENAMED, Placement, kept_under, problems_of
-from leporello.config.settings import check_settings
-from leporello.config.tree import Tree
+from leporello.config.tree import Tree, check_settings
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 
 __all__ = ["PlacementSpec", "check_placement", "placement_flags"]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leporello.config.parameters import parameters, validate
-from leporello.config.settings import check_settings
 from leporello.config.training_presets import PRESETS, Preset
-from leporello.config.tree import Tree
+from leporello.config.tree import Tree, check_settings
 from leporello.core.errors import Fault, did_you_mean
 from leporello.core.training import Training
 
