@@ -50,7 +50,8 @@ app = typer.Typer(
     help="Answers from documents far longer than a model can read.",
 )
 _VERBS = (
-    run.run, run.check, run.plan, listing.list_things, schema.schema, ask.ask, serve.serve,
+    run.run, run.check, run.plan, listing.list_things, listing.models,
+    schema.schema, ask.ask, serve.serve,
     explain.explain, score.score, compare.compare, compare.report, compare.watch, export.export,
     export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,
     benchmarks.analyze,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,3 +38,24 @@ def list_things(
         print_json(lists)
     else:
         tables.listing(stdout(), lists)
+
+
+def models(
+    *,
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders of models besides.", metavar="FOLDER...")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lists the models on this machine, and what local servers have, by the words that name them.
+
+    Ollama, llama.cpp, vLLM and LM Studio are asked at their usual ports.
+    """
+    from leporello.cli.display import tables
+    from leporello.models.inventory import known_models
+
+    found = [*known_models(folders or ())]
+    if as_json:
+        print_json([asdict(model) for model in found])
+    else:
+        tables.models(stdout(), found)

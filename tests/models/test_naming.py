@@ -13,6 +13,7 @@ from endpoint_server import Asked, be_impatient, running, say
 from leporello.config import Spec, load_config
 from leporello.core.errors import UserError
 from leporello.models import servers
+from leporello.models.inventory import known_models
 from leporello.models.locate import model_fingerprint
 from leporello.models.naming import local_model, resolve
 from leporello.models.servers import LocalServer
@@ -147,3 +148,31 @@ def test_a_word_that_means_nothing_is_told(word: str, told: str) -> None:
         reader_of(word)
     with pytest.raises(UserError):  # as a parameter of any stage too
         model_fingerprint(word)
+
+
+def test_what_is_on_this_machine_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes along, the hub's cache, folders and servers, each with the word that names it."""
+    be_impatient(monkeypatch)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    kept = tmp_path / "hub" / "models--me--t5"
+    (kept / "snapshots").mkdir(parents=True)
+    config = {"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}
+    folder(kept / "snapshots" / "abc", is_encoder_decoder=True, **config)
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("abc")
+    own = tmp_path / "own"
+    own.mkdir()
+    folder(own / "bert", architectures=["BertForQuestionAnswering"], max_position_embeddings=512)
+    with running(serve) as server:
+        port = int(server.base_url.rpartition(":")[2].partition("/")[0])
+        nobody = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}
+        known = {**nobody, "ollama": LocalServer("Ollama", port, "")}
+        monkeypatch.setattr(servers, "SERVERS", known)
+        monkeypatch.setattr("leporello.models.inventory.SERVERS", known)
+        found = {m.name: (m.reader, m.window) for m in known_models([own])}
+    assert found["leporello-en"] == ("Embedded", None)
+    assert found["smollm2-135m-instruct"] == ("CausalLM", 8192)
+    assert found["me/t5"] == ("Seq2Seq", 512)
+    assert found[str(own / "bert")] == ("Extractive", 512)
+    assert found["ollama:llama3.2:latest"] == ("Endpoint", 6000)
+    assert found["vllm:"] == ("", None)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leporello.cache.store import CacheEntry
     from leporello.config.class_page import ClassPage
     from leporello.jobs.results import Result
+    from leporello.models.inventory import KnownModel
     from leporello.runs.verify import Verification
 
 __all__ = [
@@ -224,6 +225,16 @@ def page(console: Console, page: ClassPage) -> None:
         console.print(f"\n{escape(page.yaml)}", highlight=False, soft_wrap=True)
     if page.pipelines:
         console.print(f"\n[dim]used by {', '.join(page.pipelines)}[/dim]", highlight=False)
+
+
+def models(console: Console, found: Sequence[KnownModel]) -> None:
+    """Prints models, the words that name them first."""
+    table = _table("models", "--model", "reader", "window", "MB", "where")
+    for model in found:
+        window = f"{model.window:,}" if model.window else "–"
+        weights = f"{model.bytes / 1e6:,.0f}" if model.bytes else "–"
+        table.add_row(escape(model.name), model.reader or "–", window, weights, escape(model.place))
+    console.print(table)
 
 
 def where(console: Console, directory: Path) -> None:
