@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 from leporello.combiners.algorithms.kemeny import most_agreed
-from leporello.combiners.algorithms.merge_sort import merge_sort
 from leporello.combiners.algorithms.retry_halves import Attempt, attempt
 from leporello.combiners.lists.ordering import answer, check_attempts, check_pairs, items
 from leporello.core.log_odds import log_odds
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 
 QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
-
 _SUREST = 6.0  # log odds; beyond, one answer would outweigh many
 _LABELS = ("A", "B")
-
 # Yields reads, and comes to the log odds that the first of each pair comes first.
 _Compared: TypeAlias = Generator[Sequence[Read], list[Output], list[float]]
+# Yields rounds of pairs, is sent for each whether the first one comes first, returns an order.
+Comparisons = Generator[Sequence[tuple[int, int]], Sequence[bool], list[int]]
 
 
 @dataclass(frozen=True)
@@ -118,3 +118,40 @@ _NEEDS = {
     "choices": "a reader that scores choices, as CausalLM does",
     "pair": "a reader that gives a pair of texts a probability, as PairClassifier does",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    left: deque[int]
+    right: deque[int]
+    merged: list[int] = field(default_factory=list)
+
+    def take(self, left_first: bool) -> None:
+        self.merged.append((self.left if left_first else self.right).popleft())
+
+    def whole(self) -> list[int]:
+        return [*self.merged, *self.left, *self.right]
+
+
+def merge_sort(count: int) -> Comparisons:
+    """Sorts 0 to `count` - 1 by no more than n log2 n comparisons, whatever they say.
+
+    All merges of a level go side by side, so that a round has a comparison for each of them. In
+    every pair the first is one that stands earlier now.
+    """
+    runs = [[item] for item in range(count)]
+    while len(runs) > 1:
+        runs = yield from _level(runs)
+    return runs[0] if runs else []
+
+
+def _level(
+    runs: Sequence[list[int]],
+) -> Generator[Sequence[tuple[int, int]], Sequence[bool], list[list[int]]]:
+    pairs = zip(runs[::2], [*runs[1::2], []], strict=False)
+    merges = [_Merge(deque(left), deque(right)) for left, right in pairs]
+    while open_ := [merge for merge in merges if merge.left and merge.right]:
+        answers = yield [(merge.left[0], merge.right[0]) for merge in open_]
+        for merge, left_first in zip(open_, answers, strict=True):
+            merge.take(left_first)
+    return [merge.whole() for merge in merges]

@@ -20,9 +20,8 @@ from leporello.text.english.summary_requests import Wanted, wanted
 if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered
     from leporello.readers.embedded.choices import ChoiceRanker
-    from leporello.readers.embedded.claims import ClaimJudge
     from leporello.readers.embedded.encoder import Encoder
-    from leporello.readers.embedded.statements import StatementJudge
+    from leporello.readers.embedded.statements import ClaimJudge, StatementJudge
     from leporello.readers.embedded.summaries import Summariser
 
 _SHIPPED = "leporello-en"
@@ -198,9 +197,9 @@ class Embedded:
 
     @cached_property
     def _claims(self) -> ClaimJudge:
-        from leporello.readers.embedded.claims import ClaimJudge
         from leporello.readers.embedded.encoder import Encoder
         from leporello.readers.embedded.spans import SpanHead
+        from leporello.readers.embedded.statements import ClaimJudge
 
         difference = self._part("verdicts")  # from the encoder beside it, and from no other
         return ClaimJudge(SpanHead(Encoder(difference.parent / "answers", difference)))

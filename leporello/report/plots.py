@@ -7,11 +7,9 @@ plot has a title for those who do not see it, and the numbers stand in a table b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-
-from leporello.report.axes import scale, short_number, ticks, x_values
 
 _WIDTH = 640
 _LEFT, _RIGHT, _TOP, _BOTTOM = 190, 24, 12, 46
@@ -19,6 +17,8 @@ _ROW = 26
 _HEIGHT = 300
 _LABEL = 22  # letters: what has room beside a row
 _STYLES = 8
+_FEW = 8  # values of an axis that are told one by one
+_DECADE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,3 +281,36 @@ def _framed(title: str, height: int, marks: Iterable[str]) -> str:
 def _numbers(row: Bar) -> tuple[str, ...]:
     ends = ("" if end is None else f"{end:.2f}" for end in (row.low, row.high))
     return (row.label, f"{row.value:.2f}", *ends)
+
+
+def scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    """Returns what takes `low` to `start`, `high` to `end`, and what is between in proportion."""
+    return lambda value: start + (value - low) / (high - low) * (end - start)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Returns four to ten round numbers within an interval."""
+    rough = (high - low) / 5 or 1.0
+    unit = 10 ** math.floor(math.log10(rough))
+    step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough)
+    first = math.ceil(low / step)
+    return [round(n * step, 10) for n in range(first, math.floor(high / step) + 1)]
+
+
+def x_values(values: Collection[float], logarithmic: bool) -> list[float]:
+    """Returns where an axis is marked: at the values where they are few and whole, else evenly."""
+    low, high = min(values), max(values)
+    if logarithmic and high >= _DECADE * low:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        return [d * 10.0**p for p in powers for d in (1, 2, 5) if low <= d * 10.0**p <= high]
+    if not logarithmic and len(values) <= _FEW and all(float(v).is_integer() for v in values):
+        return sorted(values)
+    return ticks(low, high) if low < high else [low]
+
+
+def short_number(value: float) -> str:
+    """Returns a number as an axis has room for it."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= 10 * unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:.4g}"

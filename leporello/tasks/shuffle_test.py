@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from io import BufferedReader
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.files import opened
@@ -23,12 +23,12 @@ from leporello.metrics import check_metrics
 from leporello.storage import to_path
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.fields import decode
-from leporello.tasks.official.shuffling import Unit, beginning, sentences_of, shuffles
+from leporello.text.sentences import sentence_spans
 
 LABELS = ("original", "shuffled")
-
 _FIELDS = ("id", "text", "sentences")
 _MOST = 20  # faults after which a file is given up
+Unit: TypeAlias = Literal["sentence", "line"]
 
 
 @dataclass(frozen=True)
@@ -245,3 +245,51 @@ def _lines(file: BufferedReader, path: Path) -> Iterator[tuple[int, bytes]]:
             raise UserError(f"{path}:{number}: a row of more than {LARGEST // 2**20} MiB, the most")
         if line.strip():
             yield number, line
+
+
+def sentences_of(text: str, unit: Unit) -> list[str]:
+    """Returns the sentences, or the lines, of a text: without blanks around them, none empty."""
+    if unit == "line":
+        return [line.strip() for line in text.split("\n") if line.strip()]
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def shuffles(
+    sentences: Sequence[str], block_size: int, count: int, chance: Random
+) -> Iterator[list[str]]:
+    """Yields orders of the sentences in which blocks are shuffled, none of them the original's.
+
+    The same order can come several times. Nothing can be shuffled in a single block: then each is
+    the original. `chance` is asked as the authors ask the module `random`, so that the same seed
+    gives the same shuffles.
+
+    Args:
+        sentences: Sentences in the document's order.
+        block_size: Sentences that stay together; the last block may have fewer.
+        count: Number of orders.
+        chance: Generator that the orders are drawn with.
+    """
+    starts = range(0, len(sentences), block_size)
+    blocks = [sentences[start : start + block_size] for start in starts]
+    for _ in range(count):
+        order = list(range(len(blocks)))
+        while len(blocks) > 1 and order == sorted(order):
+            chance.shuffle(order)
+        yield [sentence for index in order for sentence in blocks[index]]
+
+
+def beginning(text: str, sentences: Sequence[str], count: int) -> str:
+    """Returns a text up to the end of its first `count` sentences; 0 stands for all of it.
+
+    Raises:
+        ValueError: A sentence does not stand in the text behind those before it.
+    """
+    if not 0 < count < len(sentences):
+        return text
+    end = 0
+    for number, sentence in enumerate(sentences[:count], 1):
+        start = text.find(sentence, end)
+        if start < 0:
+            raise ValueError(f"sentence {number}, {sentence!r:.60}, does not stand in the text")
+        end = start + len(sentence)
+    return text[:end]

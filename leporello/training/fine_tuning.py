@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from filelock import FileLock, Timeout
 
+from leporello.config import Pipeline
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import differences
-from leporello.core.protocols import FineTunes
+from leporello.core.protocols import FineTunes, Learns, Supervises
 from leporello.core.records import JSON
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
@@ -143,3 +145,29 @@ def _module(reader: FineTunes) -> ModuleType:
     require("fine-tuning", "torch", "transformers")
     # By name: what readers import enters the signature of every run (decision 26).
     return importlib.import_module(reader.trainer.partition(":")[0])
+
+
+def tuner_of(reader: Any) -> str:  # noqa: ANN401 -- any reader
+    """Returns what fine-tunes a reader's model; empty if it learns by itself, or not at all."""
+    return reader.trainer if isinstance(reader, FineTunes) else ""
+
+
+def check_trainable(pipeline: str, stages: Pipeline) -> None:
+    """Refuses a pipeline whose reader learns nothing, or whose combiner cannot say what.
+
+    Raises:
+        UserError: It is such.
+    """
+    reader, combiner = stages.reader, stages.combiner
+    if not (tuner_of(reader) or isinstance(reader, Learns)):
+        raise UserError(
+            f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has no"
+            " method `learn`, and no model that is fine-tuned; docs/training.md names those that"
+            " have"
+        )
+    if not isinstance(combiner, Supervises):
+        raise UserError(
+            f"pipeline {pipeline!r} cannot be trained: its combiner {type(combiner).__name__} has"
+            " no method `supervise`, for of the reference it cannot tell what each read should"
+            " come to; train with Stuff, and use the model with it"
+        )

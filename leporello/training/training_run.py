@@ -25,16 +25,15 @@ from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
-from leporello.training.curves import curves_of, write_scores
-from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates
+from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
 from leporello.training.model_card import TrainingRecord, write_pipeline, write_record
 from leporello.training.model_folder import written
 from leporello.training.splits import Splits
-from leporello.training.trainable import tuner_of
 from leporello.training.training_pairs import Supervision, supervise
 from leporello.training.validation import Evaluation, scores_of
 
 _MODEL = "model"
+_SCORE = "validation_score"
 
 
 @dataclass(frozen=True)
@@ -257,3 +256,40 @@ def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
         return [_relative(item, folder) for item in value]
     inside = isinstance(value, str) and value.startswith(f"{folder.resolve()}/")
     return f"./{Path(value).relative_to(folder.resolve())}" if inside else value
+
+
+def curves_of(
+    results: Sequence[RateResult], scores: Sequence[float]
+) -> dict[str, Sequence[Mapping[str, float]]]:
+    """Returns the curve of each learning rate, with the scores of its checkpoints if there are."""
+    curves = {f"{result.rate:g}": [*result.tuning.curve] for result in results}
+    for result, score in zip(results, scores, strict=bool(scores)):
+        checkpoint = result.checkpoint
+        row = {"step": checkpoint.step, "epoch": checkpoint.epoch, _SCORE: score}
+        curves[f"{result.rate:g}"].append(row)
+    return {**curves}
+
+
+def write_scores(
+    folder: Path, metric: str, curves: Mapping[str, Sequence[Mapping[str, float]]]
+) -> None:
+    """Writes what checkpoints score for TensorBoard, beside the losses, as `eval/METRIC`.
+
+    Args:
+        folder: A folder that has one for each learning rate, in which no scores are yet.
+        metric: Name of the metric that checkpoints are scored by.
+        curves: Rows of each curve, by learning rate.
+    """
+    for rate, rows in curves.items():
+        points = [row for row in rows if _SCORE in row]
+        if points:
+            _write(folder / f"rate-{rate}", f"eval/{metric}", points)
+
+
+def _write(folder: Path, tag: str, points: Sequence[Mapping[str, float]]) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer: Any = SummaryWriter
+    with writer(str(folder)) as file:
+        for row in points:
+            file.add_scalar(tag, row[_SCORE], int(row["step"]))

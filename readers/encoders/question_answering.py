@@ -13,7 +13,6 @@ from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import Tokens, check_positions, load_model, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
-from leporello.readers.encoders.best_span import best_spans
 from leporello.readers.prompting.template import encodable
 
 if TYPE_CHECKING:
@@ -274,3 +273,36 @@ def tensors(
         positions = torch.arange(ids.shape[1], device=ids.device)
         inputs["global_attention_mask"] = (positions < ends[:, None]).long()
     return inputs
+
+
+def best_spans(
+    starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns the best pair of a start and an end of each row, by the sum of their logits.
+
+    Of equal pairs it is the one that begins first, and of these the shortest.
+
+    Args:
+        starts: Logits of the first token, shape (rows, tokens).
+        ends: Logits of the last token, shape (rows, tokens).
+        allowed: Whether an answer may begin or end at a token, shape (rows, tokens).
+        longest: Number of tokens from the start to the end at most, both included.
+
+    Returns:
+        The sums, -inf where no pair is allowed; the first tokens; the last tokens: all of shape
+        (rows,).
+    """
+    import torch
+
+    longest = min(longest, starts.shape[1])
+    starts = starts.masked_fill(~allowed, -torch.inf)
+    ends = ends.masked_fill(~allowed, -torch.inf)
+    # A view: the ends that each start can reach, shape (rows, tokens, longest).
+    reached = torch.nn.functional.pad(ends, (0, longest - 1), value=-torch.inf).unfold(
+        1, longest, 1
+    )
+    further = reached.argmax(-1)  # argmax, unlike max, is documented to take the first of equals
+    sums = starts + reached.gather(-1, further[..., None]).squeeze(-1)
+    first = sums.argmax(-1, keepdim=True)
+    last = first + further.gather(-1, first)
+    return sums.gather(-1, first).squeeze(-1), first.squeeze(-1), last.squeeze(-1)

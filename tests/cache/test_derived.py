@@ -21,8 +21,8 @@ from command_line import ROOT
 
 from leporello import Chunk, Document, Example, Hit, Section, Span
 from leporello.cache import fingerprint as fingerprints
+from leporello.cache.dependencies import library_versions
 from leporello.cache.fingerprint import fingerprint
-from leporello.cache.libraries import library_versions
 from leporello.cache.store import Cache
 from leporello.chunkers import FixedTokens, Sentences
 from leporello.config import Pipeline

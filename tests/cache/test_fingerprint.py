@@ -18,9 +18,8 @@ import pytest
 from command_line import ROOT
 
 from leporello.cache import fingerprint as fingerprints
-from leporello.cache.dependencies import dependencies, signature_of
+from leporello.cache.dependencies import dependencies, library_versions, signature_of
 from leporello.cache.fingerprint import fingerprint
-from leporello.cache.libraries import library_versions
 from leporello.cache.source_code import source_hash
 from leporello.chunkers import FixedTokens, Recursive
 from leporello.config.classes import find_class

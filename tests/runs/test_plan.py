@@ -12,7 +12,7 @@ import pytest
 from command_line import HERE, leporello
 
 from leporello.analysis.cache_misses import why
-from leporello.cache.libraries import library_versions
+from leporello.cache.dependencies import library_versions
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
 from leporello.jobs.jobs import prepare

@@ -20,7 +20,7 @@ from leporello.core.records import Coverage, Document, Example, Prediction
 from leporello.metrics import make_metrics
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy, interval, tag
 from leporello.tasks import ShuffleTest
-from leporello.tasks.official.shuffling import beginning, sentences_of, shuffles
+from leporello.tasks.shuffle_test import beginning, sentences_of, shuffles
 
 CASES: list[Mapping[str, Any]] = json.loads(
     (GOLDEN / "shuffle_test.json").read_text(encoding="utf-8")

@@ -17,8 +17,7 @@ from leporello.training.recipes.answers.questions import read_questions
 from leporello.training.recipes.answers.settings import AnswersSettings, Phase
 from leporello.training.recipes.answers.ship import ship
 from leporello.training.recipes.settings import read_settings
-from leporello.training.recipes.verdicts.claims import claim, denied
-from leporello.training.recipes.verdicts.pairs import claimed_pairs
+from leporello.training.recipes.verdicts.pairs import claim, claimed_pairs, denied
 from leporello.training.recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 
 

@@ -12,8 +12,7 @@ import pytest
 from leporello.core.errors import UserError
 from leporello.readers import PairClassifier
 from leporello.training.recipes import run_recipe
-from leporello.training.recipes.style.glued import glued
-from leporello.training.recipes.style.recipe import read_works
+from leporello.training.recipes.style.recipe import glued, read_works
 
 
 def _works(folder: Path, authors: int) -> Path:

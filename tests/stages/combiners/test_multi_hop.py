@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.combiners import MultiHop, Stuff
-from leporello.combiners.lists.next_query import names, nearest_sentences, without
+from leporello.combiners.multi_hop import names, nearest_sentences, without
 from leporello.config import Pipeline
 from leporello.core.records import (
     Chunk,

@@ -20,9 +20,9 @@ from tiny_models import save
 from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
-from leporello.combiners.algorithms.best_path import best_path
 from leporello.combiners.algorithms.kemeny import most_agreed
-from leporello.combiners.algorithms.merge_sort import merge_sort
+from leporello.combiners.order_by_coherence import best_path
+from leporello.combiners.order_by_pairs import merge_sort
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
 from leporello.retrievers import BM25

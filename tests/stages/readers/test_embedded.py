@@ -15,8 +15,8 @@ from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.models.locate import locate
 from leporello.readers import Embedded
+from leporello.readers.embedded.answers import joined_passages
 from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.readers.embedded.hops import joined_passages
 from leporello.readers.embedded.spans import Candidate, PassageScores, SpanScore, summed
 
 FERRY = Document(

@@ -40,8 +40,8 @@ from leporello.retrievers import (
     TfIdf,
     TwoSteps,
 )
-from leporello.retrievers.index.byte_terms import number_bytes
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
+from leporello.retrievers.index.postings import number_bytes
 from leporello.retrievers.index.ranking import best_chunks
 from leporello.text.tokens import terms
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -15,15 +17,13 @@ from leporello.config.classes import find_class
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
 from leporello.core.files import opened
-from leporello.core.records import JSON, Example, Hit, Read
+from leporello.core.records import JSON, Document, Example, Hit, Read, Span
 from leporello.models.weights import write_model
 from leporello.training.recipes.settings import exclusion
-from leporello.training.recipes.style.glued import Works, glued
 
 _DOCUMENTS, _SEED = 20, 7
 _CONTEXT, _PAIRS = 3, 400  # paragraphs of a text; pairs of either kind of a document
 _FEWEST = 4  # authors
-
 _CARD = """\
 # Style
 
@@ -40,6 +40,10 @@ read by `PairClassifier` under the name `leporello-style`.
 - *Scores*: docs/decisions/0016-style-change.md.
 - *Limits*: prose; short paragraphs tell little; topic tells as much as style.
 """
+Works = Mapping[str, Sequence[Sequence[str]]]
+"""Texts by author, each a sequence of paragraphs."""
+_AUTHORS = (2, 2, 3, 4)
+_CHARACTERS = 30_000, 50_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class StyleSettings:
 
 
 SETTINGS = StyleSettings
+
+
 MODEL = "style"
 
 
@@ -120,3 +126,59 @@ def _taught(examples: Sequence[Example]) -> tuple[list[Read], list[str]]:
 
 def _stage(kind: str, name: str) -> Any:  # noqa: ANN401 -- each stage has parameters of its own
     return find_class(name, f"leporello.{kind}", Path())
+
+
+def glued(works: Works, count: int, seed: int) -> list[Example]:
+    """Returns documents of two to four authors, whose gold is the author of each paragraph.
+
+    An author who comes again goes on where the segment before ended.
+
+    Args:
+        works: Texts by author; at least four authors.
+        count: Number of documents.
+        seed: Seed of what is drawn.
+    """
+    chance = Random(seed)
+    return [_document(works, f"d{seed}-{number}", chance) for number in range(count)]
+
+
+def _document(works: Works, name: str, chance: Random) -> Example:
+    count, total = chance.choice(_AUTHORS), chance.randint(*_CHARACTERS)
+    plan = _plan(chance.sample(sorted(works), count), chance)
+    shares = [chance.uniform(0.5, 1.5) for _ in plan]
+    places: dict[str, tuple[Sequence[str], int]] = {}
+    paragraphs: list[str] = []
+    authors: list[str] = []
+    for author, share in zip(plan, shares, strict=True):
+        if author not in places:
+            work = chance.choice(works[author])
+            places[author] = work, chance.randint(0, len(work) // 2)
+        work, place = places[author]
+        left = total * share / sum(shares)
+        while left > 0 and place < len(work):
+            left -= len(work[place])
+            paragraphs.append(work[place])
+            authors.append(author)
+            place += 1
+        places[author] = work, place
+    numbers: dict[str, int] = {}
+    gold = [numbers.setdefault(author, len(numbers) + 1) for author in authors]
+    return Example(name, _of_parts(name, paragraphs), references=(json.dumps(gold),))
+
+
+def _plan(authors: Sequence[str], chance: Random) -> list[str]:
+    """Returns the authors of segments: each once at least, none twice in a row."""
+    plan = [*authors, *(chance.choice(authors) for _ in range(chance.randint(0, 2)))]
+    for _ in range(50):
+        chance.shuffle(plan)
+        if all(one != other for one, other in pairwise(plan)):
+            return plan
+    return [*authors]
+
+
+def _of_parts(name: str, paragraphs: Sequence[str]) -> Document:
+    spans, end = [], 0
+    for paragraph in paragraphs:
+        spans.append(Span(end, end + len(paragraph)))
+        end += len(paragraph) + 1
+    return Document(name, "\n".join(paragraphs), parts=tuple(spans))

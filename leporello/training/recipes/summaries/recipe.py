@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -20,14 +20,12 @@ from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.english.scripts import is_script
 from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.training.recipes.settings import exclusion
-from leporello.training.recipes.summaries.sources import SOURCES
 
 _ROOM = "leporello.readers.embedded"
 _WORD = re.compile(r"[a-z0-9]+")  # as ROUGE has them
 _LONG = 60  # words of a unit beyond which it weighs no more
 _SHAPE = ("redundancy", "words", "power")  # of a kind, as far as they are said
 _UNITS = 6  # of a text at least
-
 Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -217,3 +215,60 @@ def _kind(row: Mapping[str, Any]) -> str:
     whole = wanted(question, "", texts) is not Wanted.TOPIC
     kind: str = kind_of(question, script=is_script(texts), whole=whole)
     return kind
+
+
+def qmsum(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yields the queries on the meetings of QMSum's folder `data/ALL/train` (MIT)."""
+    for path in sorted(folder.glob("*.json")):
+        meeting = json.loads(path.read_text(encoding="utf-8"))
+        turns = (f"{turn['speaker']}: {turn['content']}" for turn in meeting["meeting_transcripts"])
+        text = "\n".join(turns)
+        for query in meeting["general_query_list"] + meeting["specific_query_list"]:
+            yield _row(path.stem, text, query["query"], [query["answer"]])
+
+
+def squality(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields the questions on the stories of SQuALITY's `v1-3/txt/train.jsonl` (CC BY 4.0)."""
+    for story in _lines(file):
+        for question in story["questions"]:
+            answers = [answer["response_text"] for answer in question["responses"]]
+            name = story["metadata"]["passage_id"]
+            yield _row(name, story["document"], question["question_text"], answers)
+
+
+def bamboo(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields papers with their own abstracts from BAMBOO's `abshallu_4k.jsonl` (MIT; CC BY)."""
+    for paper in _lines(file):
+        if str(paper["answer"]) == "True":  # the others' abstracts were falsified
+            yield _row(paper["title"], paper["content"], "", [paper["hypothesis"]])
+
+
+def gov_report(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields the reports of a file of SCROLLS' `gov_report` (US government, public domain)."""
+    for report in _lines(file):
+        yield _row(report["id"], report["input"].removeprefix("Report:"), "", [report["output"]])
+
+
+SOURCES: Mapping[str, Callable[[Path], Iterator[dict[str, Any]]]] = {
+    "qmsum": qmsum,
+    "squality": squality,
+    "bamboo": bamboo,
+    "gov_report": gov_report,
+}
+
+
+def _row(document: str, text: str, question: str, references: list[str]) -> dict[str, Any]:
+    return {
+        "document": document,
+        "text": text.strip(),
+        "question": question,
+        "references": references,
+    }
+
+
+def _lines(file: Path) -> Iterator[Any]:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read: {error}") from None
