@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
@@ -15,7 +16,7 @@ from typing import Any, TextIO, TypeVar, cast
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
-__all__ = ["atomically", "in_utf8", "opened", "read_json", "read_rows", "write_json"]
+__all__ = ["atomically", "in_utf8", "opened", "read_json", "read_rows", "write_json", "write_yaml"]
 
 _HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other half
 _Json = TypeVar("_Json")
@@ -59,6 +60,22 @@ def write_json(path: Path, value: JSON, indent: int | None = 2) -> None:
     """Writes a JSON file atomically, for people to read unless it has no indent."""
     with atomically(path) as file:
         file.write(json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
+
+def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
+    """Writes a YAML file atomically."""
+    from ruamel.yaml import YAML, SafeRepresenter, ScalarNode
+
+    def text(representer: SafeRepresenter, value: str) -> ScalarNode:
+        style = None if value.isprintable() else '"'  # else some line breaks come back as others
+        return representer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.representer.add_representer(str, text)
+    yaml.default_flow_style = False
+    yaml.width = sys.maxsize  # a key that is folded over lines cannot be read back
+    with atomically(path) as file:
+        yaml.dump(value, file)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON

@@ -10,10 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from leporello import __version__
-from leporello.core.files import atomically, write_json
+from leporello.core.files import write_json, write_yaml
 from leporello.core.records import JSON
 from leporello.jobs.directory import RunDirectory
 
@@ -60,8 +58,7 @@ def write_manifest(
         "tasks": {row["task"]: row["signature"]["task"] for row in rows},
     }
     write_json(directory.manifest, manifest)
-    with atomically(directory.config) as file:
-        YAML(typ="safe", pure=True).dump(resolved, file)
+    write_yaml(directory.config, resolved)
 
 
 def versions() -> dict[str, JSON]:

@@ -7,10 +7,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from leporello.core.errors import UserError
-from leporello.core.files import atomically, read_json, write_json
+from leporello.core.files import atomically, read_json, write_json, write_yaml
 from leporello.core.records import JSON
 from leporello.jobs.manifest import versions
 
@@ -79,8 +77,7 @@ def write_pipeline(
         stages: Stages as the YAML has them.
     """
     declared: dict[str, Any] = {"extends": base, "description": described, **stages}
-    with atomically(folder / CONFIG) as file:
-        YAML(typ="safe", pure=True).dump({"pipelines": {name: declared}}, file)
+    write_yaml(folder / CONFIG, {"pipelines": {name: declared}})
     return folder / CONFIG
 
 

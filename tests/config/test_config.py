@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import textwrap
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leporello.config import Config, PipelineSpec, load_config
 from leporello.config.catalogue import runs_offline
+from leporello.config.tree import read_tree
 from leporello.core.errors import ConfigError, UserError
+from leporello.core.files import write_yaml
 from leporello.jobs.jobs import prepare
 
 
@@ -459,13 +464,19 @@ def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None
 
 def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
     """What run.yaml holds is a config, with every default written out."""
-    from ruamel.yaml import YAML
-
     point = _one(load_config(), "ask-fused")
     path = tmp_path / "run.yaml"
-    with path.open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump({"pipelines": {"again": point.resolved()}}, file)
+    write_yaml(path, {"pipelines": {"again": point.resolved()}})
     assert _one(load_config([path]), "again").resolved() == point.resolved()
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=300), st.text()))
+def test_what_is_written_as_yaml_is_read_as_it_was(mapping: dict[str, str]) -> None:
+    """Long keys among it, as MajorityAnswer learns them."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.yaml"
+        write_yaml(path, {"answers": mapping})
+        assert read_tree(path).plain() == {"answers": mapping}
 
 
 @pytest.mark.parametrize(
