@@ -64,11 +64,15 @@ def write_json(path: Path, value: JSON, indent: int | None = 2) -> None:
 
 def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
     """Writes a YAML file atomically."""
-    from ruamel.yaml import YAML, SafeRepresenter, ScalarNode
+    from ruamel.yaml import YAML
+    from ruamel.yaml.nodes import ScalarNode
+    from ruamel.yaml.representer import SafeRepresenter
 
     def text(representer: SafeRepresenter, value: str) -> ScalarNode:
         style = None if value.isprintable() else '"'  # else some line breaks come back as others
-        return representer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+        tag = "tag:yaml.org,2002:str"
+        node: ScalarNode = representer.represent_scalar(tag, value, style=style)
+        return node
 
     yaml = YAML(typ="safe", pure=True)
     yaml.representer.add_representer(str, text)
