@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from leporello.core.errors import UserError
-from leporello.core.protocols import Count, ModelSource, Positive
+from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens, check_positions
-from leporello.readers.backends.registry import CAUSAL, PACKING, CausalBackendName
+from leporello.readers.backends.registry import backend_of, packs
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
 from leporello.readers.prompting.chat import Chat
@@ -101,7 +101,7 @@ class CausalLM:
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: BatchTokens = 4096
-    backend: CausalBackendName = "transformers"
+    backend: BackendSource = "transformers"
     dtype: Precision = "float32"
     device: str = "auto"
     examples: Path | None = None
@@ -151,7 +151,7 @@ class CausalLM:
     @property
     def schedules_itself(self) -> bool:
         """Whether the backend packs prompts itself, and wants all that wait in one call."""
-        return self.backend in PACKING
+        return packs(self.backend)
 
     @property
     def trainer(self) -> str:
@@ -227,7 +227,7 @@ class CausalLM:
 
     @property
     def _backend(self) -> Backend:
-        return CAUSAL[self.backend]
+        return backend_of(self.backend, "causal")
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 -- its backend's own

@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from leporello.core.protocols import Count, ModelSource, Positive
+from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens, check_positions
-from leporello.readers.backends.registry import SEQ2SEQ, BackendName
+from leporello.readers.backends.registry import backend_of
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
 from leporello.readers.prompting.few_shot import FewShot, draw
@@ -82,7 +82,7 @@ class Seq2Seq:
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: BatchTokens = 4096
-    backend: BackendName = "transformers"
+    backend: BackendSource = "transformers"
     dtype: Precision = "float32"
     device: str = "auto"
     examples: Path | None = None
@@ -194,7 +194,7 @@ class Seq2Seq:
 
     @property
     def _backend(self) -> Backend:
-        return SEQ2SEQ[self.backend]
+        return backend_of(self.backend, "seq2seq")
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 -- its backend's own

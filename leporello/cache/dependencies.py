@@ -17,8 +17,9 @@ from pathlib import Path
 
 from leporello.cache.source_code import is_own, source_hash, sources
 from leporello.core.annotations import annotations_of, marked
+from leporello.core.environment.classes import find_class
 from leporello.core.errors import UserError
-from leporello.core.protocols import MODEL_MARK
+from leporello.core.protocols import BACKEND, BACKEND_MARK, MODEL_MARK
 from leporello.core.records import JSON
 from leporello.models.locate import content_fingerprint, model_fingerprint
 
@@ -113,12 +114,21 @@ def dependencies(
     models = {
         name: (model, _told(cls, name, model, content)) for name, model in _models(cls, given)
     }
-    return Dependencies(
-        source_hash(cls),
-        models,
-        files_of(given.values()),
-        library_versions(cls, has_model=bool(models)),
-    )
+    source, libraries = source_hash(cls), library_versions(cls, has_model=bool(models))
+    for backend in _own_backends(cls, given):
+        source = f"{source} {source_hash(backend)}"
+        libraries = {**libraries, **library_versions(backend, has_model=True)}
+    return Dependencies(source, models, files_of(given.values()), libraries)
+
+
+def _own_backends(cls: type, given: Mapping[str, object]) -> Iterator[type]:
+    """Yields the backends that are no modules of ours, which the class's own source names."""
+    annotations = annotations_of(cls)
+    for name, value in given.items():
+        if isinstance(value, str) and marked(annotations.get(name), BACKEND_MARK):
+            backend = find_class(value, BACKEND, Path())
+            if not is_own(backend.__module__):
+                yield backend
 
 
 def files_of(values: Iterable[object]) -> dict[str, str]:

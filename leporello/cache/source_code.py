@@ -18,6 +18,7 @@ from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
+from leporello.core.environment.classes import file_module_name
 from leporello.core.environment.old_names import new_name
 from leporello.core.hashing import canonical
 
@@ -70,13 +71,6 @@ def sources(cls: type) -> Sources:
     return Sources(dict(sorted(hashes.items())), libraries, files)
 
 
-def neighbours(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yields the modules that a file imports and that lie beside it, by name."""
-    for name in sorted(set(map(_top, _imported(path.read_bytes(), path.stem, path.name)))):
-        if (beside := path.with_name(f"{name}.py")).is_file():
-            yield name, beside
-
-
 def source_hashes(cls: type) -> dict[str, str]:
     """Returns a hash of each local source file that a class depends on, by module name."""
     return dict(sources(cls).hashes)
@@ -90,11 +84,6 @@ def source_hash(cls: type) -> str:
 def is_own(module: str) -> bool:
     """Says whether a module, named as in `Sources`, is one of Leporello's."""
     return _top(module) == _OWN and not module.endswith(".py")
-
-
-def file_module_name(path: Path) -> str:
-    """Returns the name of the module that a plug-in's file is loaded as in this process."""
-    return f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
 
 
 def public_name(cls: type) -> str | None:

@@ -21,7 +21,7 @@ from leporello.config.placement_settings import PlacementSpec, check_placement, 
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.sweeps import Labels, SweepPoints
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import Tree, parse, read_tree
+from leporello.config.tree import Tree, built_in_path, parse, read_tree
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
@@ -129,13 +129,6 @@ class Config:
             lines = map("there is no task {!r}{}".format, unknown, hints)
             raise UserError("\n".join(lines))
         return [self.tasks[name] for name in dict.fromkeys(chain.from_iterable(fitting.values()))]
-
-
-def built_in_path() -> Path:
-    """Returns where the built-in pipelines.yaml lies: packed with the package, or beside it."""
-    package = Path(__file__).resolve().parent.parent
-    packed = package / "pipelines.yaml"
-    return packed if packed.exists() else package.parent / "pipelines.yaml"
 
 
 def load_config(

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from leporello.config import Config, PipelineSpec
 from leporello.config.parameters import parameters
 from leporello.core.annotations import marked
+from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import KINDS, LOADER, MODEL_MARK, SECRET_MARK
-from leporello.metrics import METRICS
+from leporello.core.protocols import ALL_KINDS, MODEL_MARK, SECRET_MARK, TASK, Kind
 from leporello.models.locate import locate
 
 __all__ = ["KINDS_OF_THINGS", "listing", "runs_offline"]
 
-_PACKAGES: Mapping[str, str] = {f"{kind.key}s": kind.package for kind in (*KINDS.values(), LOADER)}
-KINDS_OF_THINGS = ("pipelines", "tasks", *_PACKAGES, "metrics")
+_CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
+KINDS_OF_THINGS = ("pipelines", "tasks", *(title for title in _CLASSES if title != "tasks"))
 
 
 _OFFLINE = " (runs offline)"
@@ -37,8 +35,8 @@ def listing(config: Config, what: str = "") -> dict[str, dict[str, str]]:
         UserError: There is no such kind of thing, and no class of that name.
     """
     if what and what not in KINDS_OF_THINGS:
-        classes = (importlib.import_module(package).__all__ for package in _PACKAGES.values())
-        known = [*KINDS_OF_THINGS, *METRICS, *chain.from_iterable(classes)]
+        classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
+        known = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
         raise UserError(f"there is no list or class {what!r}{did_you_mean(what, known)}")
     return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
 
@@ -48,10 +46,13 @@ def _list(config: Config, kind: str) -> dict[str, str]:
         points = (point for group in config.pipelines.values() for point in group)
         return {p.name: p.description + _OFFLINE * runs_offline(p) for p in points}
     if kind == "tasks":
-        return {name: _first_line(task.spec.cls) for name, task in config.tasks.items()}
-    if kind == "metrics":
-        return {name: _first_line(cls) for name, cls in METRICS.items()}
-    return _classes(_PACKAGES[kind])
+        named = {name: _first_line(task.spec.cls) for name, task in config.tasks.items()}
+        return {**named, **_plug_ins(TASK)}
+    found = built_ins(_CLASSES[kind]).items()
+    return {
+        **{_described(name, thing): _first_line(thing) for name, thing in found},
+        **_plug_ins(_CLASSES[kind]),
+    }
 
 
 def runs_offline(pipeline: PipelineSpec) -> bool:
@@ -81,15 +82,24 @@ def _is_here(value: object, annotation: object) -> bool:
         return False
 
 
-def _classes(package: str) -> dict[str, str]:
-    module = importlib.import_module(package)
-    names: Sequence[str] = module.__all__
-    classes: dict[str, Any] = {name: getattr(module, name) for name in names}
-    return {
-        f"{name}({', '.join(map(str, parameters(cls).values()))})": _first_line(cls)
-        for name, cls in classes.items()
-    }
+def _plug_ins(kind: Kind) -> dict[str, str]:
+    """Returns what installed packages offer, each with the package; one that fails says why."""
+    listed: dict[str, str] = {}
+    for name, points in plug_ins().get(kind.group, {}).items():
+        whence = f" (from {' and '.join(map(origin, points))})"
+        try:
+            cls = find_class(name, kind, Path())
+            listed[_described(name, cls)] = _first_line(cls) + whence
+        except UserError as error:
+            listed[name] = f"cannot be had: {str(error).partition(chr(10))[0]}{whence}"
+    return listed
 
 
-def _first_line(cls: type) -> str:
-    return (inspect.getdoc(cls) or "").partition("\n")[0]
+def _described(name: str, thing: object) -> str:
+    """Returns a name with the parameters; a metric, say, may have none."""
+    given = ", ".join(map(str, parameters(thing).values())) if isinstance(thing, type) else ""
+    return f"{name}({given})" if given or name[:1].isupper() else name
+
+
+def _first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0]

@@ -10,17 +10,17 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.config import Config
-from leporello.config.classes import ClassError, check_methods, find_class
+from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, docstring, parameters
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
+from leporello.core.environment.classes import ClassError, built_ins, find_class
 from leporello.core.errors import UserError
-from leporello.core.protocols import KINDS, LOADER, TASK
+from leporello.core.protocols import ALL_KINDS, TASK
 from leporello.core.records import JSON
 from leporello.core.training import Training
-from leporello.metrics import METRICS
 
-_KINDS = (*KINDS.values(), LOADER, TASK)
+_LISTED = tuple(kind.key for kind in ALL_KINDS if kind.table)  # no key of a pipeline or task
 _SETTINGS: Mapping[str, type] = {"train": Training, "placement": Placement}
 
 
@@ -66,17 +66,16 @@ def class_page(config: Config, name: str) -> ClassPage | None:
     Raises:
         UserError: The name is that of a file or module without such a class.
     """
-    known = {**METRICS, **_SETTINGS}
-    if name in known:
-        return page_of(config, "metric" if name in METRICS else name, name, known[name])
+    if name in _SETTINGS:
+        return page_of(config, name, name, _SETTINGS[name])
     fault: ClassError | None = None
-    for kind in _KINDS:
+    for kind in ALL_KINDS:
         try:
-            cls = find_class(name, kind.package, Path.cwd())
+            cls = find_class(name, kind, Path.cwd())
         except ClassError as error:
             fault = error
             continue
-        if check_methods(cls, kind) is None:
+        if name in built_ins(kind) or check_methods(cls, kind) is None:
             return page_of(config, kind.key, name, cls)
     if fault and set(name) & {".", ":"}:
         raise UserError(str(fault))
@@ -88,7 +87,7 @@ def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
     used = [(owner, spec) for owner, spec in _specs(config) if spec.cls is cls]
     source = f"{cls.__module__} ({inspect.getsourcefile(cls)})"
     texts = [_dumped(kind, {"class": name} | _given(spec)) for _, spec in used]
-    if not texts and kind != "metric":
+    if not texts and kind not in _LISTED:
         texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
     owners = dict.fromkeys(owner for owner, _ in used)
     text, _ = docstring(cls)

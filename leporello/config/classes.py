@@ -1,25 +1,13 @@
-"""`class:` in the YAML -> a Python class: a plain name, a dotted name, or `file.py:Class`.
-
-Python's import system is the registry. A name in the YAML that imports code is code.
-"""
+"""Whether a class is what its kind must be; what names it is `core.environment.classes`'."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import sys
-import traceback
-from pathlib import Path
-from types import ModuleType
 
-from leporello.cache.source_code import file_module_name, neighbours
 from leporello.config.parameters import parameters
 from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
-from leporello.core.protocols import KINDS, LOADER, TASK, Kind
-
-__all__ = ["ClassError", "check_methods", "find_class", "is_built_in", "load_file"]
+from leporello.core.protocols import ALL_KINDS, BACKEND, KINDS, Kind
 
 # Attributes of stages that 0.1 knew by other names: unheeded, they would change what a run does.
 _RENAMED = {"at_once": "window_size", "tuner": "trainer"}
@@ -28,123 +16,6 @@ _EITHER = {
     "retrieve": "(questions, chunks) or (examples, chunks)",
     "search": "(index, questions) or (index, examples), and may take 'chunks'",
 }
-
-
-class ClassError(Exception):
-    """A class that cannot be had, with the reason for the user."""
-
-
-def is_built_in(package: str, name: str) -> bool:
-    """Says whether the package exports a class of this name."""
-    return name in getattr(importlib.import_module(package), "__all__", ())
-
-
-def find_class(name: str, package: str, folder: Path) -> type:
-    """Returns the class that a `class:` value names.
-
-    Args:
-        name: `TfIdf`, `my_package.module.Longest`, or `./my_retriever.py:Longest`.
-        package: The package in which plain names are looked up.
-        folder: The folder that a relative file counts from; dotted names are found there too.
-
-    Raises:
-        ClassError: There is no such class, or importing it failed.
-    """
-    if ":" in name:
-        file, _, attribute = name.rpartition(":")
-        module = load_file((folder / Path(file).expanduser()).resolve())
-    elif "." in name:
-        module_name, _, attribute = name.rpartition(".")
-        module = _import(module_name, folder)
-    else:
-        module, attribute = importlib.import_module(package), name
-        if not is_built_in(package, name):
-            raise ClassError(_unknown(name, module, package))
-    cls = getattr(module, attribute, None)
-    if not inspect.isclass(cls):
-        raise ClassError(_absent(attribute, module))
-    return cls
-
-
-def _unknown(name: str, module: ModuleType, package: str) -> str:
-    hint = did_you_mean(name, module.__all__)
-    return (
-        f"{package.removeprefix('leporello.')} has no class {name!r}{hint}"
-        f"; a class of your own is named as `file.py:{name}` or `package.module.{name}`"
-        f" (looked in {module.__file__})"
-    )
-
-
-def _absent(attribute: str, module: ModuleType) -> str:
-    classes = [
-        name
-        for name, value in vars(module).items()
-        if inspect.isclass(value) and value.__module__ == module.__name__
-    ]
-    return f"{module.__file__} has no class {attribute!r}{did_you_mean(attribute, classes)}"
-
-
-def load_file(path: Path) -> ModuleType:
-    """Loads a module from its file, once a process; its neighbours can be imported by it.
-
-    Raises:
-        ClassError: There is no such file, or importing it failed.
-    """
-    name = file_module_name(path)
-    # A second module of one file would have a second class, unequal to the first.
-    if name in sys.modules:
-        return sys.modules[name]
-    if not path.is_file():
-        raise ClassError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ClassError(f"{path} is not a Python file; its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
-    _let_import_from(path.parent)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file raises is for the user to see
-        del sys.modules[name]
-        raise ClassError(f"importing {path} failed: {_reason(error, str(path))}") from None
-    _check_neighbours(path)
-    return module
-
-
-def _check_neighbours(path: Path) -> None:
-    """Refuses a file whose neighbour is hidden by a module of the same name from elsewhere."""
-    for name, beside in neighbours(path):
-        loaded = getattr(sys.modules.get(name), "__file__", None)
-        if loaded and Path(loaded).resolve() != beside.resolve():
-            raise ClassError(
-                f"{path} imports {name}, and that is {loaded} here, not {beside}: Python keeps one"
-                " module of a name; rename one of them"
-            )
-
-
-def _import(name: str, folder: Path) -> ModuleType:
-    _let_import_from(folder)
-    try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # as above
-        raise ClassError(f"importing {name} failed: {_reason(error, name)}") from None
-
-
-def _let_import_from(folder: Path) -> None:
-    """Appends, never prepends: a user's file may not shadow an installed package."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
-        importlib.invalidate_caches()
-
-
-def _reason(error: BaseException, imported: str) -> str:
-    """Names the error and, where it lies in the user's own file, the line."""
-    if isinstance(error, SyntaxError):
-        return f"SyntaxError in line {error.lineno}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == imported]
-    line = f" (line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {error}{line}"
 
 
 def check_methods(cls: type, kind: Kind) -> str | None:
@@ -156,13 +27,13 @@ def check_methods(cls: type, kind: Kind) -> str | None:
         function = getattr(cls, method, None)
         if not callable(function):
             return f"{cls.__name__} is no {kind.key}: it has no method {method!r}{_is_a(cls)}"
-        if problem := _check_parameters(cls, method):
+        if kind is not BACKEND and (problem := _check_parameters(cls, method)):
             return problem
     return _check_index(cls) if kind is KINDS["retriever"] else None
 
 
 def _is_a(cls: type) -> str:
-    for kind in (*KINDS.values(), LOADER, TASK):
+    for kind in ALL_KINDS:
         if all(callable(getattr(cls, method, None)) for method in kind.methods):
             return f"; it looks like a {kind.key}"
     return ""

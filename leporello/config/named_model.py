@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from leporello.config.classes import ClassError, find_class
 from leporello.config.parameters import Parameter, parameters, path_from_file
 from leporello.config.tree import Scalar, Tree
 from leporello.core.annotations import marked
+from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import UserError
 from leporello.core.protocols import KINDS, MODEL_MARK, ModelSource
 from leporello.models.naming import NamedModel, is_served, resolve
@@ -127,6 +127,6 @@ def _parameters(named: Tree) -> Mapping[str, Parameter]:
     """Returns the parameters of a class; none where it cannot be had, which is told elsewhere."""
     folder = named.file.parent.resolve() if named.file else Path.cwd()
     try:
-        return parameters(find_class(str(named.value), KINDS["reader"].package, folder))
+        return parameters(find_class(str(named.value), KINDS["reader"], folder))
     except (ClassError, NameError):
         return {}

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, Val
 from leporello.config.tree import Tree
 from leporello.core.annotations import annotations_of, marked
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import KINDS, LOADER, MODEL_MARK, SECRET_MARK, Kind
+from leporello.core.protocols import BACKEND_MARK, KINDS, LOADER, MODEL_MARK, SECRET_MARK, Kind
 from leporello.storage import is_url, to_path
 
 _OPEN: object = inspect.Parameter.empty
@@ -162,7 +162,7 @@ def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as ab
     """Makes relative paths count from the file that names them."""
     plain = tree.plain()
     is_path = Path in members(annotation)
-    is_model = marked(annotation, MODEL_MARK)
+    is_model = marked(annotation, MODEL_MARK) or marked(annotation, BACKEND_MARK)
     if not isinstance(plain, str) or not (is_path or is_model):
         return plain
     if is_path and is_url(plain):
@@ -209,4 +209,4 @@ def _bound(mark: object) -> str:
     for name, sign in signs.items():
         if (value := getattr(mark, name, None)) is not None:
             return f" {sign} {value}"
-    return f" ({mark})" if mark in (MODEL_MARK, SECRET_MARK) else ""
+    return f" ({mark})" if mark in (MODEL_MARK, BACKEND_MARK, SECRET_MARK) else ""

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from leporello.config.classes import ClassError, check_methods, find_class
+from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
-from leporello.config.tree import Tree
+from leporello.config.tree import Tree, built_in_path
+from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import Fault, UserError, did_you_mean
 from leporello.core.protocols import Kind
 from leporello.core.records import JSON
@@ -80,7 +81,9 @@ class SweepPoints:
             self._fault(named or tree, path, "needs `class: NAME`")
             return None
         try:
-            cls = find_class(named.value, kind.package, _folder(named))
+            # What our own file names are our own classes, whatever packages are installed.
+            ours = named.file == built_in_path()
+            cls = find_class(named.value, kind, _folder(named), ours=ours)
         except ClassError as error:
             self._fault(named, _join(path, "class"), str(error))
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -59,6 +60,14 @@ class Tree:
     def fault(self, text: str) -> Fault:
         """Returns a fault at this place."""
         return Fault(self.file, self.line, text)
+
+
+@cache
+def built_in_path() -> Path:
+    """Returns where the built-in pipelines.yaml lies: packed with the package, or beside it."""
+    package = Path(__file__).resolve().parent.parent
+    packed = package / "pipelines.yaml"
+    return packed if packed.exists() else package.parent / "pipelines.yaml"
 
 
 def read_tree(path: Path) -> Tree:

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BudgetSpentError", "ConfigError", "Fault", "Stopped", "UserError", "did_you_mean"]
+__all__ = [
+    "BudgetSpentError",
+    "ConfigError",
+    "Fault",
+    "Stopped",
+    "UserError",
+    "did_you_mean",
+    "likely",
+]
 
 
 _LISTED = 30  # names that a message may list
@@ -56,9 +64,14 @@ class ConfigError(UserError):
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     """Returns `; did you mean 'x'; allowed: …` for a name that is not among the allowed."""
     choices = sorted(map(str, allowed))
-    folded = {choice.casefold(): choice for choice in choices}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    hint = f"; did you mean {folded[near[0]]!r}" if near else ""
+    hint = likely(name, choices)
     if len(choices) > _LISTED:
         return f"{hint}; there are {len(choices):,}"
     return f"{hint}; allowed: {', '.join(choices) or 'none'}"
+
+
+def likely(name: str, allowed: Iterable[str]) -> str:
+    """Returns `; did you mean 'x'`, or nothing where no allowed name is near."""
+    folded = {choice.casefold(): choice for choice in allowed}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]!r}" if near else ""

@@ -31,9 +31,16 @@ from leporello.core.records import (
 )
 
 __all__ = [
+    "ALL_KINDS",
+    "BACKEND",
+    "BACKEND_MARK",
     "KINDS",
     "LOADER",
+    "METRIC",
+    "SECTION",
     "TASK",
+    "TRACKER",
+    "BackendSource",
     "Batching",
     "CancelsReads",
     "ChecksFiles",
@@ -75,7 +82,15 @@ class _SecretMark:
         return "$VARIABLE"
 
 
+class _BackendMark:
+    """Marks a parameter that names a backend; see `BackendSource`."""
+
+    def __repr__(self) -> str:
+        return "backend"
+
+
 MODEL_MARK = _ModelMark()
+BACKEND_MARK = _BackendMark()
 SECRET_MARK = _SecretMark()
 
 # Annotations for constructor parameters; the config checks the bounds.
@@ -87,6 +102,8 @@ Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 # of one that comes as a wheel (leporello.models.locate.EMBEDDED). Its content enters the run's
 # signature.
 ModelSource: TypeAlias = Annotated[str, MODEL_MARK]
+# What computes a model: one of leporello.readers.backends.registry, or a class of the user's own.
+BackendSource: TypeAlias = Annotated[str, BACKEND_MARK]
 # A key or password. A config names the environment variable that holds it, `$OPENAI_API_KEY`; the
 # stage gets the value, and what a run leaves on disk has the name.
 Secret: TypeAlias = Annotated[str, SECRET_MARK]
@@ -378,13 +395,26 @@ class Kind:
         methods: Names of the methods that a class of this kind must have.
         protocol: The protocol that a nested stage is annotated with.
         default: Class used where a pipeline has no such key; None if it must be given.
+        table: Name of the package's mapping of names to classes; empty where its `__all__` names
+            the classes.
     """
 
     key: str
     package: str
     methods: tuple[str, ...]
-    protocol: type
-    default: str | None
+    protocol: type = object
+    default: str | None = None
+    table: str = ""
+
+    @property
+    def title(self) -> str:
+        """Classes of this kind, as `list` calls them."""
+        return f"{self.key}s"
+
+    @property
+    def group(self) -> str:
+        """The group of entry points under which packages offer such classes."""
+        return f"leporello.{self.key}s"
 
 
 KINDS: Mapping[str, Kind] = {
@@ -397,5 +427,12 @@ KINDS: Mapping[str, Kind] = {
     )
 }
 
-LOADER = Kind("loader", "leporello.loaders", ("load",), Loader, None)
-TASK = Kind("task", "leporello.tasks", ("examples", "fingerprint"), Task, None)
+LOADER = Kind("loader", "leporello.loaders", ("load",), Loader)
+TASK = Kind("task", "leporello.tasks", ("examples", "fingerprint"), Task)
+METRIC = Kind("metric", "leporello.metrics", ("statistics", "aggregate"), table="METRICS")
+BACKEND = Kind(
+    "backend", "leporello.readers.backends.registry", ("check", "load", "write"), table="BACKENDS"
+)
+TRACKER = Kind("tracker", "leporello.analysis.export.trackers", ("track",), table="TRACKERS")
+SECTION = Kind("report_section", "leporello.report.sections", ("section",), table="SECTIONS")
+ALL_KINDS = (*KINDS.values(), LOADER, TASK, METRIC, BACKEND)

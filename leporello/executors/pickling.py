@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.source_code import file_module_name
-from leporello.config.classes import find_class
+from leporello.core.environment.classes import file_module_name, load_file
 from leporello.engine.tracebacks import REMAPPED_PATHS
 
 __all__ = ["dump", "load"]
@@ -47,4 +46,5 @@ class _Pickler(pickle.Pickler):
 
 def _class_in(file: str, name: str) -> type:
     """Returns the class of a plug-in's file, wherever the file lies on this machine."""
-    return find_class(f"{REMAPPED_PATHS.get(file, file)}:{name}", "", Path())
+    cls: type = getattr(load_file(Path(REMAPPED_PATHS.get(file, file))), name)
+    return cls

@@ -26,10 +26,11 @@ from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
 from leporello.chunkers import FixedTokens, Sentences
 from leporello.config import Pipeline
-from leporello.config.classes import check_methods, find_class
+from leporello.config.classes import check_methods
 from leporello.core.calls.contracts import StageError, index_methods, indexers
 from leporello.core.calls.derived import cached_chunks, chunks_key, index_key, tokens_key
 from leporello.core.calls.stage_calls import retrieve
+from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
 from leporello.engine.selection import Selection, select, select_apart
@@ -140,7 +141,7 @@ class Workplace:
 
     def stage(self, name: str) -> Any:
         """Returns a class of the plug-in."""
-        return find_class(f"counting.py:{name}", "retrievers", self.folder)
+        return find_class(f"counting.py:{name}", KINDS["retriever"], self.folder)
 
     def pipeline(self, chunker: str = "Cut", retriever: str = "Find", **changed: Any) -> Pipeline:
         """Returns new stages."""

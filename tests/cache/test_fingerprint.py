@@ -22,11 +22,11 @@ from leporello.cache.dependencies import dependencies, library_versions, signatu
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.source_code import source_hash
 from leporello.chunkers import FixedTokens, Recursive
-from leporello.config.classes import find_class
 from leporello.config.parameters import parameters
 from leporello.core.annotations import marked
 from leporello.core.calls import memo_key as memo_keys
 from leporello.core.calls.memo_key import memo_key
+from leporello.core.environment.classes import find_class
 from leporello.core.errors import UserError
 from leporello.core.hashing import canonical, differences
 from leporello.core.protocols import KINDS, MODEL_MARK, SECRET_MARK, ModelSource, Secret
@@ -57,10 +57,11 @@ class Mine:
 SHOW = """
 import json, sys
 from pathlib import Path
-from leporello.config.classes import find_class
+from leporello.core.environment.classes import find_class
+from leporello.core.protocols import KINDS
 from leporello.config.parameters import parameters
 from leporello.cache.fingerprint import fingerprint
-print(json.dumps(fingerprint(find_class("mine.py:Mine", "chunkers", Path(sys.argv[1]))())))
+print(json.dumps(fingerprint(find_class("mine.py:Mine", KINDS["chunker"], Path(sys.argv[1]))())))
 """
 
 
@@ -116,7 +117,7 @@ def test_source_is_part_of_it(tmp_path: Path, change: dict[str, str]) -> None:
 
 def test_a_class_with_another_file_of_its_name_is_another(tmp_path: Path) -> None:
     """What counts of a module that is loaded stays, whatever is written to its file later."""
-    mine = find_class("mine.py:Mine", "chunkers", plug_in(tmp_path / "here"))
+    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     before = known(mine(k=1.0))
     (tmp_path / "here" / "mine.py").write_text("")
     assert known(mine(k=1.0)) == before
@@ -151,7 +152,7 @@ def test_parameters_are_part_of_it() -> None:
 
 def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
     """1, 1.0 and True are equal to Python, and are three values here."""
-    mine = find_class("mine.py:Mine", "chunkers", plug_in(tmp_path / "here"))
+    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     stages = [mine(k=1), mine(k=1.0), mine(k=True)]
     assert stages[0] == stages[1] == stages[2]
     assert len({canonical(known(stage)) for stage in stages}) == 3
@@ -160,7 +161,7 @@ def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
 
 def test_what_a_file_holds_is_part_of_it(tmp_path: Path) -> None:
     """A parameter that names a file counts with its content."""
-    mine = find_class("mine.py:Mine", "chunkers", plug_in(tmp_path / "here"))
+    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     stop = tmp_path / "stop.txt"
     stop.write_text("the")
     before = known(mine(stop=stop))
@@ -285,7 +286,7 @@ def test_a_models_libraries_count_where_there_is_a_model(tmp_path: Path) -> None
 
 def test_every_library_of_a_plug_in_counts(tmp_path: Path) -> None:
     """We cannot know which do not; what only a type checker imports is never run."""
-    mine = find_class("mine.py:Mine", "chunkers", plug_in(tmp_path / "here"))
+    mine = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     assert known(mine())["libraries"] == {"idna": metadata.version("idna")}
 
 
@@ -300,7 +301,7 @@ def test_secrets_never_enter_it(tmp_path: Path) -> None:
         "    more: tuple[Secret, ...] = ()\n    inner: Retriever | None = None\n"
     )
     (tmp_path / "remote.py").write_text(source)
-    remote = find_class("remote.py:Remote", "retrievers", tmp_path)
+    remote = find_class("remote.py:Remote", KINDS["retriever"], tmp_path)
     inner = remote("x", "hush-1")
     found = known(remote("x", "hush-2", "hush-3", ("hush-4",), inner))
     assert "hush" not in canonical(found)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from leporello.cache.source_code import public_name, source_hash, source_hashes, sources
-from leporello.config.classes import find_class
+from leporello.core.environment.classes import find_class
+from leporello.core.protocols import KINDS
 
 
 def test_local_imports_are_followed_and_installed_ones_are_not(
@@ -101,7 +102,7 @@ def test_the_hash_of_a_plug_in_does_not_tell_its_folder(tmp_path: Path) -> None:
     for name, text in (("one", ""), ("two", ""), ("three", "# more\n")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "readers.py").write_text(f"class C: ...\n{text}")
-        classes.append(find_class("readers.py:C", "readers", tmp_path / name))
+        classes.append(find_class("readers.py:C", KINDS["reader"], tmp_path / name))
     first, second, third = map(source_hash, classes)
     assert first == second != third
     assert {public_name(cls) for cls in classes} == {"readers.py:C"}

@@ -11,6 +11,7 @@ from command_line import HERE, leporello, read_lines
 
 LONGEST = """
 from dataclasses import dataclass
+from leporello.config.catalogue import KINDS_OF_THINGS
 from leporello import Hit
 
 @dataclass(frozen=True)
@@ -257,16 +258,7 @@ def test_explain_tells_where_the_evidence_was_lost(tmp_path: Path) -> None:
 def test_list_and_schema_are_for_programs_too() -> None:
     """Every kind is listed; the schema names every class."""
     lists = json.loads(leporello("list", "--json").stdout)
-    assert {
-        "pipelines",
-        "tasks",
-        "chunkers",
-        "retrievers",
-        "readers",
-        "combiners",
-        "loaders",
-        "metrics",
-    } == set(lists)
+    assert set(lists) == {*KINDS_OF_THINGS} > {"pipelines", "tasks", "chunkers", "metrics"}
     assert (
         "BM25(k: int > 0 = 10, k1: float >= 0 = 1.5, b: float >= 0 <= 1 = 0.75)"
         in lists["retrievers"]

@@ -321,8 +321,11 @@ def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
     ("source", "told"),
     [
         ("import nothing_of_that_name\n", "failed: ModuleNotFoundError: No module named"),
-        ("def f(:\n", "failed: SyntaxError in line 1"),
-        ("1 / 0\n", "failed: ZeroDivisionError: division by zero (line 1)"),
+        ("def f(:\n", "failed: SyntaxError: invalid syntax (plug.py, line 1)"),
+        (
+            "1 / 0\n",
+            "failed: ZeroDivisionError: division by zero (plug.py, line 1)\n  >    1 | 1 / 0",
+        ),
         ("raise SystemExit(3)\n", "failed: SystemExit"),
         ("x = 1\n", "has no class 'Mine'"),
         ("class Mine:\n    pass\n", "Mine is no retriever: it has no method 'retrieve'"),

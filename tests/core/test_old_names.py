@@ -15,8 +15,9 @@ from command_line import ROOT
 
 import leporello.api
 from leporello.cache.source_code import source_hashes
-from leporello.config.classes import find_class
+from leporello.core.environment.classes import find_class
 from leporello.core.environment.old_names import MODULES
+from leporello.core.protocols import KINDS
 from leporello.readers import Lead
 
 API = {
@@ -112,5 +113,5 @@ def test_what_a_plug_in_imports_by_an_old_name_counts_in_its_fingerprint(tmp_pat
     file = tmp_path / "mine.py"
     file.write_text("import leporello.items\nclass Mine: ...\n", encoding="utf-8")
     with pytest.warns(FutureWarning, match="leporello.items"):
-        mine = find_class("mine.py:Mine", "leporello.chunkers", tmp_path)
+        mine = find_class("mine.py:Mine", KINDS["chunker"], tmp_path)
     assert {"mine.py", "leporello.core.items"} <= source_hashes(mine).keys()

@@ -7,9 +7,9 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from leporello.config.classes import ClassError, load_file
 from leporello.config.parameters import parameters, validate
 from leporello.config.tree import Tree, read_tree
+from leporello.core.environment.classes import ClassError, load_file
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 
 _Settings = TypeVar("_Settings")

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from leporello.config.classes import ClassError, find_class
+from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import opened, write_json
 from leporello.core.protocols import KINDS
@@ -119,9 +119,8 @@ def prepare(settings: AnswersSettings) -> TrainingData:
 
 
 def _maker(questions: Sequence[Question], settings: AnswersSettings, base: Base) -> GroupMaker:
-    kind = KINDS["retriever"]
     try:
-        retriever: Any = find_class(settings.retriever, kind.package, Path())
+        retriever: Any = find_class(settings.retriever, KINDS["retriever"], Path())
     except ClassError as error:
         raise UserError(f"retriever: {error}") from None
     negatives = nearest_passages(questions, retriever(k=4 * _NEGATIVES + 4), _NEGATIVES)

@@ -13,10 +13,11 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from leporello.config.classes import find_class
 from leporello.core.calls.stage_calls import divide
+from leporello.core.environment.classes import find_class
 from leporello.core.errors import UserError
 from leporello.core.files import opened
+from leporello.core.protocols import KINDS
 from leporello.core.records import JSON, Document, Example, Hit, Read, Span
 from leporello.models.weights import write_model
 from leporello.training.recipes.settings import exclusion
@@ -70,7 +71,7 @@ def train(settings: StyleSettings, folder: Path) -> dict[str, JSON]:
     works, excluded = read_works(settings.works, settings.exclude)
     if len(works) < _FEWEST:
         raise UserError(f"there are {len(works)} authors, and a document may have {_FEWEST}")
-    reader = _stage("readers", "PairClassifier")()
+    reader = _stage("reader", "PairClassifier")()
     told: dict[str, JSON] = {
         "authors": len(works),
         "works": sum(map(len, works.values())),
@@ -110,8 +111,8 @@ def read_works(file: Path, exclude: Path | None = None) -> tuple[Works, int]:
 
 def _taught(examples: Sequence[Example]) -> tuple[list[Read], list[str]]:
     """Returns pairs of paragraphs and whether they are by one author, as `train` has them."""
-    chunker = _stage("chunkers", "Parts")()
-    combiner = _stage("combiners", "ClusterAuthors")(context=_CONTEXT, training_pairs=_PAIRS)
+    chunker = _stage("chunker", "Parts")()
+    combiner = _stage("combiner", "ClusterAuthors")(context=_CONTEXT, training_pairs=_PAIRS)
     inputs: list[Read] = []
     targets: list[str] = []
     for example in examples:
@@ -125,7 +126,7 @@ def _taught(examples: Sequence[Example]) -> tuple[list[Read], list[str]]:
 
 
 def _stage(kind: str, name: str) -> Any:  # noqa: ANN401 -- each stage has parameters of its own
-    return find_class(name, f"leporello.{kind}", Path())
+    return find_class(name, KINDS[kind], Path())
 
 
 def glued(works: Works, count: int, seed: int) -> list[Example]:

@@ -1,0 +1,61 @@
+"""Where in the user's own code an error lies: its file, its line, and the lines around it."""
+
+from __future__ import annotations
+
+import linecache
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+_AROUND = 3  # lines before and behind
+_LONGEST = 120  # letters of a line
+_OURS = Path(__file__).parents[2]
+_STAGES = ("chunkers", "retrievers", "readers", "combiners")  # beside it in a checkout
+_FOREIGN = (
+    _OURS,
+    *(_OURS.parent / name for name in _STAGES),
+    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")),
+)
+
+
+def told_with_lines(error: BaseException) -> str:
+    """Returns an error, and the user's line that met it with six lines of context, if one did."""
+    text = f"{type(error).__name__}: {_text_of(error)}"
+    place = next(_own_places(error), None)
+    if place is None:
+        return text
+    file, line = place
+    return "\n".join([f"{text} ({file}, line {line})", *_excerpt(file, line)])
+
+
+def _text_of(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return error.msg
+    try:
+        return str(error)
+    except Exception as within:  # an error may be as broken as the class that raised it
+        return f"(its text cannot be had: {type(within).__name__})"
+
+
+def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
+    """Yields file and line of the user's own code, the innermost first."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        yield error.filename, error.lineno
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if is_own_file(frame.filename):
+            yield frame.filename, frame.lineno or 0
+
+
+def is_own_file(file: str) -> bool:
+    """Says whether a file is the user's: no library's, and none of Leporello's."""
+    path = Path(file)
+    return path.is_file() and not any(path.is_relative_to(folder) for folder in _FOREIGN)
+
+
+def _excerpt(file: str, line: int) -> Iterator[str]:
+    linecache.checkcache(file)
+    for number in range(max(1, line - _AROUND), line + _AROUND + 1):
+        if text := linecache.getline(file, number):
+            mark = ">" if number == line else " "
+            yield f"  {mark} {number:4} | {text.rstrip()[:_LONGEST]}".rstrip()
