@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from command_line import HERE, leporello, read_lines
 
+from leporello.config.catalogue import KINDS_OF_THINGS
+
 LONGEST = """
 from dataclasses import dataclass
-from leporello.config.catalogue import KINDS_OF_THINGS
 from leporello import Hit
 
 @dataclass(frozen=True)
