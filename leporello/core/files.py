@@ -76,7 +76,6 @@ def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
 
     yaml = YAML(typ="safe", pure=True)
     yaml.representer.add_representer(str, text)
-    yaml.default_flow_style = False
     yaml.width = sys.maxsize  # a key that is folded over lines cannot be read back
     with atomically(path) as file:
         yaml.dump(value, file)

@@ -70,7 +70,7 @@ def split(task: TaskSpec, named: str, settings: Training, *, needed: bool) -> Sp
 def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]:
     """Returns the ids of the documents that are held out, at least one and not all."""
     with task_errors(name):
-        ids = list(dict.fromkeys(example.document.id for example in examples_of(source, name)))
+        ids = list(dict.fromkeys(map(_document, examples_of(source, name))))
     count = max(1, round(settings.holdout * len(ids)))
     if count >= len(ids):
         raise UserError(
@@ -80,6 +80,13 @@ def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]
     # Whole documents, since questions on one document share its hits (decision 26).
     generator = random.Random(f"holdout {settings.seed}")
     return frozenset(generator.sample(ids, count))
+
+
+def _document(example: Example) -> str:
+    """Returns the id of the document that an example is on: a shuffle's is that of its text."""
+    gold = example.metadata.get("gold")
+    shuffled = gold.get("shuffle_test") if isinstance(gold, dict) else None
+    return str(shuffled["document"]) if isinstance(shuffled, dict) else example.document.id
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ class Part:
     def examples(self) -> Iterator[Example]:
         """Yields those on this side."""
         for example in self.source.examples():
-            if (example.document.id in self.documents) == self.inside:
+            if (_document(example) in self.documents) == self.inside:
                 yield example
 
     def fingerprint(self) -> str:

@@ -17,10 +17,12 @@ from fine_tuned import CONFIG, FEW, LESSONS, made, taught, tuned
 from lookup_task import save_bert, save_llama, save_t5, write_rows
 
 from leporello.api import Trained, run
+from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.records import Read
 from leporello.core.training import Training, TuningJob, TuningResult
 from leporello.readers import CausalLM, Extractive, Seq2Seq
+from leporello.training.splits import split
 
 
 @pytest.fixture(scope="module")
@@ -202,13 +204,13 @@ def test_nothing_of_test_or_validation_is_learnt(
     """A marker in their documents, questions, references and evidence is in no training input."""
     from leporello.readers.training import generation
 
-    for split in ("test", "validation"):
-        rows = read_lines(small / f"{split}.jsonl")
+    for name in ("test", "validation"):
+        rows = read_lines(small / f"{name}.jsonl")
         for row in rows:
             row |= {"question": row["question"] + " marker", "references": ["marker"]}
             if "document" in row:
                 row |= {"document": row["document"].replace("ball", "marker")}
-        (small / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (small / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     seen: list[TuningJob] = []
 
     def spy(reader: Seq2Seq, course: TuningJob) -> TuningResult:
@@ -250,6 +252,21 @@ def test_each_checkpoint_is_scored_by_its_own_weights(place: Path, tmp_path: Pat
     assert scores[0] < max(scores) == record["kept"]["score"] == done.scores["exact_match"]
     assert record["metric"] == "exact_match"
     assert not list((tmp_path / "model").glob("scored-*"))
+
+
+def test_a_text_and_its_shuffles_are_held_out_together(tmp_path: Path) -> None:
+    """Though each is a document to the engine: what is learnt would else be validated on."""
+    rows = [json.dumps({"text": f"A{n}. B{n}. C{n}. D{n}."}) for n in range(4)]
+    (tmp_path / "texts.jsonl").write_text("\n".join(rows))
+    config = tmp_path / "mine.yaml"
+    config.write_text("tasks: {t: {class: ShuffleTest, path: texts.jsonl}}\n")
+    sides = split(load_config([config]).tasks["t"], "", Training(holdout=0.25), needed=True)
+    assert sides.validation
+    learnt, held = (
+        {example.id.partition("/")[0] for example in side.examples()}
+        for side in (sides.train, sides.validation)
+    )
+    assert (len(learnt), len(held), learnt & held) == (3, 1, set())
 
 
 def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
