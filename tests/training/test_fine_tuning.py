@@ -281,7 +281,7 @@ def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
     assert (record["train"]["documents"], record["validation"]["documents"]) == (9, 3)
     assert (record["shared"], done.validated) == (0, "3 documents held out")
     assert record["chosen"] == {"parameters": "reader.max_new_tokens=1"}
-    assert "max_new_tokens: 1," in (small / "model/pipeline.yaml").read_text()
+    assert "max_new_tokens: 1\n" in (small / "model/pipeline.yaml").read_text()
 
 
 def test_another_recipe_does_not_go_on_with_what_is_unfinished(
