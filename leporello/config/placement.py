@@ -48,10 +48,12 @@ class Placement:
         selectors: Number of processes a worker that divide and select ahead of its reader; 0 does
             it in the worker.
         worker_cpus: CPUs that each worker reserves on Ray, those of its selectors included.
-        worker_gpus: GPUs that each worker reserves on Ray; below 1, several share one.
+        worker_gpus: GPUs that each worker reserves on Ray; below 1, several share one. Locally each
+            of several workers has a GPU to itself, where there are any.
         worker_memory: Memory of each worker, as `4GiB`: reserved on Ray, the most that it gets on
             this machine; if empty, there is no limit.
-        threads: Threads of each worker on its CPUs.
+        threads: Threads of each worker on its CPUs. A model's words may depend on it, so another
+            number is a difference like any other.
     """
 
     executor: ExecutorName = "local"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import ROOT
+import typer
+from command_line import HERE, ROOT, leporello
 
 from leporello.cli import app
 from leporello.config import load_config
@@ -29,19 +33,76 @@ def _blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def _commands() -> set[str]:
-    groups = {group.name for group in app.registered_groups if group.name}
-    commands = app.registered_commands
-    return groups | {command.name or command.callback.__name__ for command in commands}  # type: ignore[union-attr]  # all have one
+def _pages() -> dict[str, str]:
+    paths = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
-def test_every_verb_that_the_readme_shows_exists_and_every_verb_has_help() -> None:
-    """No command is shown that is not there."""
-    runs = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"run_pipeline\.py (\w+)", README + runs))
-    assert shown
-    assert shown <= _commands()
+def _options(name: str, group: Any) -> dict[str, set[str]]:
+    """Returns the options of each verb of the command line, by its words."""
+    found: dict[str, set[str]] = {}
+    for verb, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found |= _options(f"{name}{verb} ", command)
+        else:
+            names = (o for p in command.params for o in (*p.opts, *p.secondary_opts))
+            found[f"{name}{verb}"] = {"--help", *names}
+    return found
+
+
+def test_every_command_that_is_shown_has_the_verb_and_the_options_that_it_names() -> None:
+    """In all guides; and every verb has help."""
+    options = _options("", typer.main.get_command(app))
+    wrong = []
+    for page, text in _pages().items():
+        shown = re.findall(
+            r"^(?:\$ )?(?:python run_pipeline\.py|leporello) (.*)", text, re.MULTILINE
+        )
+        for line in shown:
+            verb = next(
+                (v for v in sorted(options, key=len)[::-1] if f"{line} ".startswith(f"{v} ")), ""
+            )
+            named = set(re.findall(r"(?<= )--[a-z-]+", line.partition(" #")[0]))
+            if not verb or named - options[verb]:
+                wrong.append(f"{page}: {line}")
+    assert wrong == []
     assert all(command.callback and command.callback.__doc__ for command in app.registered_commands)
+
+
+@pytest.mark.integration
+def test_the_tutorial_is_replayed_from_its_own_text(tmp_path: Path) -> None:
+    """Its files are written, its commands run, and print what it shows; `…` stands for anything."""
+    blocks = re.findall(
+        r'(<!-- not replayed.*-->\n)?```(\w+)(?: title="(.*?)")?\n(.*?)```',
+        (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+    for left_out, language, file, text in blocks:
+        if file:
+            (tmp_path / file).write_text(text, encoding="utf-8")
+        elif language == "console" and not left_out:
+            for shown in text.split("$ ")[1:]:
+                _replay(shown, tmp_path)
+    assert sum(1 for left_out, *_ in blocks if left_out) == 1
+    left = {path.name for path in (tmp_path / "runs" / "two").rglob("*.*") if path.is_file()}
+    told = _pages()["what-a-run-leaves.md"]
+    assert [name for name in left if name not in told] == []
+
+
+def _replay(shown: str, folder: Path) -> None:
+    line, *expected = shown.splitlines()
+    program, *arguments = shlex.split(line)
+    if program == "leporello":
+        in_process = HERE if arguments[0] == "run" and "--workers" not in arguments else ()
+        printed = leporello(*arguments, *in_process, folder=folder).stdout
+    else:
+        printed = subprocess.run(
+            [sys.executable, *arguments], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
+    printed = " ".join(printed.split())
+    for text in filter(None, (" ".join(wanted.rstrip("…").split()) for wanted in expected)):
+        before, found, printed = printed.partition(text)
+        assert found == text, f"{line}: {text!r} is not printed after {before[-300:]!r}"
 
 
 def test_the_yaml_of_the_readme_loads(tmp_path: Path) -> None:
