@@ -4,6 +4,8 @@ It divides a document, selects what matters, lets a short-context reader solve e
 recombines the outputs.
 """
 
+from typing import TYPE_CHECKING
+
 from leporello.core.environment.old_names import answer_to_old_names
 from leporello.core.records import (
     Chunk,
@@ -21,8 +23,13 @@ from leporello.core.records import (
     Span,
 )
 
+if TYPE_CHECKING:
+    from leporello.api import Answer, Comparison, Pipeline, Run, Session, ask, compare, run
+
 __all__ = [
+    "Answer",
     "Chunk",
+    "Comparison",
     "Coverage",
     "Document",
     "Example",
@@ -30,14 +37,29 @@ __all__ = [
     "Fit",
     "Hit",
     "Output",
+    "Pipeline",
     "Prediction",
     "Read",
+    "Run",
     "Search",
     "Section",
+    "Session",
     "Span",
     "__version__",
+    "ask",
+    "compare",
+    "run",
 ]
 
 __version__ = "0.2.0"
 
 answer_to_old_names()
+
+if not TYPE_CHECKING:  # the import of what runs takes a second
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from leporello import api
+
+        return getattr(api, name)

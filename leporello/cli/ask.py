@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from functools import partial
-from glob import glob
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +22,7 @@ from leporello.cli.options import (
 )
 from leporello.core.errors import UserError
 from leporello.storage import to_path
-from leporello.storage.paths import is_url
+from leporello.storage.paths import is_there
 
 __all__ = ["PipelineName", "ask"]
 
@@ -92,22 +90,15 @@ def ask(
 
 def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:
     """Returns files and the question; the last argument is one unless a file is named so."""
+    from leporello.loaders import known_suffixes
+
     *files, last = arguments
-    if not files or is_url(last) or _exists(last):
+    if not files or is_there(last):
         return [*map(to_path, arguments)], None
-    if last.strip() and not re.search(r"\s", last) and Path(last).suffix.lower() in _suffixes():
+    if (
+        last.strip()
+        and not re.search(r"\s", last)
+        and Path(last).suffix.lower() in known_suffixes()
+    ):
         raise UserError(f"{last}: there is no such file; a question in one word ends without it")
     return [*map(to_path, files)], last
-
-
-def _exists(text: str) -> bool:
-    with suppress(OSError):  # a question may be longer than a name can be
-        pattern = "*" in text and glob(text, recursive=True)  # noqa: PTH207 -- any pattern
-        return text != "" and (bool(pattern) or Path(text).exists())
-    return False
-
-
-def _suffixes() -> set[str]:
-    from leporello.loaders import FORMATS
-
-    return {suffix for format_ in FORMATS for suffix in format_.suffixes}

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from leporello.cli.display.answer import show_answer, show_passages
 from leporello.cli.options import stderr
-from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
@@ -122,8 +122,7 @@ class Prompt:
 
     def _ledger(self, _: str) -> None:
         """What became of the whole file, and what of it is no text."""
-        answer = self._last()
-        for text in (ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)):
+        for text in self._last().ledger:
             self._say(text)
 
     def _model(self, name: str) -> None:

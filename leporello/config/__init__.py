@@ -21,13 +21,14 @@ from leporello.config.placement_settings import PlacementSpec, check_placement, 
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.sweeps import Labels, SweepPoints
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import Tree, built_in_path, parse, read_tree
+from leporello.config.tree import ConfigSource, Tree, built_in_path, parse, read_tree
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
 
 __all__ = [
     "Config",
+    "ConfigSource",
     "Pipeline",
     "PipelineSpec",
     "PlacementSpec",
@@ -132,12 +133,12 @@ class Config:
 
 
 def load_config(
-    files: Sequence[Path] = (), overrides: Sequence[str] = (), names: Sequence[str] = ()
+    files: Sequence[ConfigSource] = (), overrides: Sequence[str] = (), names: Sequence[str] = ()
 ) -> Config:
     """Reads the built-in file and the user's over it, and checks all of it.
 
     Args:
-        files: Files of the user, laid over the built-in one in order.
+        files: Files of the user, laid over the built-in one in order; mappings of the same form.
         overrides: `--set` texts, applied to the pipelines in `names`.
         names: Pipelines that `overrides` are for; empty means the default pipeline.
 
@@ -146,7 +147,8 @@ def load_config(
         ConfigError: Everything that is wrong with the files, at once.
     """
     layers = Layers()
-    for file in dict.fromkeys([built_in_path(), *files]):
+    sources = [built_in_path(), *files]
+    for file in {s if isinstance(s, Path) else id(s): s for s in sources}.values():
         layers.add(read_tree(file))
     try:
         return _ConfigBuilder(layers, _parse_overrides(overrides), names).load()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from leporello.core.records import JSON
 
 __all__ = ["Scalar", "Tree", "parse", "read_tree"]
 
+ConfigSource: TypeAlias = Path | Mapping[str, Any]
 Scalar: TypeAlias = bool | int | float | str | None
 _STANDARD = "tag:yaml.org,2002:"
 _TYPED = frozenset(_STANDARD + name for name in ("null", "bool", "int", "float"))
@@ -70,13 +72,16 @@ def built_in_path() -> Path:
     return packed if packed.exists() else package.parent / "pipelines.yaml"
 
 
-def read_tree(path: Path) -> Tree:
-    """Reads a YAML file.
+def read_tree(path: ConfigSource) -> Tree:
+    """Reads a YAML file, or a mapping that says what one would.
 
     Raises:
         UserError: The file is missing, unreadable or not UTF-8.
         ConfigError: The file is not YAML, or gives a key twice.
     """
+    if isinstance(path, Mapping):
+        text = json.dumps(path, default=str, ensure_ascii=False)
+        return parse(text, Path("<mapping>"))
     try:
         # Windows' editors put a byte order mark in front.
         text = path.read_bytes().decode("utf-8-sig")

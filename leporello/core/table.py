@@ -1,10 +1,16 @@
-"""Tables of text, and how a notebook shows them."""
+"""Tables: of text, as a notebook shows them, and of values, as pandas has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
+
+from leporello.core.environment.extras import require
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["ResultTable", "html"]
 
@@ -39,3 +45,15 @@ def _html(table: ResultTable) -> str:
     notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
     caption = f"<caption>{escape(table.title)}</caption>"
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """Returns rows as a frame of pandas.
+
+    Raises:
+        UserError: pandas is not installed.
+    """
+    require("a frame", "pandas")
+    import pandas
+
+    return pandas.DataFrame([*rows])

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+from leporello.core.errors import Stopped
+
 if TYPE_CHECKING:
     from leporello.engine.reading import ReadStatistics
 
@@ -207,6 +209,21 @@ class Silent:
 
     def has_read(self, statistics: ReadStatistics) -> None:
         """See `Listener`."""
+
+
+class Cancellable(Silent):
+    """Ends what it listens to before its next step, once it is told to."""
+
+    cancelled = False
+
+    def cancel(self) -> None:
+        """Asks for the end."""
+        self.cancelled = True
+
+    def before_step(self) -> None:
+        """See `Listener`."""
+        if self.cancelled:
+            raise Stopped("nobody waits for the answer")
 
 
 class ProgressListener:

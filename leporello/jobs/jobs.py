@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.config import PipelineSpec, PlacementSpec, TaskSpec, load_config, placement_flags
+from leporello.config import (
+    ConfigSource,
+    PipelineSpec,
+    PlacementSpec,
+    TaskSpec,
+    load_config,
+    placement_flags,
+)
 from leporello.config.placement import Placement
 from leporello.core.calls.nested import check_files as check_files_of
 from leporello.core.errors import ConfigError, Fault, UserError
@@ -77,7 +84,7 @@ def prepare(
     pipelines: Sequence[str] = (),
     tasks: Sequence[str] = (),
     *,
-    config: Sequence[Path] = (),
+    config: Sequence[ConfigSource] = (),
     overrides: Sequence[str] = (),
     split: str = "",
     placement: Mapping[str, Any] | None = None,

@@ -77,6 +77,11 @@ FORMATS: tuple[type[Format], ...] = (
 )
 
 
+def known_suffixes() -> set[str]:
+    """Returns the suffixes of all formats, in lower case: `.pdf`."""
+    return {suffix for format_ in FORMATS for suffix in format_.suffixes}
+
+
 def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- the record's own word
     """Returns a file as a document.
 

@@ -6,22 +6,22 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.cache.store import Cache
-from leporello.config import Config, Pipeline, load_config, loader_of
+from leporello.config import Config, ConfigSource, Pipeline, load_config, loader_of
 from leporello.core.errors import UserError
-from leporello.core.items import Item, items_of
+from leporello.core.items import items_of
 from leporello.core.members import member_document
-from leporello.core.records import JSON, Coverage, Document, Example, Read, Span
+from leporello.core.records import JSON, Document, Example, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
 from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
-from leporello.engine.journal.serialization import prediction_from_row
+from leporello.engine.journal.serialization import cost_of, prediction_from_row
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReader
@@ -31,8 +31,9 @@ from leporello.loaders import load
 from leporello.loaders.collection import load_collection
 from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
+from leporello.runs.answer import Answer, Cost, Passage
 from leporello.storage import to_path
-from leporello.text.answers import unanswerable
+from leporello.storage.paths import is_there
 from leporello.text.english.language import looks_english
 from leporello.text.outline import cited
 
@@ -50,81 +51,6 @@ _NOT_UNDERSTOOD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage that was selected for the question.
-
-    Attributes:
-        span: Characters of the document's text that it consists of.
-        text: Text of those characters.
-        score: The retriever's score; higher is better.
-        place: Place of the passage as a person looks it up: `report.pdf p. 3 to p. 4`.
-        read: Whether the reader saw any of it.
-    """
-
-    span: Span
-    text: str
-    score: float
-    place: str
-    read: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What `ask` found.
-
-    Attributes:
-        question: The question as it was asked of the document.
-        text: The answer.
-        passages: Passages that were selected, best first.
-        coverage: Shares of the document that were selected and read.
-        document: The document as it was loaded.
-        notes: Notes of the stages: that they fell back on something, or found nothing.
-        spans: Spans of the document where the answer stands, best first, if the reader copied it
-            from there.
-        items: Items of which the answer is made, with their passages; None if it is made of none.
-    """
-
-    question: str
-    text: str
-    passages: tuple[Passage, ...]
-    coverage: Coverage
-    document: Document
-    notes: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()
-    items: tuple[Item, ...] | None = None
-
-    @property
-    def found(self) -> bool:
-        """Whether the document says so, as far as the reader knows."""
-        return bool(unanswerable(self.text, ""))
-
-    @property
-    def told(self) -> str:
-        """The answer in words, also where there is none."""
-        return self.text if self.found else "The document does not say so."
-
-    def row(self) -> dict[str, Any]:
-        """Returns all of it as JSON has it, with a place beside each span."""
-        losses = [asdict(loss) for loss in self.document.losses]
-        return {
-            "question": self.question,
-            "answer": self.text,
-            "passages": [asdict(passage) for passage in self.passages],
-            "coverage": asdict(self.coverage),
-            "notes": [*self.notes],
-            "spans": [*map(self._placed, self.spans)],
-            "losses": losses,
-            "items": [
-                {"text": item.text, "passages": [*map(self._placed, item.passages)]}
-                for item in self.items or ()
-            ],
-        }
-
-    def _placed(self, span: Span) -> dict[str, Any]:
-        return {**asdict(span), "place": cited(self.document, span)}
-
-
-@dataclass(frozen=True, slots=True)
 class AskSettings:
     """How questions are answered.
 
@@ -137,7 +63,7 @@ class AskSettings:
     """
 
     pipeline: str = ""
-    config: Sequence[Path] = ()
+    config: Sequence[ConfigSource] = ()
     overrides: Sequence[str] = ()
     cached: bool = True
     loader: str = ""
@@ -167,6 +93,23 @@ class AskSettings:
             )
         check_files(points)
         return points[0].build()
+
+    def document(self, files: Sequence[Path]) -> Document:
+        """Loads files, as `Session.open` takes them.
+
+        Raises:
+            UserError: One cannot be read, or the loader is none.
+        """
+        known = {} if all(is_there(str(file)) for file in files) else self.loaded().collections
+        named = [file for file in files if str(file) in known and not file.exists()]
+        paths = [
+            to_path(p) for file in files for p in (known[str(file)] if file in named else [file])
+        ]
+        cache = Cache(cache_directory()) if self.cached else None
+        loader = loader_of(self.loader) if self.loader else None
+        if named or is_collection(paths):
+            return load_collection(paths, cache=cache, loader=loader)
+        return load(paths[0], loader=loader)
 
 
 @dataclass
@@ -205,17 +148,7 @@ class Session:
             UserError: A mistake of the user's.
         """
         stages = settings.build()  # told before a long file is read
-        known = settings.loaded().collections
-        named = [file for file in files if str(file) in known and not file.exists()]
-        paths = [
-            to_path(p) for file in files for p in (known[str(file)] if file in named else [file])
-        ]
-        cache = Cache(cache_directory()) if settings.cached else None
-        loader = loader_of(settings.loader) if settings.loader else None
-        if named or is_collection(paths):
-            return cls(load_collection(paths, cache=cache, loader=loader), settings, stages)
-        document = load(paths[0], loader=loader)
-        return cls(document, settings, stages)
+        return cls(settings.document(files), settings, stages)
 
     def about(self, document: Document) -> Session:
         """Returns a new conversation about another document, with the same models."""
@@ -263,11 +196,24 @@ class Session:
         """
         with self._lock:
             alone = self._alone(question) if self.follows_up and self.turns else question
-            answer = self._answer(Example("q", self.document, question=alone or question), listener)
+            [answer] = self._answers([alone or question], listener)
             if not alone:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
         return answer
+
+    def answers(self, questions: Sequence[str], listener: Listener | None = None) -> list[Answer]:
+        """Returns answers to questions that each stand alone, selected and read together.
+
+        Args:
+            questions: The questions; they are no part of the conversation.
+            listener: Listener as that of `ask`.
+
+        Raises:
+            UserError: As `ask`; of the first question that has no answer.
+        """
+        with self._lock:
+            return self._answers(questions, listener)
 
     def _alone(self, question: str) -> str:
         """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""
@@ -278,8 +224,17 @@ class Session:
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
         return told if whole and len(told) < len(question) + _LONGEST else ""
 
-    def _answer(self, example: Example, listener: Listener | None) -> Answer:
-        document, finished = self.document, self._finished(example, listener)
+    def _answers(self, questions: Sequence[str], listener: Listener | None) -> list[Answer]:
+        examples = [Example(f"q{n}", self.document, question=q) for n, q in enumerate(questions)]
+        finished = self._finished(examples, listener) if examples else []
+        for example, one in zip(examples, finished, strict=True):
+            if failure := one.row.failure:
+                where = f"{example.question!r}: " if len(examples) > 1 else ""
+                raise UserError(f"{where}the {failure['stage']} failed: {failure['error']}")
+        return [*map(self._answer, examples, finished)]
+
+    def _answer(self, example: Example, finished: FinishedExample) -> Answer:
+        document = self.document
         prediction = prediction_from_row(finished.row.prediction or {})
         passages = (
             _passage(document, Span(start, end), score, prediction.read)
@@ -294,6 +249,7 @@ class Session:
             notes=(*self._language(), *finished.row.notes),
             spans=_spans(finished, prediction.raw),
             items=items_of(prediction.raw),
+            cost=Cost(len(finished.outputs), **cost_of(finished.outputs)),
         )
 
     def _language(self) -> Iterator[str]:
@@ -304,25 +260,24 @@ class Session:
                 " another one with --model or --pipeline (`list pipelines`)"
             )
 
-    def _finished(self, example: Example, listener: Listener | None) -> FinishedExample:
-        """Runs one example through the engine, leaving no run behind."""
+    def _finished(
+        self, examples: Sequence[Example], listener: Listener | None
+    ) -> list[FinishedExample]:
+        """Runs examples through the engine, leaving no run behind."""
         with ExitStack() as stack:
             folder = stack.enter_context(TemporaryDirectory())
             if listener is None:
-                bar = stack.enter_context(Progress(f"asking {example.document.id}", 1))
+                bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
                 listener = ProgressListener(bar)
             journal = Journal(Path(folder) / "journal.jsonl")
-            journal.begin(ShardRow(0, 0, 1, ""))
+            journal.begin(ShardRow(0, 0, len(examples), ""))
             combiners = ActiveCombiners(self.stages)
             engine = Engine(journal, self._reader, combiners, Limits(), listener)
-            selections = select_document(self.stages, [example], None).selections
-            engine.add_document(0, [example], selections)
+            selections = select_document(self.stages, examples, None).selections
+            engine.add_document(0, examples, selections)
             engine.finish()
             journal.close()
-            [finished] = finished_in(journal.path)
-        if failure := finished.row.failure:
-            raise UserError(f"the {failure['stage']} failed: {failure['error']}")
-        return finished
+            return finished_in(journal.path)
 
 
 def ask(

@@ -47,6 +47,10 @@ class Interrupts:
         # Not print: a handler may have come in the middle of one.
         os.write(2, b"\nending after what is being read; once more ends at once\n")
 
+    def cancel(self) -> None:
+        """Asks for a clean end, as a signal does."""
+        self.signal = signal.SIGINT
+
     def check(self) -> None:
         """Raises `Stopped` if a signal has come."""
         if self.signal:

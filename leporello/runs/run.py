@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from leporello.cache.store import Cache
+from leporello.config import ConfigSource
 from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
@@ -30,6 +31,9 @@ from leporello.runs.verify import ResultDifference, Verification, verify_job
 from leporello.storage import RemotePath, to_path
 from leporello.storage.runs import RemoteRun, remote_run
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 __all__ = ["Run", "run"]
 
 _FEW = 100  # examples; a share of fewer says nothing
@@ -50,6 +54,17 @@ class Run:
     results: tuple[Result, ...]
     stopped: str = ""
     verified: tuple[Verification, ...] = ()
+
+    def to_pandas(self) -> DataFrame:
+        """Returns a row a pipeline and task: scores, and shares of the ledger.
+
+        Raises:
+            UserError: pandas is not installed.
+        """
+        from leporello.core.table import frame
+
+        rows = ((r.row().items(), r.scores) for r in self.results)
+        return frame({n: v for n, v in row if not isinstance(v, dict)} | {**s} for row, s in rows)
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the scores and the ledger of each pipeline."""
@@ -126,7 +141,7 @@ def run(
     pipelines: Sequence[str] = (),
     tasks: Sequence[str] = (),
     *,
-    config: Sequence[Path] = (),
+    config: Sequence[ConfigSource] = (),
     overrides: Sequence[str] = (),
     split: str = "",
     limit: int | None = None,
@@ -142,6 +157,7 @@ def run(
     max_failures: float | None = None,
     cached: bool = True,
     verify: bool = False,
+    interrupts: Interrupts | None = None,
 ) -> Run:
     """Runs pipelines on tasks and scores them; the same call again resumes.
 
@@ -169,6 +185,7 @@ def run(
             below 1.
         cached: Whether to use and fill the cache.
         verify: Whether to run a random twentieth of the finished examples again, and compare.
+        interrupts: Signals that end it; whoever sets their `signal` does, too.
 
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
@@ -189,10 +206,10 @@ def run(
         job.placement.check()
     cache = Cache(cache_directory()) if cached else None
     path = job_directory(jobs, to_path(out) if out else None)
-    with _locked(path) as (directory, remote), Interrupts() as interrupts:
+    with _locked(path) as (directory, remote), interrupts or Interrupts() as signals:
         _compare(directory, jobs, limits, update=update)
         write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))
-        policy = StopPolicy(max_failures, interrupts, remote.check if remote else lambda: None)
+        policy = StopPolicy(max_failures, signals, remote.check if remote else lambda: None)
         context = RunContext(directory, limits, limit, cache, policy.check, remote)
         with _published(context, jobs):
             done = _run_all(jobs, context)

@@ -6,6 +6,8 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from glob import glob
 from os import PathLike
 from pathlib import Path, PosixPath
 from typing import IO, Any
@@ -93,6 +95,16 @@ class RemotePath(PosixPath):
 def is_url(text: str) -> bool:
     """Says whether this is a URL rather than a path."""
     return _URL.match(text) is not None
+
+
+def is_there(text: str) -> bool:
+    """Says whether this is a URL, or names a file, a folder, or a pattern that some fit."""
+    if not text or is_url(text):
+        return bool(text)
+    with suppress(OSError, ValueError):  # a text may be longer than a name can be
+        pattern = "*" in text and glob(text, recursive=True)  # noqa: PTH207 -- any pattern
+        return bool(pattern) or Path(text).exists()
+    return False
 
 
 def is_web(url: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from leporello.analysis.comparison.oracle_gap import OracleGap, oracle_gaps
 from leporello.analysis.comparison.outcomes import Outcome, Outcomes, outcomes
@@ -14,6 +15,9 @@ from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
 from leporello.metrics import make_metrics
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _SHOWN = 3  # ids in a message
 _POINT = 0.01  # a difference of the mean share cut that is worth telling
@@ -86,6 +90,17 @@ class Comparison:
 
     boards: tuple[TaskComparison, ...]
     draws: Draws
+
+    def to_pandas(self) -> DataFrame:
+        """Returns a row a task, metric and pipeline: scores, intervals, tests, shares and costs.
+
+        Raises:
+            UserError: pandas is not installed.
+        """
+        from leporello.analysis.comparison.tables import rows_of
+        from leporello.core.table import frame
+
+        return frame(rows_of(self))
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""

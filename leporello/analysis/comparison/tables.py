@@ -193,14 +193,19 @@ def _in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def csv_of(comparison: Comparison) -> str:
-    """Returns one row a task, metric and pipeline, every number in full."""
-    rows = [
+def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
+    """Returns a row a task, metric and pipeline, every number in full."""
+    return [
         _row(task, entry, metric)
         for task in comparison.boards
         for entry in task.entries
         for metric in task.metrics
     ]
+
+
+def csv_of(comparison: Comparison) -> str:
+    """Returns what `rows_of` does, as CSV."""
+    rows = rows_of(comparison)
     file = io.StringIO()
     writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,9 +11,9 @@ from rich.table import Table
 
 from leporello.cli.display.items import show_items
 from leporello.cli.display.tables import excerpt
-from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span
-from leporello.runs.ask import Answer, Passage
+from leporello.runs.answer import Answer, Passage
 from leporello.text.outline import cited
 
 __all__ = ["show_answer", "show_each", "show_passages"]
@@ -32,7 +31,7 @@ def show_answer(console: Console, answer: Answer, *, all_passages: bool = False)
         show_items(console, answer.items, answer.document)
     else:
         show_passages(console, answer, _listed(answer, all_passages=all_passages))
-    for line in (ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)):
+    for line in answer.ledger:
         console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
