@@ -5,7 +5,6 @@ A hook of MkDocs, by mkdocs.yml. A class, parameter or option that is not descri
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ from leporello.cli import app
 from leporello.config import Config, load_config
 from leporello.config.class_page import ClassPage, page_of
 from leporello.config.placement import Placement
-from leporello.core.protocols import KINDS, LOADER, TASK
+from leporello.core.environment.classes import built_ins
+from leporello.core.protocols import ALL_KINDS
 from leporello.core.training import Training
-from leporello.metrics import METRICS
 
-_KINDS = (*KINDS.values(), LOADER, TASK)
-_PAGES = (*(f"{kind.key}s" for kind in _KINDS), "metrics", "settings", "command-line")
+_PAGES = (*(kind.title for kind in ALL_KINDS), "settings", "command-line")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -56,11 +54,9 @@ def pages() -> Iterator[tuple[str, str]]:
         PluginError: Something is not described.
     """
     config = load_config(())
-    for kind in _KINDS:
-        module = importlib.import_module(kind.package)
-        found = [(name, getattr(module, name)) for name in module.__all__]
-        yield f"{kind.key}s", _page(f"{kind.key}s".title(), kind.key, config, found)
-    yield "metrics", _page("Metrics", "metric", config, [*METRICS.items()])
+    for kind in ALL_KINDS:
+        title = kind.title.replace("_", " ").capitalize()
+        yield kind.title, _page(title, kind.key, config, [*built_ins(kind).items()])
     settings = [("train", Training), ("placement", Placement)]
     yield "settings", _page("Settings of pipelines", "", config, settings)
     yield "command-line", "\n".join(_command_line())

@@ -14,7 +14,7 @@ from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, docstring, parameters
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
-from leporello.core.environment.classes import ClassError, built_ins, find_class
+from leporello.core.environment.classes import ClassError, built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError
 from leporello.core.protocols import ALL_KINDS, TASK
 from leporello.core.records import JSON
@@ -31,7 +31,7 @@ class ClassPage:
     Attributes:
         kind: Key of its kind, `metric`, or the key of a pipeline's settings.
         name: Name as YAML has it.
-        source: Module and file where it is.
+        source: Package that offers it, or module, and the file where it is.
         text: Docstring without the parameters.
         parameters: Parameters by name.
         yaml: Snippet as one of the config's pipelines has it, the shortest, if any has it.
@@ -85,7 +85,9 @@ def class_page(config: Config, name: str) -> ClassPage | None:
 def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
     """Returns the page of a class whose kind is known."""
     used = [(owner, spec) for owner, spec in _specs(config) if spec.cls is cls]
-    source = f"{cls.__module__} ({inspect.getsourcefile(cls)})"
+    packages = plug_ins().get(f"leporello.{kind}s", {}).get(name, ())
+    whence = ", ".join(map(origin, packages)) or cls.__module__
+    source = f"{whence} ({inspect.getsourcefile(cls)})"
     texts = [_dumped(kind, {"class": name} | _given(spec)) for _, spec in used]
     if not texts and kind not in _LISTED:
         texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))

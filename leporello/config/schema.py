@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from leporello.config.parameters import (
@@ -16,6 +17,7 @@ from leporello.config.parameters import (
 )
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
+from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
 from leporello.core.protocols import KINDS, LOADER, TASK, Kind
 from leporello.core.records import JSON
 from leporello.core.training import Training
@@ -82,9 +84,11 @@ def _settings(cls: type) -> JSON:
 
 
 def _kind(kind: Kind) -> JSON:
-    module = importlib.import_module(kind.package)
-    classes = (getattr(module, name) for name in module.__all__)
-    built_in = [_class(cls) for cls in classes if all(hasattr(cls, name) for name in kind.methods)]
+    found = dict(built_ins(kind))
+    for other in plug_ins().get(kind.group, ()):
+        with suppress(ClassError):  # `list` tells it
+            found[other] = find_class(other, kind, Path())
+    built_in = [_class(name, cls) for name, cls in found.items()]
     name = "Class of your own, as ./file.py:Class or package.module.Class"
     plug_in: JSON = {
         "type": "object",
@@ -100,12 +104,11 @@ def _kind(kind: Kind) -> JSON:
     return {"anyOf": [*built_in, plug_in, *([] if kind in (LOADER, TASK) else [merged])]}
 
 
-def _class(cls: type) -> JSON:
+def _class(name: str, cls: type) -> JSON:
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
-    values = {name: _parameter(parameter) for name, parameter in parameters(cls).items()}
-    name: JSON = _told(text, {"const": cls.__name__})
+    values = {p.name: _parameter(p) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
-    found = _closed(**{"class": name, **_properties(cls, values)})
+    found = _closed(**{"class": _told(text, {"const": name}), **_properties(cls, values)})
     return {**found, "description": text, "required": required}
 
 

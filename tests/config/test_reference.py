@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -17,16 +16,15 @@ from leporello.config.parameters import docstring, parameters
 from leporello.config.placement import Placement
 from leporello.config.schema import schema
 from leporello.config.tree import parse
-from leporello.core.protocols import KINDS, LOADER, TASK
+from leporello.core.environment.classes import built_ins
+from leporello.core.protocols import ALL_KINDS
 from leporello.core.training import Training
-from leporello.metrics import METRICS
 
 
 def _classes() -> Iterator[type]:
-    yield from (*METRICS.values(), Training, Placement)
-    for kind in (*KINDS.values(), LOADER, TASK):
-        module = importlib.import_module(kind.package)
-        yield from (getattr(module, name) for name in module.__all__)
+    yield from (Training, Placement)
+    for kind in ALL_KINDS:
+        yield from built_ins(kind).values()
 
 
 @pytest.mark.parametrize("cls", [*_classes()], ids=lambda cls: cls.__name__)
