@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from leporello.combiners.algorithms.odds import smoothed
-from leporello.combiners.lists.author_pairs import AuthorPairs, answer
-from leporello.combiners.stuff import chunks_of
+from leporello.combiners.lists.author_pairs import ComparesAuthors, answer
 from leporello.core.protocols import Count, Positive, Share
-from leporello.core.records import JSON, Combination, Example, Hit, Output, Read
+from leporello.core.records import JSON
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AssignAuthors:
+class AssignAuthors(ComparesAuthors):
     """Assigns each paragraph to an earlier one's author, or to a new one (MuLD, section 4).
 
     The first paragraph is by author 1. "Then check if the next paragraph is similar to the
@@ -58,38 +56,11 @@ class AssignAuthors:
     training_pairs: Positive = 1000
     seed: Count = 0
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
-        """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
-        chunks = chunks_of(hits)
-        reads = self.pairs.reads(chunks)
-        outputs: list[Output] = (yield reads) if reads else []
-        return self.decide(self.pairs.likeness(outputs, len(chunks)))
-
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
-        """Returns PAN's three answers.
-
-        Args:
-            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
-                nothing is known, which it is of neighbours.
-        """
+        """Returns PAN's three answers; see `ComparesAuthors`."""
         # They may contradict the authors: a baseline is reproduced, not mended (decision 16).
         changes = [bool(likely < self.change_threshold) for likely in likeness.diagonal(1)]
         return answer(self._assign(likeness, changes), changes)
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns what pairs drawn should come to, as many of either kind; None for the others.
-
-        Raises:
-            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
-        """
-        return self.pairs.supervise(example, reads)
-
-    @cached_property
-    def pairs(self) -> AuthorPairs:
-        """Which paragraphs are compared."""
-        return AuthorPairs(
-            self.context, self.neighbours, self.samples, self.training_pairs, self.seed
-        )
 
     def _assign(self, likeness: NDArray[np.float64], changes: Sequence[bool]) -> list[int]:
         import numpy as np

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from leporello.combiners.algorithms.odds import averaged, log_odds
-from leporello.combiners.lists.author_pairs import AuthorPairs, answer, by_appearance, changes_of
-from leporello.combiners.stuff import chunks_of
+from leporello.combiners.lists.author_pairs import (
+    ComparesAuthors,
+    answer,
+    by_appearance,
+    changes_of,
+)
 from leporello.core.protocols import Count, NonNegative, Positive, Share
-from leporello.core.records import JSON, Combination, Example, Hit, Output, Read
+from leporello.core.records import JSON
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,7 @@ _ROUNDS = 10  # of the second step; it settles in two or three
 
 
 @dataclass(frozen=True)
-class ClusterAuthors:
+class ClusterAuthors(ComparesAuthors):
     """Clusters the paragraphs by the log odds that pairs of them are by one author.
 
     First, agglomerative clustering with average linkage of log odds that were averaged over
@@ -52,38 +54,11 @@ class ClusterAuthors:
     training_pairs: Positive = 1000
     seed: Count = 0
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
-        """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
-        chunks = chunks_of(hits)
-        reads = self.pairs.reads(chunks)
-        outputs: list[Output] = (yield reads) if reads else []
-        return self.decide(self.pairs.likeness(outputs, len(chunks)))
-
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
-        """Returns PAN's three answers.
-
-        Args:
-            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
-                nothing is known.
-        """
+        """Returns PAN's three answers; see `ComparesAuthors`."""
         authors = self._cluster(likeness)
         # Changes follow from the authors, since all evidence is in these (decision 16).
         return answer(authors, changes_of(authors))
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns what pairs drawn should come to, as many of either kind; None for the others.
-
-        Raises:
-            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
-        """
-        return self.pairs.supervise(example, reads)
-
-    @cached_property
-    def pairs(self) -> AuthorPairs:
-        """Which paragraphs are compared."""
-        return AuthorPairs(
-            self.context, self.neighbours, self.samples, self.training_pairs, self.seed
-        )
 
     def _cluster(self, likeness: NDArray[np.float64]) -> list[int]:
         if len(likeness) < 2:  # noqa: PLR2004 -- a pair

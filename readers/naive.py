@@ -10,18 +10,18 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Output, Read, Span
-from leporello.readers.prompting.prompted_model import refuse_pairs
+from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.prompting.template import passage_text
 from leporello.text.tokens import Words
 
 
 @dataclass(frozen=True)
-class Prefix:
+class Prefix(OneByOne):
     """Answers with the beginning of the passages, a share of their characters.
 
     They are taken as they stand one after the other, with nothing between them.
@@ -30,24 +30,14 @@ class Prefix:
         share: Share of the characters, 0 to 1; the mean of output / document over the train split.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     share: NonNegative | None = None
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order.
+    def _answer(self, read: Read) -> Output:
+        """Returns the output of one input.
 
         Raises:
             UserError: The share has not been learned.
         """
-        refuse_pairs(inputs)
-        return list(map(self._answer, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
-
-    def _answer(self, read: Read) -> Output:
         if self.share is None:
             _not_learned("share")
         lengths = [len(passage_text(passage)) for passage in read.passages]
@@ -61,31 +51,21 @@ class Prefix:
 
 
 @dataclass(frozen=True)
-class MajorityOption:
+class MajorityOption(OneByOne):
     """Answers with the choice that stands where the right one most often stands (QuALITY).
 
     Attributes:
         option: Number of the option, from 1; learned from the train split.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     option: Positive | None = None
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order.
+    def _answer(self, read: Read) -> Output:
+        """Returns the output of one input.
 
         Raises:
             UserError: The option has not been learned.
         """
-        refuse_pairs(inputs)
-        return list(map(self._answer, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
-
-    def _answer(self, read: Read) -> Output:
         if self.option is None:
             _not_learned("option")
         if len(read.choices) < self.option:
@@ -94,31 +74,21 @@ class MajorityOption:
 
 
 @dataclass(frozen=True)
-class MajorityAnswer:
+class MajorityAnswer(OneByOne):
     """Answers a question with its commonest answer (ContractNLI's 17 hypotheses).
 
     Attributes:
         answers: Answers by question; learned from the train split.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     answers: dict[str, str] | None = None
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order.
+    def _answer(self, read: Read) -> Output:
+        """Returns the output of one input.
 
         Raises:
             UserError: The answers have not been learned.
         """
-        refuse_pairs(inputs)
-        return list(map(self._answer, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
-
-    def _answer(self, read: Read) -> Output:
         if self.answers is None:
             _not_learned("answers")
         if read.question not in self.answers:
@@ -127,41 +97,22 @@ class MajorityAnswer:
 
 
 @dataclass(frozen=True)
-class FixedAnswer:
+class FixedAnswer(OneByOne):
     """Answers everything alike.
 
     Attributes:
         answer: Text that it says.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     answer: str
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
-        refuse_pairs(inputs)
-        return [_unread(read, self.answer) for read in inputs]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
+    def _answer(self, read: Read) -> Output:
+        return _unread(read, self.answer)
 
 
 @dataclass(frozen=True)
-class GivenOrder:
+class GivenOrder(OneByOne):
     """Answers `1, 2, …, n` for a document of n parts: they stay as they stand (BookSumSort)."""
-
-    depends_on_batch: ClassVar[bool] = False
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
-        refuse_pairs(inputs)
-        return list(map(self._answer, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
 
     def _answer(self, read: Read) -> Output:
         chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
@@ -172,7 +123,7 @@ class GivenOrder:
 
 
 @dataclass(frozen=True)
-class RandomAnswer:
+class RandomAnswer(OneByOne):
     """Answers with one of several answers, drawn at random.
 
     Attributes:
@@ -180,19 +131,8 @@ class RandomAnswer:
         seed: Seed of the draw: another one draws other answers.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     answers: tuple[str, ...] = ()
     seed: int = 0
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
-        refuse_pairs(inputs)
-        return list(map(self._answer, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
 
     def _answer(self, read: Read) -> Output:
         answers = self.answers or read.choices
@@ -202,7 +142,7 @@ class RandomAnswer:
 
 
 @dataclass(frozen=True)
-class RandomSpan:
+class RandomSpan(OneByOne):
     """Answers with words that follow each other in the passages, from a random place on.
 
     Attributes:
@@ -214,21 +154,10 @@ class RandomSpan:
         seed: Seed of the draw: another one draws other places.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     words: Positive
     answers: tuple[str, ...] = ()
     answer_share: Share = 0.5
     seed: int = 0
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order."""
-        refuse_pairs(inputs)
-        return list(map(self._answer, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return _words(texts)
 
     def _answer(self, read: Read) -> Output:
         generator = _generator(self.seed, read)
@@ -272,10 +201,6 @@ def _unread(read: Read, answer: str) -> Output:
 
 def _length(read: Read) -> int:
     return sum(len(passage_text(passage)) for passage in read.passages)
-
-
-def _words(texts: Sequence[str]) -> list[int]:
-    return [len(Words().offsets(text)) for text in texts]
 
 
 def _not_learned(parameter: str) -> NoReturn:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.protocols import ModelSource
 from leporello.core.records import Chunk, Output, Read
 from leporello.models.locate import locate
+from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.embedded.word_weights import WordWeights
-from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 from leporello.text.english.polarity import opinion_words
-from leporello.text.tokens import Words
 
 
 @dataclass(frozen=True)
-class Polarity:
+class Polarity(OneByOne):
     """Says which of two choices an opinion is, the positive one first; English.
 
     The log odds are the sum of weights of the words that are there, those behind a negation
@@ -31,33 +28,23 @@ class Polarity:
             package.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     model: ModelSource = "leporello-en"
 
     def load(self) -> None:
         """Loads the weights, which is otherwise done when it first reads."""
         _ = self._weights.loaded
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; scores are log-probabilities.
-
-        Raises:
-            UserError: The weights are missing or damaged.
-            ValueError: An input without two choices.
-        """
-        refuse_pairs(inputs)
-        return list(map(self._judge, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return [len(Words().offsets(text)) for text in texts]
-
     def log_odds(self, text: str) -> float:
         """Returns the log odds that an opinion is positive."""
         return self._weights.total(opinion_words(text))
 
-    def _judge(self, read: Read) -> Output:
+    def _answer(self, read: Read) -> Output:
+        """Returns the output of one input; scores are log-probabilities.
+
+        Raises:
+            UserError: The weights are missing or damaged.
+            ValueError: There are not two choices.
+        """
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
             raise ValueError("Polarity tells two choices apart, the positive one first")
         odds = self.log_odds("\n".join(map(passage_text, read.passages)))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Output, Read
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.text.tokens import Words
+from leporello.readers.batching.one_by_one import OneByOne
 
 
 @dataclass(frozen=True)
-class Presence:
+class Presence(OneByOne):
     """Takes the first choice if passages stand in enough of a document's parts, else the second.
 
     Heroes are there from one end of a book to the other, villains come and go. Of whom there is no
@@ -24,25 +21,15 @@ class Presence:
         parts: Number of equal parts that a document is divided into.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     share: Share = 0.45
     parts: Positive = 20
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order.
+    def _answer(self, read: Read) -> Output:
+        """Returns the output of one input.
 
         Raises:
-            ValueError: An input without two choices.
+            ValueError: There are not two choices.
         """
-        refuse_pairs(inputs)
-        return list(map(self._choose, inputs))
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return [len(Words().offsets(text)) for text in texts]
-
-    def _choose(self, read: Read) -> Output:
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
             raise ValueError("Presence tells two choices apart, that of who is there more first")
         passages = [passage for passage in read.passages if isinstance(passage, Chunk)]

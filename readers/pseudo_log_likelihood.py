@@ -12,7 +12,13 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import DType, Tokens, check_positions, load_model
+from leporello.readers.backends.pretrained import (
+    DType,
+    Tokens,
+    check_positions,
+    check_tokens,
+    load_model,
+)
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
 from leporello.readers.encoders.token_ids import Passages, output_of
@@ -22,8 +28,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _MOST = 1024  # rows: a window of 32 passages has thousands
-_RESERVED = 2  # positions that RoBERTa and Longformer count from
-_SHIFTED = ("roberta", "xlm-roberta", "longformer", "camembert")
 
 
 @dataclass(frozen=True)
@@ -153,15 +157,8 @@ class PseudoLogLikelihood:
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        loaded = load_model(self.model, "AutoModelForMaskedLM", self.dtype, self.device)
-        positions = getattr(loaded.config, "max_position_embeddings", None)
-        shifted = loaded.config.model_type in _SHIFTED
-        if positions and shifted and self.max_input_tokens > positions - _RESERVED:
-            raise UserError(
-                f"model {self.model!r} has {positions - _RESERVED} positions for tokens and"
-                f" max_input_tokens is {self.max_input_tokens}: lower it"
-            )
-        return loaded
+        check_tokens(self.model, self.max_input_tokens)
+        return load_model(self.model, "AutoModelForMaskedLM", self.dtype, self.device)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from leporello.combiners.stuff import chunks_of
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Chunk, Example, Output, Read
+from leporello.core.records import JSON, Chunk, Combination, Example, Hit, Output, Read
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,6 +123,47 @@ class AuthorPairs:
         generator = random.Random(f"{self.seed} {example.id}")
         drawn = {index for indices in kinds for index in generator.sample(indices, count)}
         return [label if index in drawn else None for index, label in enumerate(wanted)]
+
+
+class ComparesAuthors:
+    """A combiner that has pairs of paragraphs compared, and tells authors by what comes of it."""
+
+    context: int
+    neighbours: int
+    samples: int
+    training_pairs: int
+    seed: int
+
+    def decide(self, likeness: NDArray[np.float64]) -> JSON:
+        """Returns PAN's three answers.
+
+        Args:
+            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
+                nothing is known, which it is of neighbours.
+        """
+        raise NotImplementedError
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
+        """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
+        chunks = chunks_of(hits)
+        reads = self.pairs.reads(chunks)
+        outputs: list[Output] = (yield reads) if reads else []
+        return self.decide(self.pairs.likeness(outputs, len(chunks)))
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
+        """Returns what pairs drawn should come to, as many of either kind; None for the others.
+
+        Raises:
+            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
+        """
+        return self.pairs.supervise(example, reads)
+
+    @cached_property
+    def pairs(self) -> AuthorPairs:
+        """Which paragraphs are compared."""
+        return AuthorPairs(
+            self.context, self.neighbours, self.samples, self.training_pairs, self.seed
+        )
 
 
 def _join(first: Chunk, last: Chunk) -> Chunk:

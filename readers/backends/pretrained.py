@@ -49,6 +49,8 @@ _TOKEN_IDS = (
 )
 
 
+_RESERVED = 2  # positions that RoBERTa and Longformer count from
+_SHIFTED = ("roberta", "xlm-roberta", "longformer", "camembert")
 # For all tokenizers of the process, of which a sweep may have many: some 30 MB.
 _MEMO = TokenMemo(most=2**24)
 
@@ -240,6 +242,25 @@ def check_positions(model: str, needed: int, names: Sequence[str], parameters: s
         raise UserError(
             f"model {model!r} has {positions} positions and {parameters} needs {needed}:"
             f" lower it by {needed - positions}"
+        )
+
+
+def check_tokens(model: str, needed: int) -> None:
+    """Refuses a window that exceeds the positions that are left for tokens.
+
+    Args:
+        model: Model whose configuration is asked.
+        needed: Number of tokens of the window.
+
+    Raises:
+        UserError: There are fewer: some kinds count positions from behind that of padding.
+    """
+    config = read_config(model)
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions and config.model_type in _SHIFTED and needed > positions - _RESERVED:
+        raise UserError(
+            f"model {model!r} has {positions - _RESERVED} positions for tokens and"
+            f" max_input_tokens is {needed}: lower it"
         )
 
 

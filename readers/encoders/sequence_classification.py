@@ -13,6 +13,7 @@ from leporello.readers.backends.pretrained import (
     DType,
     Tokens,
     check_positions,
+    check_tokens,
     load_model,
     read_config,
 )
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 _MOST = 1024  # prompts: a document may have tens of thousands of pairs
-_RESERVED = 2  # positions that RoBERTa and Longformer count from
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +140,8 @@ class SequenceClassification:
     def _config(self) -> PreTrainedConfig:
         """The model's configuration, which tells what it can be given before it is loaded."""
         _ = self.tokens  # tells first of a window that is too small
-        config = read_config(self.model)
-        positions = getattr(config, "max_position_embeddings", None)
-        shifted = config.model_type in ("roberta", "xlm-roberta", "longformer", "camembert")
-        if positions and shifted and self.max_input_tokens > positions - _RESERVED:
-            raise UserError(
-                f"model {self.model!r} has {positions - _RESERVED} positions for tokens and"
-                f" max_input_tokens is {self.max_input_tokens}: lower it"
-            )
-        return config
+        check_tokens(self.model, self.max_input_tokens)
+        return read_config(self.model)
 
     def _classify(self, batch: Sequence[ModelInput]) -> list[Generation]:
         import torch
