@@ -25,24 +25,11 @@ BUCKETS = {"characters": 2**15, "words": 2**14}
 PUNCTUATION = ".,;:!?-()'\"“”‘’—…"
 # What the columns of `habits` are.
 HABITS = (
-    "word length",
-    "spread of word length",
-    "long words",
-    "sentence length",
-    "spread of sentence length",
-    "paragraph length",
-    "vocabulary richness",
-    "contractions",
-    "capitalised words",
-    "words in capitals",
-    "digits",
-    "has quotation marks",
-    "begins with a quotation mark",
-    "has dashes",
-    "words in -ly",
-    "words in -ed",
-    "words in -ing",
-)
+    "word length", "spread of word length", "long words", "sentence length",
+    "spread of sentence length", "paragraph length", "vocabulary richness", "contractions",
+    "capitalised words", "words in capitals", "digits", "has quotation marks",
+    "begins with a quotation mark", "has dashes", "words in -ly", "words in -ed", "words in -ing",
+)  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _STOP = re.compile(r"[.!?…。！？]+")
 _QUOTES = '"“”«»„'

@@ -42,14 +42,8 @@ SOURCES = sorted(
 
 _PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 _CALLS = {
-    "eval",
-    "exec",
-    "os.system",
-    "pickle.load",
-    "pickle.loads",
-    "torch.hub.load",
-    "torch.load",
-}
+    "eval", "exec", "os.system", "pickle.load", "pickle.loads", "torch.hub.load", "torch.load",
+}  # fmt: skip
 _ENDS = ("extractall", "load_module", "Unpickler", "unpack_archive")
 # Configurations hold no code, and the base of additions is loaded before.
 _PLAIN = ("GenerationConfig", "config_class", "PeftModel")

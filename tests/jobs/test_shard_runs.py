@@ -231,17 +231,11 @@ def old(whole: Path) -> Path:
 
 
 VERBS: Iterable[str] = (
-    "run mine --config CONFIG --out RUN",
-    "plan mine --config CONFIG --out RUN",
-    "watch RUN",
-    "compare RUN",
-    "report RUN --out PAGE",
-    "explain RUN q1",
-    "export RUN --format parquet --out PAGE",
-    "analyze RUN",
-    "track RUN --to mlflow",
+    "run mine --config CONFIG --out RUN", "plan mine --config CONFIG --out RUN", "watch RUN",
+    "compare RUN", "report RUN --out PAGE", "explain RUN q1",
+    "export RUN --format parquet --out PAGE", "analyze RUN", "track RUN --to mlflow",
     "cache why RUN q1",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)

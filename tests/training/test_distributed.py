@@ -203,15 +203,9 @@ def test_what_checkpoints_score_is_among_the_curves(
 
 LAUNCHER = ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2")
 PLAIN = (
-    "--num_machines",
-    "1",
-    "--mixed_precision",
-    "no",
-    "--dynamo_backend",
-    "no",
-    "--main_process_port",
-    "0",
-)
+    "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
+    "--main_process_port", "0",
+)  # fmt: skip
 SETS = ("batch_size=8", "accumulate=2", "epochs=4", "evaluate_steps=2", "learning_rate=0.003")
 
 

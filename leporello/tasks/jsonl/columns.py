@@ -11,15 +11,8 @@ from leporello.tasks.jsonl.lines import Line
 from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
 
 _TEXTS = {
-    "id",
-    "document",
-    "document_path",
-    "document_id",
-    "collection",
-    "question",
-    "title",
-    "group",
-}
+    "id", "document", "document_path", "document_id", "collection", "question", "title", "group",
+}  # fmt: skip
 _LISTS = {"references", "choices", "evidence"}
 
 

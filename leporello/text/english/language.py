@@ -7,34 +7,10 @@ from itertools import islice
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Common in English, and rare in its neighbours (`in`, `is`, `of`, `was` are Dutch or German too).
-_COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "that",
-        "with",
-        "for",
-        "from",
-        "this",
-        "which",
-        "by",
-        "had",
-        "have",
-        "they",
-        "are",
-        "were",
-        "not",
-        "but",
-        "it",
-        "to",
-        "his",
-        "her",
-        "you",
-        "at",
-        "be",
-        "she",
-    ]
-)
+_COMMON = frozenset([
+    "the", "and", "that", "with", "for", "from", "this", "which", "by", "had", "have", "they",
+    "are", "were", "not", "but", "it", "to", "his", "her", "you", "at", "be", "she",
+])  # fmt: skip
 _FEWEST = 40  # words below which nothing is told
 _MOST = 2000  # words that are looked at
 _SHARE = 0.06  # of English prose a fifth to a third; of lists and tables some hundredths more

@@ -31,29 +31,12 @@ from leporello.text.outline import Heading, outline
 _FEW = 2  # marks, or sections of a loader; fewer may be a title, or chance
 _MARKS = 40  # characters that a heading's lines may have besides its title
 # Of the known names those that stand inside chapters too; the others are beside chapters.
-_INNER = frozenset(
-    {
-        "introduction",
-        "background",
-        "conclusion",
-        "conclusions",
-        "discussion",
-        "results",
-        "methods",
-        "methodology",
-        "summary",
-        "related work",
-        "notation",
-        "future work",
-        "results and discussion",
-        "materials and methods",
-        "literature review",
-        "einleitung",
-        "einführung",
-        "fazit",
-        "zusammenfassung",
-    }
-)
+_INNER = frozenset({
+    "introduction", "background", "conclusion", "conclusions", "discussion", "results", "methods",
+    "methodology", "summary", "related work", "notation", "future work", "results and discussion",
+    "materials and methods", "literature review", "einleitung", "einführung", "fazit",
+    "zusammenfassung",
+})  # fmt: skip
 _SHORTEST = 4  # letters of capitals that are a heading; initials are none
 _CAPTION = re.compile(
     r"(?:fig(?:ure)?|tab(?:le)?|listing|plate|exhibit|chart|box|abb(?:ildung)?|tabelle|tableau)"

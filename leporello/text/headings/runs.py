@@ -16,25 +16,12 @@ _BODY = 60  # characters of a line that is text, with or without a stop
 _NEAR = 12  # lines within which an outer heading is followed by its first inner one
 _LISTED = 2  # headings without text between them that are a list
 _STOPS = (".", "!", "?", ":", ";", "”", '"')
-_CONTENTS = frozenset(
-    {
-        "contents",
-        "table of contents",
-        "list of figures",
-        "list of tables",
-        "list of symbols",
-        "list of abbreviations",
-        "list of acronyms",
-        "sommaire",
-        "inhaltsverzeichnis",
-        "abbildungsverzeichnis",
-        "tabellenverzeichnis",
-        "table des matières",
-        "liste des figures",
-        "liste des tableaux",
-        "índice",
-    }
-)
+_CONTENTS = frozenset({
+    "contents", "table of contents", "list of figures", "list of tables", "list of symbols",
+    "list of abbreviations", "list of acronyms", "sommaire", "inhaltsverzeichnis",
+    "abbildungsverzeichnis", "tabellenverzeichnis", "table des matières", "liste des figures",
+    "liste des tableaux", "índice",
+})  # fmt: skip
 
 
 def without_headers(

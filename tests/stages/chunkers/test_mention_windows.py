@@ -24,18 +24,8 @@ from leporello.text.mentions import mentions
 from leporello.text.tokens import tokenizer
 
 PIECES = (
-    "Jack",
-    "Jack Sparrow",
-    "Mr. Sparrow",
-    "x",
-    "some words",
-    ". ",
-    " ",
-    "\n",
-    "👩‍👩‍👧",
-    "猫",
-    "é",
-)
+    "Jack", "Jack Sparrow", "Mr. Sparrow", "x", "some words", ". ", " ", "\n", "👩‍👩‍👧", "猫", "é",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -21,21 +21,8 @@ from leporello.readers.prompting.template import passage_text
 Answer = Callable[[str], str]
 
 PIECES = (
-    "a",
-    "bb c",
-    "- d",
-    "  e",
-    " ",
-    "\n",
-    "\r\n",
-    "\r",
-    "\u2028",
-    "\x0b",
-    "—x",
-    "-",
-    "-- f",
-    "猫",
-)
+    "a", "bb c", "- d", "  e", " ", "\n", "\r\n", "\r", "\u2028", "\x0b", "—x", "-", "-- f", "猫",
+)  # fmt: skip
 
 CHUNKS, LINES = LineByLine(), Lines()
 

@@ -40,19 +40,8 @@ from leporello.readers.prompting.template import passage_text
 DOCUMENT = Document("story", " ".join([STORY] * 4))
 NAMES = ("bert", "distilbert", "roberta", "longformer", "deberta")
 PIECES = [
-    "the cat",
-    " ",
-    "\n\n",
-    "Mill",
-    "猫は",
-    "🐈👢",
-    "e\u0301",
-    "</s>",
-    "<s>",
-    "\ud800",
-    "\x00",
-    "—",
-]
+    "the cat", " ", "\n\n", "Mill", "猫は", "🐈👢", "e\u0301", "</s>", "<s>", "\ud800", "\x00", "—",
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=30).map("".join)
 
 

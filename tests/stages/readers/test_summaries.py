@@ -19,17 +19,13 @@ from leporello.readers.embedded.summary_units import clean, word_count
 from leporello.text.english.scripts import is_script
 from leporello.text.english.summary_requests import Wanted, wanted
 
-MEETING = "\n".join(
-    [
-        "Ann: {vocalsound} Okay .",
-        "Ben: Yeah .",
-        "Ann: The battery of the remote should last for two years at least , I think .",
-        "Ben: Then a solar cell is too weak , so we need a kinetic battery in the remote .",
-        "Cleo: Lunch is at noon in the canteen on the second floor today .",
-        "Ann: Mm . {disfmarker}",
-        "Cleo: The canteen serves soup and bread with cheese on every Tuesday .",
-    ]
-)
+MEETING = "\n".join([
+    "Ann: {vocalsound} Okay .", "Ben: Yeah .",
+    "Ann: The battery of the remote should last for two years at least , I think .",
+    "Ben: Then a solar cell is too weak , so we need a kinetic battery in the remote .",
+    "Cleo: Lunch is at noon in the canteen on the second floor today .", "Ann: Mm . {disfmarker}",
+    "Cleo: The canteen serves soup and bread with cheese on every Tuesday .",
+])  # fmt: skip
 REPORT = (
     "Wolves return to the valley. The wolves of the valley were counted by the forest office in"
     " spring. The office counted forty wolves in the valley. It rained.\n\nFarmers lost twelve"

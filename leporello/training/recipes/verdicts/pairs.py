@@ -26,49 +26,19 @@ _WHICH = re.compile(r"(?:in |on |at |by |from |to |of |for |with )?(?:which|what
 _PLACE = re.compile(r"(?:when|where)\b", re.I)
 _COUNT = re.compile(r"how (?:many|much)\b", re.I)
 _DO = frozenset({"do", "does", "did"})
-_BE = frozenset(
-    (
-        "is",
-        "are",
-        "was",
-        "were",
-        "has",
-        "have",
-        "had",
-        "can",
-        "could",
-        "will",
-        "would",
-        "shall",
-        "should",
-        "may",
-        "might",
-        "must",
-    )
-)
+_BE = frozenset((
+    "is", "are", "was", "were", "has", "have", "had", "can", "could", "will", "would", "shall",
+    "should", "may", "might", "must",
+))  # fmt: skip
 _PARTICIPLE = re.compile(
     r"(?:\w+(?:ed|ing)|born|built|made|held|found|written|known|given|won|sold|kept|left|called|seen"
     r"|taken|shown|led|sent|set|put|lost|brought|taught|bought|drawn|grown|chosen|located|from|to|in)",
     re.I,
 )
-_PREPOSITION = frozenset(
-    (
-        "in",
-        "on",
-        "at",
-        "by",
-        "from",
-        "to",
-        "of",
-        "for",
-        "with",
-        "during",
-        "after",
-        "before",
-        "near",
-        "since",
-    )
-)
+_PREPOSITION = frozenset((
+    "in", "on", "at", "by", "from", "to", "of", "for", "with", "during", "after", "before", "near",
+    "since",
+))  # fmt: skip
 _KIND = frozenset(("kind", "kinds", "type", "types", "sort", "sorts"))
 _NAMED = 6  # words before the verb that a thing asked for has at most
 
