@@ -17,9 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import httpx2
-from fsspec.spec import AbstractFileSystem
-
 from leporello.core.environment.extras import install_command
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
@@ -32,9 +29,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "mtime", "modified", "created")
 T = TypeVar("T")
 _log = logging.getLogger("leporello")
-_ERRORS = {401: PermissionError, 403: PermissionError, 404: FileNotFoundError}
-_HEADERS = {"Accept-Encoding": "identity"}  # whole bytes as they lie there, as sizes and ETags
-_client = httpx2.Client(follow_redirects=True, timeout=30.0, headers=_HEADERS)
 
 
 class MissingError(UserError):
@@ -146,6 +140,8 @@ class Location:
     def _do(self, action: Callable[[Any, str], T], name: str = "") -> T:
         with _explained(f"{self.url}/{name}" if name else self.url):
             if is_web(self.url):
+                from leporello.storage.http import WebFileSystem
+
                 return action(WebFileSystem(), expanded(self.url))
             import fsspec
 
@@ -196,34 +192,3 @@ def _explained(url: str) -> Iterator[None]:
 def _first_line(error: Exception) -> str:
     line = redact(str(error)).strip().partition("\n")[0]
     return f"{type(error).__name__}: {line}" if line else type(error).__name__
-
-
-class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """A web server's files, by their whole URLs; they are only read."""
-
-    def info(self, path: str, **_: object) -> dict[str, object]:
-        """Returns what the server says of a file."""
-        try:
-            with _asked("HEAD", path) as answer:
-                headers = answer.headers
-        except OSError:  # some refuse HEAD, as signed addresses do
-            with _asked("GET", path) as answer:
-                headers = answer.headers
-        version = headers.get("ETag", "").removeprefix("W/") or headers.get("Last-Modified")
-        size = headers.get("Content-Length")
-        return {"name": path, "type": "file", "size": size, "etag": version}
-
-    def get_file(self, rpath: str, lpath: str, **_: object) -> None:
-        """Copies a file from there."""
-        with _asked("GET", rpath) as answer, Path(lpath).open("wb") as file:
-            for block in answer.iter_raw():
-                file.write(block)
-
-
-@contextmanager
-def _asked(method: str, url: str) -> Iterator[httpx2.Response]:
-    with _client.stream(method, url) as answer:
-        if not answer.is_success:
-            kind = _ERRORS.get(answer.status_code, ConnectionError)
-            raise kind(f"the server answers {answer.status_code} {answer.reason_phrase}")
-        yield answer
