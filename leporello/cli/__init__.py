@@ -26,6 +26,7 @@ from leporello.cli import (
     compare,
     explain,
     export,
+    mcp,
     run,
     schema,
     score,
@@ -51,7 +52,7 @@ app = typer.Typer(
 )
 _VERBS = (
     run.run, run.check, run.plan, listing.list_things, listing.models,
-    schema.schema, ask.ask, serve.serve,
+    schema.schema, ask.ask, serve.serve, mcp.mcp,
     explain.explain, score.score, compare.compare, compare.report, compare.watch, export.export,
     export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,
     benchmarks.analyze,

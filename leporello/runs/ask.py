@@ -17,9 +17,10 @@ from leporello.config import Config, ConfigSource, Pipeline, load_config, loader
 from leporello.core.errors import UserError
 from leporello.core.items import items_of
 from leporello.core.members import member_document
-from leporello.core.records import JSON, Document, Example, Read, Span
+from leporello.core.records import JSON, Coverage, Document, Example, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
+from leporello.engine.failures import ExampleError
 from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
 from leporello.engine.journal.serialization import cost_of, prediction_from_row
 from leporello.engine.limits import Limits
@@ -214,6 +215,21 @@ class Session:
         """
         with self._lock:
             return self._answers(questions, listener)
+
+    def select(self, question: str) -> tuple[tuple[Passage, ...], Coverage]:
+        """Returns the passages that are selected for a question, best first, and the ledger.
+
+        Raises:
+            UserError: A mistake of the user's, or a stage that failed, with its reason.
+        """
+        document, example = self.document, Example("q", self.document, question=question)
+        with self._lock:
+            [selected] = select_document(self.stages, [example], None).selections
+        if isinstance(selected, ExampleError):
+            raise UserError(f"the {selected.stage} failed: {selected.message}")
+        spans = [hit.chunk.span for hit in selected.hits]
+        found = (_passage(document, h.chunk.span, h.score, ()) for h in selected.hits)
+        return tuple(found), Coverage.of(document, spans, (), selected.unchunked)
 
     def _alone(self, question: str) -> str:
         """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["AccessControl"]
@@ -28,7 +28,8 @@ _HEADERS: Mapping[str, str] = {
 class AccessControl:
     """Lets a request through that names this server, has the token and comes from its own page.
 
-    The token stands in the address at first and in a cookie afterwards.
+    The token stands in the address at first and in a cookie afterwards; a program sends it as a
+    bearer's.
 
     Attributes:
         app: Application behind it.
@@ -56,9 +57,13 @@ class AccessControl:
                     headers.append("set-cookie", value)
             await send(message)
 
-        known = arrives or self._is_token(request.cookies.get(cookie))
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        known = arrives or any(map(self._is_token, (request.cookies.get(cookie), bearer)))
         refusal = self._refusal(request, known=known)
-        answer = PlainTextResponse(refusal, 403) if refusal else self.app
+        page = request.url.path == "/"
+        as_json = {"error": refusal}
+        no = PlainTextResponse(refusal, 403) if page else JSONResponse(as_json, 403)
+        answer: ASGIApp = no if refusal else self.app
         await answer(scope, receive, told)
 
     def _is_token(self, text: str | None) -> bool:
@@ -71,7 +76,7 @@ class AccessControl:
         if request.headers.get("host") not in hosts:
             return "This server answers to 127.0.0.1 alone."
         if not known:
-            return "Open the address that `serve` printed: it has the token."
+            return "Open the address that `serve` printed, or send its token as a bearer's."
         origin = request.headers.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in hosts]:
             return "Another site's page asked for this."

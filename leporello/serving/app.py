@@ -17,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.progress import Silent
+from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
 from leporello.serving.documents import (
@@ -28,6 +28,7 @@ from leporello.serving.documents import (
     piece,
     turn,
 )
+from leporello.serving.http_api import refused, tool_routes
 
 __all__ = ["application"]
 
@@ -47,12 +48,13 @@ def application(documents: OpenDocuments) -> Starlette:
         *(Route(path, partial(_asset, *asset)) for path, asset in _ASSETS.items()),
         Route("/documents", answers.listed),
         Route("/documents", answers.add, methods=["POST"]),
+        *tool_routes(answers.session),
         Route("/documents/{number:int}", answers.turns),
         Route("/documents/{number:int}/text", answers.text),
         Route("/documents/{number:int}/places", answers.places),
         Route("/documents/{number:int}/ask", answers.ask, methods=["POST"]),
     ]
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: refused})
 
 
 async def _asset(kind: str, files: list[Path], _: Request) -> Response:
@@ -97,11 +99,14 @@ class _Answers:
             return _json({"error": f"a question has {_LONGEST:,} characters at most"}, 413)
         return StreamingResponse(_steps(session, question), media_type="application/x-ndjson")
 
-    def _session(self, request: Request) -> Session:
-        number: int = request.path_params["number"]
+    def session(self, number: int) -> Session:
+        """Returns the conversation about a document, or refuses the request."""
         if number >= len(self.documents.sessions):
-            raise HTTPException(404)
+            raise HTTPException(404, f"There is no document {number}; /documents lists them.")
         return self.documents.sessions[number]
+
+    def _session(self, request: Request) -> Session:
+        return self.session(request.path_params["number"])
 
 
 def _number(request: Request, name: str) -> int:
@@ -111,15 +116,11 @@ def _number(request: Request, name: str) -> int:
     return int(text)
 
 
-class _Steps(Silent):
+class _Steps(Cancellable):
     """Hands on what a session does; ends it once nobody listens."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        self.tell, self.left = tell, False
-
-    def before_step(self) -> None:
-        if self.left:
-            raise Stopped("nobody waits for the answer")
+        self.tell = tell
 
     def reading(self, reads: int) -> None:
         self.tell(f"reading {reads} input{'s' * (reads > 1)}")
@@ -159,4 +160,4 @@ async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
                 return
             event = await events.get()
     finally:
-        steps.left = True
+        steps.cancel()

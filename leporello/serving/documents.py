@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
@@ -14,13 +14,13 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
-from leporello.core.members import member_at
 from leporello.core.records import Document, Member, Place, Section
 from leporello.core.spans import Span
 from leporello.loaders import load
 from leporello.runs.ask import Answer, Session
+from leporello.serving.tools import name_of
 from leporello.text.outline import place_of_span
 
 __all__ = ["OpenDocuments", "TooLargeError", "about", "find_places", "piece", "turn"]
@@ -100,8 +100,8 @@ def turn(asked: str, answer: Answer) -> dict[str, Any]:
     passages = [
         {**passage, "text": passage["text"][:_EXCERPT]} for passage in row["passages"][:_PASSAGES]
     ]
-    ledger = [ledger_line(asdict(answer.coverage)), *loss_lines(answer.document.losses)]
-    return {**row, "asked": asked, "told": answer.told, "passages": passages, "ledger": ledger}
+    told = {"asked": asked, "told": answer.told, "ledger": [*answer.ledger]}
+    return {**row, **told, "passages": passages}
 
 
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
@@ -135,8 +135,5 @@ def _beginning(
 
 
 def _entry(document: Document, stretch: Member | Place | Section) -> dict[str, Any]:
-    """Returns where something begins, and its name, with that of its file in a collection."""
-    name = stretch.title if isinstance(stretch, Section) else stretch.name
-    if document.members and not isinstance(stretch, Member):
-        name = f"{document.members[member_at(document, stretch.start)].name} {name}"
-    return {"name": name, "start": stretch.start}
+    """Returns where something begins, and its name."""
+    return {"name": name_of(document, stretch), "start": stretch.start}

@@ -9,7 +9,9 @@ import subprocess
 import urllib.request
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 from command_line import ROOT, command, leporello
 from starlette.testclient import TestClient
@@ -153,6 +155,77 @@ def test_a_failure_is_told(client: TestClient, documents: OpenDocuments) -> None
     last = client.post("/documents/0/ask", content="Who?").text.splitlines()[-1]
     assert "the retriever failed" in json.loads(last)["error"]
     assert client.post("/documents/0/ask", content="x" * 10_001).status_code == 413
+
+
+API = {"authorization": f"Bearer {TOKEN}"}
+
+
+def test_programs_ask_with_the_token_and_every_reply_is_as_described(client: TestClient) -> None:
+    """The description has a schema for what is taken and given; the page of it lists all."""
+    client.cookies.clear()
+    refusal = client.post("/ask", json={"question": "Who?"})
+    assert (refusal.status_code, [*refusal.json()]) == (403, ["error"])
+    described = client.get("/openapi.json", headers=API).json()
+    requests: dict[str, Any] = {
+        "/ask": {"question": "Who found the fax?"},
+        "/passages": {"question": "Who found the fax?"},
+        "/outline": {"like": "P."},
+        "/documents": None,
+    }
+    replies = {}
+    for path, sent in requests.items():
+        method = "get" if sent is None else "post"
+        got = client.request(method, path, json=sent, headers=API)
+        success = described["paths"][path][method]["responses"]["200"]
+        schema = success["content"]["application/json"]["schema"]
+        jsonschema.validate(got.json(), {**schema, "components": described["components"]})
+        replies[path] = got.json()
+    answer, passages, outline, _ = replies.values()
+    assert (answer["answer"], answer["stands"][0]["place"]) == (
+        "Ann 🦉 found the fax.",
+        "a.pdf p. 1",
+    )
+    assert (passages["passages"][0]["read"], passages["ledger"]["read"]) == (False, 0)
+    assert [entry["name"] for entry in outline["entries"]] == ["p. 1", "p. 2"]
+    assert "1 × image: why" in answer["ledger"]["told"]
+    stretch = client.post("/passages", json=outline["entries"][1] | {"most": 1}, headers=API)
+    assert "Extra inputs are not permitted" in stretch.json()["error"]
+    stretch = client.post("/passages", json={"start": TEXT.index("\ud800"), "end": 99}, headers=API)
+    assert stretch.json()["passages"][0]["text"] == "? since 1871."
+    page = client.get("/docs", headers=API).text
+    assert all(f"{path}</h2>" in page for path in described["paths"])
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent", "status", "told"),
+    [
+        ("POST /ask", '{"question": 1}', 422, "question: Input should be a valid string"),
+        ("POST /ask", "{", 422, "the request: Invalid JSON"),
+        ("POST /ask", '{"question": "", "document": 7}', 404, "There is no document 7"),
+        ("POST /ask", " " * 1_000_001, 413, "1,000,000 bytes at most"),
+        ("GET /ask", "", 405, "takes another method"),
+        ("GET /none", "", 404, "/docs lists"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_in_a_sentence(
+    client: TestClient, asked: str, sent: str, status: int, told: str
+) -> None:
+    """As JSON, with the status of its kind."""
+    reply = client.request(*asked.split(), content=sent, headers=API)
+    assert reply.status_code == status
+    assert told in reply.json()["error"]
+
+
+def test_a_stage_that_fails_is_told_to_programs(
+    client: TestClient, documents: OpenDocuments
+) -> None:
+    """Which one, and why."""
+    documents.sessions[0].stages = Pipeline(Paragraphs(5), object(), BestSentence(), Stuff())
+    for path in ("/ask", "/passages"):
+        reply = client.post(path, json={"question": "Who?"})
+        assert reply.status_code == 422
+        assert "the retriever failed" in reply.json()["error"]
 
 
 @pytest.mark.parametrize("name", ["b.txt", "../../b.txt", "..\\b.txt", "", "..", "\0/", "x" * 999])

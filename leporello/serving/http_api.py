@@ -1,0 +1,227 @@
+"""The tools of `tools` over HTTP, the document that describes them (OpenAPI), and a page of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from html import escape
+from inspect import signature
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic.json_schema import models_json_schema
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from leporello import __version__
+from leporello.core.errors import UserError
+from leporello.runs.ask import Session
+from leporello.serving.tools import TOOLS, parameters_of, purpose_of
+
+_OPENAPI, _REFERENCES = "3.1.0", "#/components/schemas/{model}"
+_SUMMARY = (
+    "Questions to the documents that are open here. Requests have the header"
+    " `Authorization: Bearer TOKEN`, with the token of the address that was printed."
+)
+_LARGEST = 1_000_000  # bytes of a request
+
+
+class ErrorReply(BaseModel):
+    """Why there is no answer."""
+
+    error: str = Field(description="A sentence for a person.")
+
+
+class DocumentEntry(BaseModel):
+    """A document that can be asked."""
+
+    number: int = Field(description="Number by which requests name it.")
+    name: str = Field(description="Name of the file or collection.")
+    length: int = Field(description="Characters of its text.")
+    notes: list[str] = Field(description="What of the file is no text, or was guessed.")
+    follows_up: bool = Field(description="Whether its page understands follow-ups.")
+
+
+class DocumentsReply(BaseModel):
+    """All documents."""
+
+    documents: list[DocumentEntry]
+    largest: int = Field(description="Bytes of a file that may be added.")
+
+
+class AddedReply(BaseModel):
+    """A document that was added."""
+
+    number: int = Field(description="Its number.")
+
+
+def tool_routes(session_of: Callable[[int], Session]) -> list[Route]:
+    """Returns the routes of tools, of their description and its page.
+
+    Args:
+        session_of: Function that finds a conversation by its document's number, or raises
+            `HTTPException`.
+    """
+    return [
+        *(Route(f"/{t.__name__}", _answering(t, session_of), methods=["POST"]) for t in TOOLS),
+        Route("/openapi.json", _described),
+        Route("/docs", _page),
+    ]
+
+
+async def refused(_: Request, error: Exception) -> Response:
+    """Returns an error as JSON with a sentence."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    detail = (
+        error.detail if isinstance(error, HTTPException) else f"{type(error).__name__}: {error}"
+    )
+    told = {
+        "Not Found": "There is nothing at this address; /docs lists what there is.",
+        "Method Not Allowed": "This address takes another method; /docs tells which.",
+    }
+    return JSONResponse({"error": told.get(detail, detail)}, status)
+
+
+def _answering(
+    tool: Callable[..., BaseModel], session_of: Callable[[int], Session]
+) -> Callable[[Request], Awaitable[Response]]:
+    takes = _request_of(tool)
+
+    async def answer(request: Request) -> Response:
+        try:
+            given = dict(takes.model_validate_json(await _body(request)))
+            reply = await run_in_threadpool(tool, session_of(given.pop("document")), **given)
+        except ValidationError as error:
+            raise HTTPException(422, _sentence(error)) from None
+        except UserError as error:
+            raise HTTPException(422, str(error)) from None
+        return JSONResponse(reply.model_dump())
+
+    return answer
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for block in request.stream():
+        body += block
+        if len(body) > _LARGEST:
+            raise HTTPException(413, f"A request has {_LARGEST:,} bytes at most.")
+    return body
+
+
+def _sentence(error: ValidationError) -> str:
+    places = (
+        (".".join(map(str, one["loc"])) or "the request", one["msg"]) for one in error.errors()
+    )
+    return "; ".join(f"{place}: {message}" for place, message in places)
+
+
+@cache
+def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
+    """Returns the model of a tool's parameters, with the document's number."""
+    fields: dict[str, Any] = {
+        p.name: (p.annotation, ... if p.default is p.empty else p.default)
+        for p in parameters_of(tool)
+    }
+    number = (int, Field(0, description="Number of the document; /documents lists them.", ge=0))
+    name, config = f"{tool.__name__.capitalize()}Request", {"extra": "forbid"}
+    return create_model(name, __config__=config, document=number, **fields)  # type: ignore[call-overload,no-any-return]  # fields by name
+
+
+@cache
+def openapi() -> Mapping[str, Any]:
+    """Returns the description of the HTTP API, as OpenAPI has it."""
+    replies = {tool: signature(tool, eval_str=True).return_annotation for tool in TOOLS}
+    shown = [ErrorReply, DocumentsReply, AddedReply, *replies.values()]
+    _, schemas = models_json_schema(
+        [(_request_of(tool), "validation") for tool in TOOLS]
+        + [(model, "serialization") for model in shown],
+        ref_template=_REFERENCES,
+    )
+    file = {
+        "content": {"application/octet-stream": {}},
+        "description": "The file.",
+        "required": True,
+    }
+    name = {"name": "name", "in": "query", "schema": {"type": "string"},
+            "description": "The file's name, by whose suffix its kind is known."}  # fmt: skip
+    paths: dict[str, Any] = {
+        "/documents": {
+            "get": _operation("Lists the documents that can be asked.", DocumentsReply),
+            "post": _operation("Adds a file as another document.", AddedReply)
+            | {"parameters": [name], "requestBody": file},
+        }
+    }
+    for tool, reply in replies.items():
+        body = {"required": True, "content": _content(_request_of(tool))}
+        paths[f"/{tool.__name__}"] = {
+            "post": _operation(purpose_of(tool), reply) | {"requestBody": body}
+        }
+    bearer = {"type": "http", "scheme": "bearer", "description": "The token of the address."}
+    return {
+        "openapi": _OPENAPI,
+        "info": {"title": "Leporello", "version": __version__, "summary": _SUMMARY},
+        "paths": paths,
+        "components": {"schemas": schemas["$defs"], "securitySchemes": {"token": bearer}},
+        "security": [{"token": []}],
+    }
+
+
+def _operation(purpose: str, reply: type[BaseModel]) -> dict[str, Any]:
+    failed = {"description": "What is wrong.", "content": _content(ErrorReply)}
+    done = {"description": reply.__doc__ or "", "content": _content(reply)}
+    summary, _, more = purpose.partition("\n\n")
+    return {"summary": summary, "description": more, "responses": {"200": done, "4XX": failed}}
+
+
+def _content(model: type[BaseModel]) -> dict[str, Any]:
+    reference = {"$ref": _REFERENCES.format(model=model.__name__)}
+    return {"application/json": {"schema": reference}}
+
+
+async def _described(_: Request) -> Response:
+    return JSONResponse(openapi())
+
+
+async def _page(_: Request) -> Response:
+    """Shows the description without any script."""
+    described = openapi()
+    parts = [
+        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Leporello: HTTP API</title>"
+        "<link rel=stylesheet href=/page.css><main class=page><section><h1>HTTP API</h1>"
+        f"<p>{escape(_SUMMARY)} <a href=/openapi.json>openapi.json</a></p>"
+    ]
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            parts.append(f"<h2>{method.upper()} {escape(path)}</h2>")
+            parts += [f"<p>{escape(operation[key])}</p>" for key in ("summary", "description")]
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+            reply = operation["responses"]["200"]["content"]["application/json"]
+            parts += [
+                f"<p>{title}: <a href=#{name}>{name}</a></p>"
+                for title, content in (("Takes", body), ("Gives", reply))
+                if content and (name := content["schema"]["$ref"].rpartition("/")[2])
+            ]
+    for name, schema in described["components"]["schemas"].items():
+        rows = "".join(
+            f"<tr><td>{escape(key)}</td><td>{escape(_kind(of))}</td>"
+            f"<td>{escape(of.get('description', ''))}</td></tr>"
+            for key, of in schema["properties"].items()
+        )
+        described_as = escape(schema.get("description", "").partition("\n")[0])
+        parts.append(f"<h2 id={name}>{name}</h2><p>{described_as}</p><table>{rows}</table>")
+    return HTMLResponse("\n".join(parts))
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """Returns a schema's type in words, with its default."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "anyOf" in schema:
+        return " or ".join(map(_kind, schema["anyOf"]))
+    of = f" of {_kind(schema['items'])}" if "items" in schema else ""
+    default = f", {schema['default']!r} if left out" if "default" in schema else ""
+    return f"{schema['type']}{of}{default}"

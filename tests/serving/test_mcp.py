@@ -1,0 +1,75 @@
+"""The server for agents, asked by the protocol's own client over a real process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import command, leporello
+
+mcp = pytest.importorskip("mcp")
+
+TEXT = "# Office\n\nAnn found the fax.\n\n# Harbour\n\nNed has a boat. \\ud800\n"
+NOISY = """
+import sys
+from dataclasses import dataclass
+from readers import BestSentence
+
+@dataclass(frozen=True)
+class Noisy(BestSentence):
+    def read(self, inputs):
+        print("not the protocol")
+        if "fail" in inputs[0].question:
+            raise ValueError("no such boat")
+        return super().read(inputs)
+"""
+
+
+def test_an_agent_asks_a_document(tmp_path: Path) -> None:
+    """Every reply has the ledger; what a stage prints or raises does not end the conversation."""
+    (tmp_path / "noisy.py").write_text(NOISY, "utf-8")
+    (tmp_path / "a.md").write_text(TEXT, "utf-8")
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "pipelines: {own: {extends: best-sentence, reader: {class: './noisy.py:Noisy'}}}"
+    )
+    program, *arguments = command(
+        "mcp", tmp_path / "a.md", "--pipeline", "own", "--config", own, "--no-cache"
+    )
+    server = mcp.StdioServerParameters(
+        command=program, args=arguments, env={"PYTHONPATH": ":".join(filter(None, sys.path))}
+    )
+
+    async def talk() -> list[Any]:
+        async with mcp.Client(server) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert [*tools] == ["ask", "passages", "outline"]
+            assert all(tool.annotations.read_only_hint for tool in tools.values())
+            assert tools["ask"].input_schema["required"] == ["question"]
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("ask", {"question": "Who has a boat?"}),
+                ("passages", {"question": "boat", "most": 1}),
+                ("outline", {}),
+                ("ask", {"question": "Will it fail?"}),
+            ]
+            return [await client.call_tool(*call) for call in calls]
+
+    *replies, failed = asyncio.run(talk())
+    answer, passages, outline = (reply.structured_content for reply in replies)
+    assert (answer["answer"], answer["found"]) == ("Ned has a boat.", True)
+    assert answer["stands"][0]["place"] == "a.md Harbour"
+    assert "boat" in passages["passages"][0]["text"]
+    assert [entry["name"] for entry in outline["entries"]] == ["Office", "Harbour"]
+    for reply in (answer, passages, outline):
+        assert " characters: " in reply["ledger"]["told"][0]
+    assert failed.is_error
+    assert "the reader failed: ValueError: no such boat" in failed.content[0].text
+
+
+def test_a_mistake_is_told_before_the_protocol_begins() -> None:
+    """On standard error, with the status of a user's mistakes."""
+    done = leporello("mcp", "none.txt", status=2)
+    assert (done.stdout, "no such file" in done.stderr) == ("", True)
