@@ -24,7 +24,6 @@ from leporello.serving.documents import (
     OpenDocuments,
     TooLargeError,
     about,
-    find_places,
     piece,
     turn,
 )
@@ -51,7 +50,6 @@ def application(documents: OpenDocuments) -> Starlette:
         *tool_routes(answers.session),
         Route("/documents/{number:int}", answers.turns),
         Route("/documents/{number:int}/text", answers.text),
-        Route("/documents/{number:int}/places", answers.places),
         Route("/documents/{number:int}/ask", answers.ask, methods=["POST"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: refused})
@@ -71,15 +69,16 @@ class _Answers:
         self.documents = documents
 
     async def listed(self, _: Request) -> Response:
-        listed = [about(*entry) for entry in enumerate(self.documents.sessions)]
+        listed = [about(*entry).model_dump() for entry in enumerate(self.documents.sessions)]
         return _json({"documents": listed, "largest": self.documents.largest})
 
     async def add(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
         try:
-            return _json({"number": await self.documents.add(name, request.stream())})
+            number = await self.documents.add(name, request.stream())
         except UserError as error:
             return _json({"error": str(error)}, 413 if isinstance(error, TooLargeError) else 422)
+        return _json(about(number, self.documents.sessions[number]).model_dump())
 
     async def turns(self, request: Request) -> Response:
         return _json([turn(*each) for each in self._session(request).turns])
@@ -87,10 +86,6 @@ class _Answers:
     async def text(self, request: Request) -> Response:
         start, end = (_number(request, name) for name in ("start", "end"))
         return _json(piece(self._session(request).document, start, end))
-
-    async def places(self, request: Request) -> Response:
-        like = request.query_params.get("like", "")
-        return _json(find_places(self._session(request).document, like))
 
     async def ask(self, request: Request) -> Response:
         session = self._session(request)

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
-from leporello.core.records import Document, Member, Place, Section
+from leporello.core.records import Document, Member, Place
 from leporello.core.spans import Span
 from leporello.loaders import load
 from leporello.runs.ask import Answer, Session
-from leporello.serving.tools import name_of
+from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span
 
-__all__ = ["OpenDocuments", "TooLargeError", "about", "find_places", "piece", "turn"]
+__all__ = ["OpenDocuments", "TooLargeError", "about", "piece", "turn"]
 
 _PIECE = 20_000  # characters that are sent at once, at most
-_FOUND = 50  # places
 _PASSAGES, _EXCERPT = 200, 600  # of an answer; characters of each
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
+
+
+class DocumentEntry(BaseModel):
+    """A document that can be asked."""
+
+    number: int = Field(description="Number by which requests name it.")
+    name: str = Field(description="Name of the file or collection.")
+    length: int = Field(description="Characters of its text.")
+    notes: list[str] = Field(description="What of the file is no text, or was guessed.")
+    follows_up: bool = Field(description="Whether its page understands follow-ups.")
 
 
 class TooLargeError(UserError):
@@ -82,16 +91,16 @@ def _file_name(name: str) -> str:
     return f"{own.stem[:50].lstrip('.') or 'file'}{own.suffix[:12]}"
 
 
-def about(number: int, session: Session) -> dict[str, Any]:
-    """Returns what the page says of a document."""
+def about(number: int, session: Session) -> DocumentEntry:
+    """Returns what is told of a document that is open."""
     document = session.document
-    return {
-        "number": number,
-        "name": document.id,
-        "length": len(document.text),
-        "notes": [*document.notes, *loss_lines(document.losses)],
-        "follows_up": session.follows_up,
-    }
+    return DocumentEntry(
+        number=number,
+        name=as_utf8(document.id),
+        length=len(document.text),
+        notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
+        follows_up=session.follows_up,
+    )
 
 
 def turn(asked: str, answer: Answer) -> dict[str, Any]:
@@ -109,21 +118,12 @@ def piece(document: Document, start: int, end: int) -> dict[str, Any]:
     start = max(0, min(start, len(document.text)))
     end = max(start, min(end, start + _PIECE, len(document.text)))
     places = [
-        _entry(document, stretch)
+        {"name": name_of(document, stretch), "start": stretch.start}
         for stretches in (document.members, document.places)
         for stretch in _beginning(stretches, start, end)
     ]
     place = place_of_span(document, Span(start, end))
     return {"start": start, "text": document.text[start:end], "place": place, "places": places}
-
-
-def find_places(document: Document, like: str) -> list[dict[str, Any]]:
-    """Returns the first places and headings whose names hold some text."""
-    stretches: Iterable[Member | Place | Section]
-    stretches = chain[Any](document.members, document.places, document.sections)
-    entries = (_entry(document, stretch) for stretch in stretches)
-    found = (entry for entry in entries if like.casefold() in entry["name"].casefold())
-    return [*islice(found, _FOUND)]
 
 
 def _beginning(
@@ -132,8 +132,3 @@ def _beginning(
     """Returns those that begin between two characters; they come in the order of the text."""
     bounds = (bisect_left(stretches, at, key=attrgetter("start")) for at in (start, end))
     return stretches[slice(*bounds)]
-
-
-def _entry(document: Document, stretch: Member | Place | Section) -> dict[str, Any]:
-    """Returns where something begins, and its name."""
-    return {"name": name_of(document, stretch), "start": stretch.start}

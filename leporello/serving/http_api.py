@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from html import escape
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError, create_model
@@ -19,6 +19,7 @@ from starlette.routing import Route
 from leporello import __version__
 from leporello.core.errors import UserError
 from leporello.runs.ask import Session
+from leporello.serving.documents import DocumentEntry
 from leporello.serving.tools import TOOLS, parameters_of, purpose_of
 
 _OPENAPI, _REFERENCES = "3.1.0", "#/components/schemas/{model}"
@@ -35,27 +36,11 @@ class ErrorReply(BaseModel):
     error: str = Field(description="A sentence for a person.")
 
 
-class DocumentEntry(BaseModel):
-    """A document that can be asked."""
-
-    number: int = Field(description="Number by which requests name it.")
-    name: str = Field(description="Name of the file or collection.")
-    length: int = Field(description="Characters of its text.")
-    notes: list[str] = Field(description="What of the file is no text, or was guessed.")
-    follows_up: bool = Field(description="Whether its page understands follow-ups.")
-
-
 class DocumentsReply(BaseModel):
     """All documents."""
 
     documents: list[DocumentEntry]
     largest: int = Field(description="Bytes of a file that may be added.")
-
-
-class AddedReply(BaseModel):
-    """A document that was added."""
-
-    number: int = Field(description="Its number.")
 
 
 def tool_routes(session_of: Callable[[int], Session]) -> list[Route]:
@@ -135,24 +120,19 @@ def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
 def openapi() -> Mapping[str, Any]:
     """Returns the description of the HTTP API, as OpenAPI has it."""
     replies = {tool: signature(tool, eval_str=True).return_annotation for tool in TOOLS}
-    shown = [ErrorReply, DocumentsReply, AddedReply, *replies.values()]
+    shown = [ErrorReply, DocumentsReply, *replies.values()]
     _, schemas = models_json_schema(
         [(_request_of(tool), "validation") for tool in TOOLS]
         + [(model, "serialization") for model in shown],
         ref_template=_REFERENCES,
     )
-    file = {
-        "content": {"application/octet-stream": {}},
-        "description": "The file.",
-        "required": True,
-    }
-    name = {"name": "name", "in": "query", "schema": {"type": "string"},
-            "description": "The file's name, by whose suffix its kind is known."}  # fmt: skip
+    name = {"name": "name", "in": "query", "schema": {"type": "string"}}
+    file = {"content": {"application/octet-stream": {}}, "required": True}
+    adds = _operation("Adds a file of that name as another document.", DocumentEntry)
     paths: dict[str, Any] = {
         "/documents": {
             "get": _operation("Lists the documents that can be asked.", DocumentsReply),
-            "post": _operation("Adds a file as another document.", AddedReply)
-            | {"parameters": [name], "requestBody": file},
+            "post": adds | {"parameters": [name], "requestBody": file},
         }
     }
     for tool, reply in replies.items():
@@ -187,41 +167,8 @@ async def _described(_: Request) -> Response:
 
 
 async def _page(_: Request) -> Response:
-    """Shows the description without any script."""
-    described = openapi()
-    parts = [
-        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Leporello: HTTP API</title>"
-        "<link rel=stylesheet href=/page.css><main class=page><section><h1>HTTP API</h1>"
-        f"<p>{escape(_SUMMARY)} <a href=/openapi.json>openapi.json</a></p>"
-    ]
-    for path, methods in described["paths"].items():
-        for method, operation in methods.items():
-            parts.append(f"<h2>{method.upper()} {escape(path)}</h2>")
-            parts += [f"<p>{escape(operation[key])}</p>" for key in ("summary", "description")]
-            body = operation.get("requestBody", {}).get("content", {}).get("application/json")
-            reply = operation["responses"]["200"]["content"]["application/json"]
-            parts += [
-                f"<p>{title}: <a href=#{name}>{name}</a></p>"
-                for title, content in (("Takes", body), ("Gives", reply))
-                if content and (name := content["schema"]["$ref"].rpartition("/")[2])
-            ]
-    for name, schema in described["components"]["schemas"].items():
-        rows = "".join(
-            f"<tr><td>{escape(key)}</td><td>{escape(_kind(of))}</td>"
-            f"<td>{escape(of.get('description', ''))}</td></tr>"
-            for key, of in schema["properties"].items()
-        )
-        described_as = escape(schema.get("description", "").partition("\n")[0])
-        parts.append(f"<h2 id={name}>{name}</h2><p>{described_as}</p><table>{rows}</table>")
-    return HTMLResponse("\n".join(parts))
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-
-def _kind(schema: Mapping[str, Any]) -> str:
-    """Returns a schema's type in words, with its default."""
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    if "anyOf" in schema:
-        return " or ".join(map(_kind, schema["anyOf"]))
-    of = f" of {_kind(schema['items'])}" if "items" in schema else ""
-    default = f", {schema['default']!r} if left out" if "default" in schema else ""
-    return f"{schema['type']}{of}{default}"
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return HTMLResponse(environment.get_template("docs.html.jinja").render(openapi()))

@@ -14,14 +14,14 @@ from pydantic import BaseModel
 from leporello import __version__
 from leporello.core.errors import UserError
 from leporello.runs.ask import Session
-from leporello.serving.tools import TOOLS, parameters_of, purpose_of
+from leporello.serving.tools import TOOLS, as_utf8, parameters_of, purpose_of
 
 _ONLY_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 def mcp_server(session: Session) -> MCPServer:
     """Returns a server whose tools are about one document; its `run` serves until input ends."""
-    name, length = session.document.id, len(session.document.text)
+    name, length = as_utf8(session.document.id), len(session.document.text)
     server = MCPServer(
         "leporello",
         version=__version__,

@@ -213,7 +213,8 @@ async function add(file) {
 }
 
 async function find(jump) {
-  const found = await get(`/documents/${open.number}/places?like=${encodeURIComponent($("goto").value)}`);
+  const asked = JSON.stringify({ document: open.number, like: $("goto").value, most: 50 });
+  const { entries: found } = await get("/outline", { method: "POST", body: asked });
   $("places").replaceChildren(...found.map(place => h("option", { value: place.name })));
   const same = found.find(place => place.name === $("goto").value) || (jump && found[0]);
   if (same) await go(same.start);

@@ -102,12 +102,12 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     [answer] = session.answers([question], Silent())
     document = answer.document
     return AnswerReply(
-        answer=_utf8(answer.told),
+        answer=as_utf8(answer.told),
         found=answer.found,
         stands=[Stretch(**_stretch(document, span)) for span in answer.spans[:most]],
         passages=[*map(_found, answer.passages[:most])],
         more_passages=max(0, len(answer.passages) - most),
-        notes=[*map(_utf8, answer.notes)],
+        notes=[*map(as_utf8, answer.notes)],
         cost=answer.cost,
         ledger=_ledger(document, answer.coverage),
     )
@@ -150,9 +150,9 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
     listed = [(name, one) for name, one in named if like.casefold() in name.casefold()]
     listed.sort(key=lambda pair: (pair[1].start, -pair[1].end))
     return OutlineReply(
-        name=_utf8(document.id),
+        name=as_utf8(document.id),
         entries=[
-            OutlineEntry(**_stretch(document, one), name=_utf8(name), level=_level(one))
+            OutlineEntry(**_stretch(document, one), name=as_utf8(name), level=_level(one))
             for name, one in listed[:most]
         ],
         more_entries=max(0, len(listed) - most),
@@ -190,8 +190,8 @@ def _found(passage: Passage, longest: int = _LONGEST) -> FoundPassage:
     return FoundPassage(
         start=span.start,
         end=span.end,
-        place=_utf8(passage.place),
-        text=_utf8(passage.text[:longest]),
+        place=as_utf8(passage.place),
+        text=as_utf8(passage.text[:longest]),
         score=passage.score,
         read=passage.read,
     )
@@ -199,7 +199,7 @@ def _found(passage: Passage, longest: int = _LONGEST) -> FoundPassage:
 
 def _stretch(document: Document, at: Span | Member | Place | Section) -> dict[str, Any]:
     place = cited(document, Span(at.start, at.end))
-    return {"start": at.start, "end": at.end, "place": _utf8(place)}
+    return {"start": at.start, "end": at.end, "place": as_utf8(place)}
 
 
 def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
@@ -208,10 +208,10 @@ def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
         document=coverage.document,
         selected=coverage.selected,
         read=coverage.read,
-        told=[*map(_utf8, (*told, *document.notes))],
+        told=[*map(as_utf8, (*told, *document.notes))],
     )
 
 
-def _utf8(text: str) -> str:
+def as_utf8(text: str) -> str:
     """Returns a text with `?` for what a broken file has and UTF-8 has not."""
     return text.encode("utf-8", "replace").decode()
