@@ -86,10 +86,13 @@ def _command_line() -> Iterator[str]:
     yield "# Command line"
     yield "\n`leporello VERB`, or `python run_pipeline.py VERB` in a checkout.\n"
     for verb, command in _verbs(typer.main.get_command(app)):
-        usage = " ".join(command.collect_usage_pieces(typer.Context(command)))
+        context = typer.Context(command)
+        usage = " ".join(command.collect_usage_pieces(context))
         yield f"\n## {verb}\n\n{command.help}\n\n```text\nleporello {verb} {usage}\n```\n"
-        shown = [p for p in command.params if not p.hidden]
-        yield table(verb, ("", "default", ""), [_option(p) for p in shown])
+        shown = [option for option in command.params if not option.hidden]
+        records = [(*option.get_help_record(context), option.help) for option in shown]
+        rows = [(_code(names), told if given else "") for names, told, given in records]
+        yield table(verb, ("", ""), rows)
 
 
 def _verbs(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 -- typer's
@@ -98,13 +101,6 @@ def _verbs(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
             yield from _verbs(command, f"{name} ")
         else:
             yield f"{before}{name}", command
-
-
-def _option(option: Any) -> tuple[str, str, str]:  # noqa: ANN401 -- likewise
-    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    default = option.default
-    shown = "" if default is None or callable(default) or default in ("", False) else str(default)
-    return names, _code(shown), option.help or ""
 
 
 def table(owner: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
