@@ -136,7 +136,9 @@ def files_of(values: Iterable[object]) -> dict[str, str]:
 
     What they hold matters, not only where they are. Text is no path.
     """
-    return {str(path): content_fingerprint(path.resolve()) for path in _paths(values)}
+    return {
+        str(path): content_fingerprint(Path(os.fspath(path)).resolve()) for path in _paths(values)
+    }
 
 
 def _paths(values: Iterable[object]) -> Iterator[Path]:
