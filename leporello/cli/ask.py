@@ -24,8 +24,6 @@ from leporello.core.errors import UserError
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
 
-__all__ = ["PipelineName", "ask"]
-
 OVER = "over-files"  # the pipeline of `--over`
 PipelineName = Annotated[str, typer.Option("--pipeline", help="[default: the default one]")]
 

@@ -11,8 +11,6 @@ import typer
 from leporello.cli.options import AsJson, ConfigFiles, Data, RunsAt, Split, print_json, stdout
 from leporello.storage import on_disk
 
-__all__ = ["analyze", "fetch", "submit"]
-
 
 def fetch(
     tasks: Annotated[list[str], typer.Argument(help="Tasks, or patterns such as 'scrolls/*'.")],

@@ -12,8 +12,6 @@ import typer
 from leporello.cli.options import AsJson, Data, RunAt, print_json, stdout
 from leporello.core.errors import UserError
 
-__all__ = ["app"]
-
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # as that of `leporello.cli`

@@ -12,8 +12,6 @@ import typer
 from leporello.cli.options import AsJson, Data, RunAt, RunsAt, Tasks, print_json, stdout
 from leporello.storage import on_disk
 
-__all__ = ["compare", "report", "watch"]
-
 Format = Literal["table", "markdown", "csv", "json", "latex"]
 
 

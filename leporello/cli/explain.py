@@ -14,8 +14,6 @@ from leporello.core.errors import UserError, did_you_mean
 if TYPE_CHECKING:
     from leporello.analysis.explain import Explanation
 
-__all__ = ["explain"]
-
 
 def explain(
     *,

@@ -10,8 +10,6 @@ import typer
 from leporello.cli.options import Data, RunAt
 from leporello.storage import on_disk
 
-__all__ = ["export", "track"]
-
 
 def export(
     run: RunAt,

@@ -15,8 +15,6 @@ from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.cli.options import print_json, stderr
 from leporello.core.errors import UserError
 
-__all__ = ["print_oracle_command"]
-
 
 def print_oracle_command(
     pipelines: Sequence[str],

@@ -18,8 +18,6 @@ from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
-__all__ = ["Prompt"]
-
 _FAILED, _TERMINATED = 1, 128 + signal.SIGTERM
 _KEPT = 1000  # lines of history
 

@@ -11,8 +11,6 @@ from leporello.cli.ask import PipelineName
 from leporello.cli.options import ConfigFiles, Model, NoCache, Overrides, stdout, with_model
 from leporello.storage import to_path
 
-__all__ = ["serve"]
-
 
 def serve(
     *,

@@ -19,8 +19,6 @@ from leporello.storage import on_disk
 if TYPE_CHECKING:
     from leporello.training import Trained
 
-__all__ = ["examples", "train"]
-
 
 def train(
     *,

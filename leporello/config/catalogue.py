@@ -15,8 +15,6 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ALL_KINDS, MODEL_MARK, SECRET_MARK, TASK, Kind
 from leporello.models.locate import locate
 
-__all__ = ["KINDS_OF_THINGS", "listing", "runs_offline"]
-
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
 KINDS_OF_THINGS = ("pipelines", "tasks", *(title for title in _CLASSES if title != "tasks"))
 

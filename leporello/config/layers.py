@@ -13,8 +13,6 @@ from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import KINDS
 from leporello.storage import is_url
 
-__all__ = ["Layers", "Override", "parse_override"]
-
 _TOP = ("default", "pipelines", "tasks", "collections")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")

@@ -16,8 +16,6 @@ from leporello.core.environment.extras import require
 from leporello.core.environment.platform import cores, memory_free
 from leporello.core.protocols import Count, Positive
 
-__all__ = ["RENAMED", "Placement", "full_address", "kept_under", "problems_of", "visible_gpus"]
-
 T = TypeVar("T")
 
 ExecutorName: TypeAlias = Literal["local", "ray"]

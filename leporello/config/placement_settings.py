@@ -11,8 +11,6 @@ from leporello.config.placement import RENAMED, Placement, kept_under, problems_
 from leporello.config.tree import Tree, check_settings
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 
-__all__ = ["PlacementSpec", "check_placement", "placement_flags"]
-
 # A list in a file; what `--set placement.workers=1,2` comes to.
 _SWEPT = "takes one value: where a run works is no part of what it is, so it is not swept"
 

@@ -12,8 +12,6 @@ from leporello.core.protocols import SECRET_MARK
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable
 
-__all__ = ["fault_of_key", "sounds_secret"]
-
 # `max_token`, `mask_token` or `secret_santa` are none; `hf_token`, `db_password` are.
 _SECRET = re.compile(
     r"(?:.*[_-])?(?:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|passw(?:or)?d|passphrase"

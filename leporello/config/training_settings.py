@@ -12,8 +12,6 @@ from leporello.config.tree import Tree, check_settings
 from leporello.core.errors import Fault, did_you_mean
 from leporello.core.training import Training
 
-__all__ = ["TrainingSpec", "check_training"]
-
 
 @dataclass(frozen=True)
 class TrainingSpec:

@@ -7,8 +7,6 @@ import sys
 import types
 from typing import Any, get_args, get_type_hints
 
-__all__ = ["annotations_of", "marked"]
-
 
 def annotations_of(cls: type[Any]) -> dict[str, Any]:
     """Returns the annotations of a constructor's parameters.

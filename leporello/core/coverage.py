@@ -16,16 +16,6 @@ from leporello.core.spans import Span, covered, merge
 if TYPE_CHECKING:
     from leporello.core.records import Document, Loss
 
-__all__ = [
-    "PARTS",
-    "Coverage",
-    "ledger_line",
-    "loss_lines",
-    "mean_shares",
-    "shares",
-    "shown",
-]
-
 # Columns into which all that a file holds falls apart, in the order of what is done with it.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "read")
 _PLACES = 4  # that are named of each kind of loss

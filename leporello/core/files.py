@@ -16,8 +16,6 @@ from typing import Any, TextIO, TypeVar, cast
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 
-__all__ = ["atomically", "in_utf8", "opened", "read_json", "read_rows", "write_json", "write_yaml"]
-
 _HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other half
 _Json = TypeVar("_Json")
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from leporello.core.records import JSON
 
-__all__ = ["canonical", "differences", "digest"]
-
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 

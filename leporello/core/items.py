@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from leporello.core.records import JSON, Span
 
-__all__ = ["Item", "items_of", "with_items"]
-
 
 @dataclass(frozen=True, slots=True)
 class Item:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["log_odds", "logarithms", "logistic"]
-
 
 def logarithms(scores: Sequence[float]) -> list[float]:
     """Returns log-probabilities of what are either these or probabilities, which some reader gives.

@@ -10,8 +10,6 @@ from typing import TypeVar
 
 from leporello.core.records import Document, Loss, Member, Place, Section, Span
 
-__all__ = ["join", "member_at", "member_document"]
-
 _GAP = "\n\n"  # between two files, in none of them
 _START = attrgetter("start")
 _Stretch = TypeVar("_Stretch", Section, Place)

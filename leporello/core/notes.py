@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from contextvars import ContextVar, Token
 
-__all__ = ["collect_notes", "note"]
-
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 
 from leporello.core.records import JSON, Example
 
-__all__ = ["OfficialPrompt"]
-
 
 @dataclass(frozen=True, slots=True)
 class OfficialPrompt:

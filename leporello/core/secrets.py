@@ -9,8 +9,6 @@ from urllib.parse import quote, quote_plus
 
 from leporello.core.errors import UserError
 
-__all__ = ["Key", "is_set", "is_variable", "key", "redact"]
-
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 
 # What stands for a key in text: every form of each key that this process has had, and its name.

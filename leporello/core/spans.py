@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
-__all__ = ["Span", "covered", "letters", "merge", "outside", "overlap"]
-
 _PLACE = attrgetter("start", "end")
 
 

@@ -12,8 +12,6 @@ from leporello.core.environment.extras import require
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["ResultTable", "html"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:

@@ -12,8 +12,6 @@ from annotated_types import Ge, Gt, Lt
 from leporello.core.protocols import Count, NonNegative, Positive, Share
 from leporello.core.records import Read
 
-__all__ = ["Checkpoint", "Training", "TrainingPairs", "TuningJob", "TuningResult"]
-
 AboveZero: TypeAlias = Annotated[float, Gt(0)]
 PartOf: TypeAlias = Annotated[float, Ge(0), Lt(1)]
 

@@ -16,8 +16,6 @@ from typing import TypeAlias
 
 from leporello.core.errors import UserError
 
-__all__ = ["TRIES", "Attempts", "Phase"]
-
 TRIES = 3  # deaths after which something is done in its smallest pieces, or fails if it is one
 ALONE = 1  # deaths after which such a piece fails: what it is a piece of has had its tries
 

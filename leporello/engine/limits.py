@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 
 from leporello.core.records import JSON
 
-__all__ = ["Limits"]
-
 _TIMEOUT = "example_timeout"  # decides about failures alone, so another value may go on
 
 

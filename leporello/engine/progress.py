@@ -13,16 +13,6 @@ from leporello.core.errors import Stopped
 if TYPE_CHECKING:
     from leporello.engine.reading import ReadStatistics
 
-__all__ = [
-    "Listener",
-    "Progress",
-    "ProgressCounts",
-    "ProgressDisplay",
-    "ProgressListener",
-    "Silent",
-    "show_progress_with",
-]
-
 
 class ProgressDisplay(Protocol):
     """Draws how far something is."""

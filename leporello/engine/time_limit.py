@@ -13,8 +13,6 @@ from typing import IO
 from leporello.core.environment.platform import alarm
 from leporello.core.errors import UserError
 
-__all__ = ["enforce_deadlines", "time_limit"]
-
 _GRACE = 10.0  # seconds beyond twice the limit after which the process is ended
 _AGAIN = 1.0  # seconds after which a call that swallowed the interruption is interrupted again
 

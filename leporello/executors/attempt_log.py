@@ -19,8 +19,6 @@ from typing import Any
 from leporello.engine.attempts import TRIES, Phase
 from leporello.storage.runs import RemoteRun
 
-__all__ = ["AttemptLog"]
-
 
 @dataclass
 class AttemptLog:

@@ -21,8 +21,6 @@ from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 from leporello.executors.worker import Reporter, ShardWorker
 
-__all__ = ["InProcess", "ProcessPool"]
-
 _LOOK = 0.2  # seconds between looks at a wish to stop
 
 

@@ -18,8 +18,6 @@ from leporello.executors.worker import Reporter, ShardWorker
 from leporello.executors.worker_log import keep_log
 from leporello.jobs.directory import RunDirectory
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Works until the other side is gone."""

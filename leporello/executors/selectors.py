@@ -19,8 +19,6 @@ from leporello.executors.interface import BatchSpec
 from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import Pipelines
 
-__all__ = ["OpenedDocument", "Selectors"]
-
 _DOCUMENTS_AHEAD = 32  # about what fills a window where each document has one question
 # Some eight novels: documents that wait for the reader are whole in memory.
 _CHARACTERS_AHEAD = 8_000_000

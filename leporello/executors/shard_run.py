@@ -30,8 +30,6 @@ from leporello.executors.interface import (
 from leporello.executors.pipelines import Pipelines, WorkerPipeline
 from leporello.executors.selectors import OpenedDocument, Selectors
 
-__all__ = ["ShardRun"]
-
 _TASK = -1  # in the place of a pipeline: what is begun for all of them
 
 

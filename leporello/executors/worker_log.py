@@ -8,8 +8,6 @@ from pathlib import Path
 
 from leporello.core.secrets import redact
 
-__all__ = ["keep_log"]
-
 
 def keep_log(path: Path) -> None:
     """Has what this process tells be added to a file, which is made when there is anything."""

@@ -11,8 +11,6 @@ from typing import ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 
-__all__ = ["ConcordanceIndex"]
-
 _NO_NUMBER = re.compile(r"[^0-9\s,]")
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["columns", "f1_of", "macro", "macro_of_sums", "micro", "tally"]
-
 Label = TypeVar("Label", bound=Hashable)
 # By label: how often it was wanted and given, wanted and not given, given and not wanted.
 Counts = Mapping[Label, tuple[int, int, int]]

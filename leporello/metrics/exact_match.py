@@ -9,8 +9,6 @@ from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, Statistics
 from leporello.text.squad import normalise
 
-__all__ = ["ExactMatch"]
-
 
 @dataclass(frozen=True)
 class ExactMatch(Averaged):

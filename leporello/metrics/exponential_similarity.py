@@ -9,8 +9,6 @@ from typing import ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 
-__all__ = ["ExponentialSimilarity"]
-
 # Finds what `(\d+\.?\d*)%` finds, in linear time.
 _PERCENTAGE = re.compile(r"(?<!\d)(\d++(?:\.\d*+)?)%")
 _HALVING = 10  # percentage points

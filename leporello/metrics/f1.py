@@ -13,8 +13,6 @@ from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, Statistics
 from leporello.text.squad import normalise
 
-__all__ = ["F1", "F1Unidecode"]
-
 
 @dataclass(frozen=True)
 class F1(Averaged):

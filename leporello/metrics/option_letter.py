@@ -9,8 +9,6 @@ from typing import ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 
-__all__ = ["OptionLetter"]
-
 _LETTER = re.compile(r"\b[A-D]\b")
 
 

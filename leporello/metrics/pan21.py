@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["StyleChangeF1"]
-
 _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}
 # The official evaluator averages over these, whether they occur or not; task 1 over what occurs.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = NDArray[np.float64]
 
-__all__ = ["Averaged", "GoldError", "Metric", "Parses", "Resampled", "Statistics", "means"]
-
 # What is known of one example, as JSON; by it alone it enters any aggregate.
 Statistics: TypeAlias = dict[str, Any]
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 
-__all__ = ["java", "library"]
-
 
 def library(module: str, metric: str) -> Path:
     """Returns the folder of an optional library.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Rouge", "RougeScrolls", "RougeScrollsInstance"]
-
 _TYPES = ("rouge1", "rouge2", "rougeL")
 _WORD = re.compile(r"[a-z0-9]+")
 _KEPT = 512  # references; several pipelines are scored against the same ones at about one time

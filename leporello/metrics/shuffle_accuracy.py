@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Statistics
 
-__all__ = ["ShuffleAccuracy", "interval", "tag"]
-
 _TIE = 1e-4  # as large a difference is none to the authors
 _Z = NormalDist().inv_cdf(0.975)
 

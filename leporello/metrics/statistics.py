@@ -9,8 +9,6 @@ from typing import overload
 
 from leporello.metrics.protocol import Statistics
 
-__all__ = ["StatisticsTable"]
-
 
 class StatisticsTable(Sequence[Statistics]):
     """Statistics in order; of those that are floats of the same names, eight bytes a number.

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from leporello.core.errors import UserError
 
-__all__ = ["destroy_process_group", "is_main_process", "main_process_only", "processes"]
-
 _INTERRUPTED = 130
 # A launcher ends all processes once one has failed: the first tells why, so others wait for that.
 _PATIENCE = 5.0  # seconds

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from leporello.core.errors import UserError
 
-__all__ = ["keep_token_here", "refuse_pickles", "refused_code"]
-
 
 def refuse_pickles(model: str, folders: Iterable[Path], convert: str) -> None:
     """Refuses a model that has weights as a pickle only: unpickling runs what is in it.

@@ -18,8 +18,6 @@ from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.core.records import JSON
 
-__all__ = ["Arrays", "DamagedModelError", "ModelFolder", "pack", "unpack", "write_model"]
-
 _SCALE = ".scale"
 _LEFT, _RIGHT = ".left", ".right"
 

@@ -12,8 +12,6 @@ from leporello.engine.journal.serialization import prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 
-__all__ = ["answers"]
-
 
 def answers(
     run: Path, pipeline: str, task: str, count: int

@@ -9,8 +9,6 @@ from leporello.core.errors import BudgetSpentError
 from leporello.core.protocols import SharesLimits
 from leporello.executors.interface import SharedLimits
 
-__all__ = ["RunBudget"]
-
 _LEAST = 0.01  # of the budget: what is left below that is not dealt out again
 
 

@@ -15,8 +15,6 @@ from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.selection import Selection, select_document
 from leporello.jobs.files import JobFiles
 
-__all__ = ["WorkEstimate"]
-
 _DOCUMENTS, _EXAMPLES = 4, 4  # tried, and of each document
 _ROWS = 200  # of finished examples that are looked at
 

@@ -26,8 +26,6 @@ from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job
 
-__all__ = ["ResultDifference", "Verification", "verify_job"]
-
 _SHARE = 0.05
 
 

@@ -29,8 +29,6 @@ from leporello.serving.documents import (
 )
 from leporello.serving.http_api import refused, tool_routes
 
-__all__ = ["application"]
-
 _HERE = Path(__file__).parent
 _ASSETS = {
     "/": ("text/html", [_HERE / "page.html"]),

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from leporello.core.errors import UserError
 from leporello.runs.ask import Session
 
-__all__ = ["serve"]
-
 _SECONDS = 2  # that open connections have when it ends
 
 

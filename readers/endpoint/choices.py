@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-__all__ = ["chosen"]
-
 _LETTER = re.compile(r"\W*([A-Z])\W*")
 _LETTER_FIRST = re.compile(r"\W*([A-Z])\s*[).:\]*]")  # `(B) a cat`, `B: a cat`; not `A cat`
 _LETTER_NAMED = re.compile(r"(?i:answer|choice|option)\s*(?:(?i:is)|:)?\W*([A-Z])\b(?!['’])")

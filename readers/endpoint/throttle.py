@@ -6,8 +6,6 @@ import asyncio
 import random
 from collections import deque
 
-__all__ = ["Throttle"]
-
 # Each answer adds 1/n to the n requests that may be under way, so a round of n adds one; each
 # refusal takes a half, so a round of refusals halves it, and a few in a round take little.
 _REFUSAL = 0.5

@@ -13,8 +13,6 @@ from leporello.readers.endpoint.responses import Usage
 from leporello.readers.prompting.chat import Chat
 from leporello.text.tokens import Words
 
-__all__ = ["TokenCounts"]
-
 # A guess errs on the safe side: text in Latin script has 1.3 to 1.5 tokens a word, and 3.4 to 4.2
 # bytes a token where words are long or joined by signs (docs/endpoints.md).
 _TOKENS_A_WORD = 1.5

@@ -13,8 +13,6 @@ from leporello.analysis.datasets.analyze import JobDiscrepancy
 from leporello.analysis.datasets.distributions import Distribution, Histogram
 from leporello.analysis.datasets.statistics import TaskAnalysis
 
-__all__ = ["show_discrepancies", "show_task"]
-
 _BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")
 

@@ -16,8 +16,6 @@ from leporello.core.records import Document, Span
 from leporello.runs.answer import Answer, Passage
 from leporello.text.outline import cited
 
-__all__ = ["show_answer", "show_each", "show_passages"]
-
 _FEW = 3  # passages that are shown of an answer that stands in none
 _AROUND = 160  # characters of the passage before and behind the answer
 

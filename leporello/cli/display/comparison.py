@@ -11,8 +11,6 @@ from rich.table import Table
 
 from leporello.core.table import ResultTable
 
-__all__ = ["comparison"]
-
 
 def comparison(console: Console, tables: Iterable[ResultTable]) -> None:
     """Prints tables, each with its notes below."""

@@ -11,8 +11,6 @@ from rich.table import Table
 
 from leporello.analysis.funnel import ANSWERED, Funnel, FunnelStage
 
-__all__ = ["show_funnels"]
-
 _WIDTH = 16  # characters of a bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _RANKS = (1, 2, 3, 5, 10, 20, 50, 100)

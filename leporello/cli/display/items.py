@@ -12,8 +12,6 @@ from leporello.core.items import Item
 from leporello.core.records import Document, Span
 from leporello.text.outline import cited
 
-__all__ = ["show_items"]
-
 _ITEMS_SHOWN = 30
 _PASSAGES_SHOWN = 3
 _AROUND = 60  # characters of the passage before and behind the item

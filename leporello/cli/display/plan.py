@@ -10,8 +10,6 @@ from rich.tree import Tree
 
 from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
 
-__all__ = ["show_plan"]
-
 
 def show_plan(console: Console, plan: RunPlan) -> None:
     """Prints what a run would do."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["RichProgress", "progress_bar"]
-
 
 class RichProgress:
     """A bar in the terminal, as `leporello.engine.progress.ProgressDisplay` wants it."""

@@ -14,8 +14,6 @@ from rich.text import Text
 
 from leporello.runs.watch import JobProgress
 
-__all__ = ["watched"]
-
 _BAR = 20  # letters
 _HEADERS = (
     "pipeline on task", "", "finished", "failed", "shards", "a second", "left", "scores so far"

@@ -13,8 +13,6 @@ from typing import Any
 from leporello.core.annotations import annotations_of, marked
 from leporello.core.protocols import SECRET_MARK
 
-__all__ = ["SCALARS", "UnknownParametersError", "known_of", "memo_key", "parameters_of"]
-
 SCALARS = (bool, int, float, str, type(None))
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from leporello.core.protocols import ChecksFiles, Combiner
 from leporello.core.records import JSON, Combination, Example, Hit
 
-__all__ = ["check_files", "load_models", "nested", "run_combiner"]
-
 
 def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
     """Runs a combiner to its end, also one that answers at once, and returns what it returns."""

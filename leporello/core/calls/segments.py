@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["cached_chunks", "chunks", "has_segments", "index", "index_keys"]
-
 
 def chunks(
     document: Document,

@@ -16,8 +16,6 @@ from typing import Any
 
 from leporello.core.records import JSON
 
-__all__ = ["from_columns", "to_columns"]
-
 _DIGITS = "0123456789"
 _RUN_COST = 4  # values that a run of whole numbers must replace to be shorter than they are
 

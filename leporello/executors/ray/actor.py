@@ -18,8 +18,6 @@ from leporello.executors.ray.cluster import is_there, node_id
 from leporello.executors.ray.environment import WorkerEnvironment
 from leporello.executors.worker import Reporter, ShardWorker
 
-__all__ = ["ActorMessage", "ShardActor", "find_sizes", "token_of"]
-
 _LOOK = 1.0  # seconds between looks at a wish to stop, which may be requests to a file server
 
 # What is said of a row: who begins it, what came of each shard, and None at last.

@@ -10,8 +10,6 @@ from dataclasses import replace
 from leporello.config.placement import Placement
 from leporello.core.errors import UserError
 
-__all__ = ["CapacityWatch", "check_capacity", "resolved", "worker_resources"]
-
 _PATIENCE = 30.0  # seconds without a worker before that is told
 _LONGEST = 600.0  # seconds without a node that could hold one after which the run ends
 _log = logging.getLogger("leporello")

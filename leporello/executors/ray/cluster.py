@@ -20,15 +20,6 @@ from leporello.core.errors import UserError
 from leporello.executors.interface import BatchSpec
 from leporello.executors.ray.environment import travelling_modules
 
-__all__ = [
-    "connected",
-    "free_resources",
-    "is_there",
-    "node_id",
-    "nodes",
-    "resources",
-]
-
 
 def resources() -> Mapping[str, float]:
     """Returns what the cluster has."""

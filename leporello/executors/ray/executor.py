@@ -31,8 +31,6 @@ from leporello.executors.ray.capacity import (
 from leporello.executors.ray.cluster import connected, free_resources, nodes, resources
 from leporello.executors.ray.environment import WorkerEnvironment
 
-__all__ = ["RayExecutor"]
-
 _LOOK = 0.2  # seconds between looks at a wish to stop
 _RETRIES = 20  # of a shard in one round: three deaths find a poison window, more its read
 _SHARDS_A_ROW = 32  # at most, for readers with slots: at a row's end they run empty

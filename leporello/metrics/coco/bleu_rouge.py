@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BleuCoco", "RougeLCoco", "bleu"]
-
 _ORDERS = (1, 2, 3, 4)
 _TINY, _SMALL = 1e-15, 1e-9  # of coco-caption: no overlap is nearly, not quite, zero
 _BETA = 1.2

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-__all__ = ["LineProcess"]
-
 _TOLD = 500  # characters of what a program said before it ended
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MeteorCoco", "meteor"]
-
 # Of METEOR 1.5 for English: weights of exact, stem, synonym and paraphrase matches; of recall
 # against precision; of fragmentation, and its power; of content against function words.
 _WEIGHTS = (1.0, 0.6, 0.8, 0.6)

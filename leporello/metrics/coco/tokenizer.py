@@ -8,9 +8,6 @@ from functools import cache, lru_cache
 from leporello.metrics.coco.java import LineProcess
 from leporello.metrics.requirements import java, library
 
-__all__ = ["coco_words", "need_coco"]
-
-
 # As in ptbtokenizer.py. Brackets stay: they come in lower case, as `-lrb-`.
 _BRACKETS_AND_QUOTES = ("''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-")
 _PUNCTUATION = frozenset((*_BRACKETS_AND_QUOTES, ".", "?", "!", ",", ":", "-", "--", "...", ";"))
