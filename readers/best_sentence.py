@@ -41,8 +41,9 @@ class BestSentence:
 
 def _answer(read: Read) -> Output:
     passages = [(passage, passage_text(passage)) for passage in read.passages]
-    positions = [(p, start, end) for p, text in passages for start, end in sentence_spans(text)]
-    sentences = [passage_text(passage)[start:end] for passage, start, end in positions]
+    found = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
+    positions = [(passage, start, end) for passage, _, start, end in found]
+    sentences = [text[start:end] for _, text, start, end in found]
     overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
     shares = overlap.shares(terms(read.question), overlap.sentences)
     ranked = sorted(range(len(sentences)), key=lambda i: -shares[i])  # stable: the first of equals

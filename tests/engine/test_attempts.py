@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_runs import rows_of
 
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
@@ -19,6 +18,7 @@ from leporello.engine.attempts import TRIES, Attempts, Phase
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.limits import Limits
 from leporello.executors.attempt_log import AttemptLog
+from leporello.testing.engine_runs import rows_of
 
 CAUSE = Attempts().cause
 WINDOW: Phase = ("window", 0, 2)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_runs import rows_of
 
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
@@ -33,6 +32,7 @@ from leporello.core.records import (
 from leporello.engine.journal.journal import Journal
 from leporello.engine.limits import Limits
 from leporello.metrics import make_metrics
+from leporello.testing.engine_runs import rows_of
 
 SMALL = Limits(max_active=5, window=4)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_runs import finished_rows
 
 from leporello.core.records import Document, Output, Read
 from leporello.engine.failures import ReadError
@@ -20,6 +19,7 @@ from leporello.engine.journal.journal import (
     finished_in,
 )
 from leporello.engine.journal.serialization import Reply, output_row, reads_to_columns, reply_of
+from leporello.testing.engine_runs import finished_rows
 
 DOCUMENT = Document("d", "It rained.")
 READ = Read((DOCUMENT.chunk(0, 2), "note"), "Why?")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_runs import Rows, finished_rows, rows_of
 
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
@@ -20,6 +19,7 @@ from leporello.core.records import Chunk, Combination, Document, Example, Hit, O
 from leporello.engine.attempts import Attempts, Phase
 from leporello.engine.journal.journal import Journal
 from leporello.engine.sliding import Slots
+from leporello.testing.engine_runs import Rows, finished_rows, rows_of
 
 COUNT = 32
 

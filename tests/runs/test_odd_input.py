@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello, read_lines
-from odd_texts import TEXTS, Odd
+from odd_texts import Odd
 from tiny_models import save
 
 from leporello import Document, Example, Failure, Read
@@ -27,6 +27,7 @@ from leporello.readers import BestSentence, Lead
 from leporello.readers.prompting.template import Template, passage_text
 from leporello.readers.prompting.window import Window
 from leporello.retrievers import BM25, All, First, Selected, TfIdf
+from leporello.testing.texts import TEXTS
 
 CHUNKERS: list[Any] = [
     FixedTokens(),

@@ -9,9 +9,10 @@ from types import FrameType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from odd_texts import QUESTIONS, TEXTS
 
 from leporello import Document, Span
+from leporello.testing.texts import ODD_QUESTIONS as QUESTIONS
+from leporello.testing.texts import TEXTS
 from leporello.text.mentions import mentions, mentions_in
 
 FOUND: tuple[tuple[str, str, list[str]], ...] = (

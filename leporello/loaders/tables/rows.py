@@ -46,15 +46,15 @@ def written(
     at = 0
     for i, (number, row) in enumerate(kept):
         cells = _cells(row, names if top is not None and i > top else [])
+        lines.append("\t".join(text for _, text in cells))
+        end = at + len(lines[-1]) + (i < len(kept) - 1)
         if cell_name:
             start = at
             for column, text in cells:
-                places += (
-                    [Place(cell_name(number, column), start, start + len(text) + 1)] if text else []
-                )
-                start += len(text) + 1
-        lines.append("\t".join(text for _, text in cells))
-        end = at + len(lines[-1]) + (i < len(kept) - 1)
+                following = start + len(text) + 1
+                name = cell_name(number, column)
+                places += [Place(name, start, min(following, end))] if text else []
+                start = following
         places += [] if cell_name else [Place(row_name(number), at, end)]
         at = end
     return Extracted("\n".join(lines), places=(*places,))

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from odd_texts import QUESTIONS, TEXTS
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from leporello import Document, Example, Hit
@@ -20,6 +19,8 @@ from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.retrievers import Mentions
+from leporello.testing.texts import ODD_QUESTIONS as QUESTIONS
+from leporello.testing.texts import TEXTS
 from leporello.text.mentions import mentions
 from leporello.text.tokens import tokenizer
 

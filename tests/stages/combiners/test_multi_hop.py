@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_runs import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +31,7 @@ from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import ReadError
 from leporello.engine.selection import select
 from leporello.retrievers import BM25
+from leporello.testing.engine_runs import rows_of
 
 TEXT = """\
 Scarlett was played on the screen by Vivien Leigh, an actress from Darjeeling.

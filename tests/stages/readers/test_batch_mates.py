@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from odd_texts import QUESTIONS, TEXTS
 
 from leporello import readers
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Document, Output, Read, Span
+from leporello.testing.texts import ODD_QUESTIONS as QUESTIONS
+from leporello.testing.texts import TEXTS
 
 NAMES = ("cat", "mill", "king", "boots", "donkey")
 CHOICES = ("yes", "no")

@@ -1,0 +1,148 @@
+"""The contracts of loaders, tasks and metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from leporello.core.errors import UserError
+from leporello.core.protocols import Sharded
+from leporello.core.records import Document, Example
+from leporello.engine.task_examples import checked_metrics, examples_of, normalizer_of
+from leporello.metrics import check_metrics
+from leporello.testing.contract import Contract, Maker, fail, told_of
+
+__all__ = ["LoaderContract", "MetricContract", "TaskContract"]
+
+_NOT_SOUND = {"zeros": bytes(500), "no text at all": bytes(range(256)) * 3, "nothing": b""}
+
+
+class LoaderContract(Contract):
+    """A document of a sound file, a document or one plain error of any other.
+
+    Attributes:
+        files: Bytes of sound files by name: some of each kind that it reads.
+    """
+
+    files: ClassVar[Mapping[str, bytes]] = {}
+
+    @pytest.fixture
+    def inputs(self, maker: Maker, tmp_path: Path) -> Sequence[Path]:
+        """Returns the sound files' paths."""
+        folder, files = tmp_path / "sound", self.files_of(maker())
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        return [folder / name for name in files]
+
+    def files_of(self, made: Any) -> Mapping[str, bytes]:
+        """Returns the files, or one of plain text where none are said."""
+        suffix = next(iter(getattr(made, "suffixes", ())), ".txt")
+        return self.files or {f"plain{suffix}": b"A heading\n\nSome words, and a stop.\n"}
+
+    @staticmethod
+    def work(made: Any, inputs: Sequence[Path]) -> list[Any]:
+        """Returns all that each document tells."""
+        return [_fields(made.load(path)) for path in inputs]
+
+    def test_spans_lie_within_the_text(self, maker: Maker, inputs: Sequence[Path]) -> None:
+        """Those of sections, parts and places; and nothing in the folder is changed."""
+        made, [first, *_] = maker(), inputs
+        before = {path: path.read_bytes() for path in inputs}
+        for path in inputs:
+            document = made.load(path)
+            if not isinstance(document, Document) or not isinstance(document.text, str):
+                fail(made, f"must return a Document, and returned {document!r:.80}")
+            for told in (*document.sections, *document.parts, *document.places):
+                if not 0 <= told.start <= told.end <= len(document.text):
+                    fail(made, f"places {told!r:.80} outside the document's characters")
+        if {path: path.read_bytes() for path in first.parent.iterdir()} != before:
+            fail(made, "changes the folder that it reads from")
+
+    def test_what_is_no_such_file_is_told(self, maker: Maker, inputs: Sequence[Path]) -> None:
+        """Half a file, zeros, nothing, none: a document still, or a `UserError` that names it."""
+        made = maker()
+        for path in inputs:
+            content = path.read_bytes()
+            half = {"half a file": content[: len(content) // 2]}
+            for what, other in {**_NOT_SOUND, **half, "no file": None}.items():
+                path.unlink()
+                if other is not None:
+                    path.write_bytes(other)
+                told = path.name
+                try:
+                    made.load(path)
+                except UserError as error:
+                    told = str(error)
+                except Exception as error:  # whatever the author's class raises
+                    told = told_of(error)
+                if path.name not in told:
+                    fail(
+                        made,
+                        f"failed on {what} ({told:.300}): raise leporello.core.errors.UserError"
+                        " with the file's name and what to do",
+                    )
+                path.touch()
+
+
+class TaskContract(Contract):
+    """Examples with ids of their own, the same ones each time, however they are cut."""
+
+    @staticmethod
+    def work(made: Any, inputs: None) -> Any:
+        """Returns its fingerprint and all examples."""
+        del inputs
+        return made.fingerprint(), [_fields(e) for e in examples_of(made, type(made).__name__)]
+
+    def test_its_parameters_are_known(self, maker: Maker) -> None:
+        """A task is known by the fingerprint of its data."""
+        made = maker()
+        if not made.fingerprint() or made.fingerprint() != maker().fingerprint():
+            fail(made, "must return a fingerprint: a text that the same data always have")
+
+    def test_examples_on_one_document_stand_together(self, maker: Maker) -> None:
+        """They share the document, so that it is divided and indexed once."""
+        made = maker()
+        examples = [*examples_of(made, type(made).__name__)]
+        ids = [document.id for document, _ in groupby(examples, lambda e: e.document)]
+        if len(set(ids)) < len(ids) or not ids:
+            fail(
+                made,
+                "must yield examples, those on one document one after the other with one Document"
+                f" object, and no two documents of one id: {ids!r:.200}",
+            )
+        check_metrics(checked_metrics(made))
+        normalise = normalizer_of(made)
+        for text in ("", "an answer", "\0 \ud800 👩‍👩‍👧") if normalise else ():
+            normalise(text, examples[0])
+
+    def test_a_layout_finds_the_same_examples(self, maker: Maker) -> None:
+        """Where the class has `layout` and `examples_of`: by one document, and by two."""
+        made = maker()
+        whole = type(self).work(made, None)[1]
+        if hasattr(made, "__len__") and len(made) != len(whole):
+            fail(made, f"has the length {len(made)}, and yields {len(whole)} examples")
+        rows = [*made.layout()] if isinstance(made, Sharded) else []
+        for size in (1, 2) if rows else ():
+            parts = [(rows[n : n + size], n) for n in range(0, len(rows), size)]
+            if [_fields(e) for part, n in parts for e in made.examples_of(part, n)] != whole:
+                fail(
+                    made,
+                    f"yields other examples by `examples_of`, given {size} documents of its layout"
+                    " at a time, than by `examples`: several machines would score something else",
+                )
+
+
+class MetricContract(Contract):
+    """Numbers of JSON of each example, and of many."""
+
+
+def _fields(record: Document | Example) -> list[Any]:
+    """Returns what a record tells, its document by its content."""
+    values = (getattr(record, f.name) for f in dataclasses.fields(record) if f.init)
+    return [_fields(value) if isinstance(value, Document) else value for value in values]

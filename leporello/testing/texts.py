@@ -1,0 +1,91 @@
+"""Texts that nobody expects, and sound ones with questions on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from leporello.core.records import Document, Example, Section, Span
+
+__all__ = ["DOCUMENTS", "ODD", "ODD_QUESTIONS", "QUESTIONS", "TEXTS", "examples_on", "long_text"]
+
+# Of n characters.
+TEXTS: Mapping[str, Callable[[int], str]] = {
+    "one word": lambda n: "x" * n,
+    "one line": lambda n: ("Some words, and a stop. " * n)[:n],
+    "empty lines": lambda n: "\n" * n,
+    "lines of one letter": lambda n: "a\n" * (n // 2),
+    "paragraphs of one letter": lambda n: "a\n\n" * (n // 3),
+    "windows lines": lambda n: "a b.\r\n" * (n // 6),
+    "old mac lines": lambda n: "a b.\r" * (n // 5),
+    "byte order marks": lambda n: "\ufeff" * n,
+    "NULs": lambda n: "\0" * n,
+    "words and NULs": lambda n: "a\0 b. " * (n // 6),
+    "bidirectional marks": lambda n: "\u202e\u2066\u200f\u2069" * (n // 4),
+    "combining marks": lambda n: "e" + "\u0301" * (n - 1),
+    "half characters": lambda n: "\ud800" * n,
+    "half characters and words": lambda n: "\udc00a \ud800. " * (n // 6),
+    "blanks": lambda n: " " * n,
+    "wide blanks": lambda n: "\u3000" * n,
+    "ends far apart": lambda n: "x" + " " * (n - 2) + "y",
+    "stops": lambda n: "." * n,
+    "stops and blanks": lambda n: ". " * (n // 2),
+    "list items": lambda n: "1. " * (n // 3),
+    "quotes": lambda n: "\"' " * (n // 3),
+    "one character, Chinese": lambda n: "猫" * n,
+    "sentences, Chinese": lambda n: "猫。" * (n // 2),
+    "marks, Thai": lambda n: "ก\u0e49" * (n // 2),
+    "no text": lambda n: " "[n:],
+}
+
+ODD_QUESTIONS = (
+    *("", " \n", "\0", "?" * 900, "why? " * 900, "x" * 900, "猫" * 900, "\u202eyhw\u2066"),
+    *("w" + "\u0301" * 900, "\ud800 why", "\r\n\u2028why\x85", "{question} {0} %s \\1 [("),
+)
+
+_STORY = (
+    "The miller had three sons. When he died, he left them a mill, a donkey and a cat.",
+    "The eldest took the mill, the second the donkey. The youngest had nothing but the cat.",
+    "“Why,” said the cat, “give me a pair of boots, and you shall see!” The boots were red.",
+    "The king loved rabbits. So the cat caught 12 of them, and brought them to the palace.",
+    "The ogre lived in a castle. He became a mouse — and the cat ate him. Ça y est.",
+)
+QUESTIONS = ("Who got the donkey?", "What colour were the boots?", "Where did the ogre live?")
+
+
+def _document(name: str, paragraphs: tuple[str, ...], gap: str) -> Document:
+    text, parts = gap.join(paragraphs), []
+    for paragraph in paragraphs:
+        start = parts[-1].end + len(gap) if parts else 0
+        parts.append(Span(start, start + len(paragraph)))
+    sections = (Section("", part.start, part.end) for part in parts)
+    return Document(name, text, "Puss in Boots", tuple(sections), tuple(parts))
+
+
+DOCUMENTS = (
+    _document("story", _STORY, "\n\n"),
+    _document("windows lines", tuple(f"# {n}\r\n{p}" for n, p in enumerate(_STORY)), "\r\n\r\n"),
+    _document("chinese", ("老磨坊主有三个儿子。大儿子得到了磨坊。", "二儿子得到了驴。"), "\n"),
+)
+
+
+def examples_on(documents: tuple[Document, ...], questions: tuple[str, ...]) -> Iterator[Example]:
+    """Yields each question on each document, the first one with choices too; all have gold."""
+    for document in documents:
+        gold = (Span(0, min(9, len(document.text))),)
+        for number, question in enumerate(questions):
+            name = f"{document.id}, question {number + 1}"
+            yield Example(name, document, question, references=("the cat",), evidence=gold)
+        yield Example(f"{document.id}, choices", document, *questions[:1], choices=("yes", "no"))
+
+
+def long_text(characters: int, gap: str = "\n\n") -> str:
+    """Returns the story told again and again, in paragraphs or what else parts them."""
+    story = gap.join((*_STORY, ""))
+    return (story * (characters // len(story) + 1))[:characters]
+
+
+# What each is called, its text, and a question.
+ODD = (
+    *((name, make(60), QUESTIONS[0]) for name, make in TEXTS.items()),
+    *((f"the question {question!r:.30}", long_text(300), question) for question in ODD_QUESTIONS),
+)

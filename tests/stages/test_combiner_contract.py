@@ -1,0 +1,95 @@
+"""Every combiner goes through the kit that plug-ins' authors use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+
+from leporello import combiners
+from leporello.chunkers import Parts, Whole
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import Example
+from leporello.retrievers import All
+from leporello.testing import CombinerContract
+from leporello.testing.contract import Maker
+from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
+
+MAKERS: Mapping[str, Maker] = {
+    "LineByLine": combiners.LineByLine,
+    "MapReduce": combiners.MapReduce,
+    "Mean": combiners.Mean,
+    "MultiHop": lambda: combiners.MultiHop(combiners.Stuff()),
+    "ReadEach": combiners.ReadEach,
+    "Refine": combiners.Refine,
+    "Stuff": combiners.Stuff,
+    "Union": combiners.Union,
+    "Count": combiners.Count,
+    "Percentage": combiners.Percentage,
+}
+OF_PARTS: Mapping[str, Maker] = {
+    "AssignAuthors": combiners.AssignAuthors,
+    "ClusterAuthors": combiners.ClusterAuthors,
+    "OrderByCoherence": combiners.OrderByCoherence,
+    "OrderByPairs": combiners.OrderByPairs,
+}
+
+
+OFFICIAL = OfficialPrompt("Read this. ", query="Who?", after=" Answer:", separator=" [cut] ")
+
+
+def test_every_combiner_is_tried() -> None:
+    """A new one says what it is tried on."""
+    assert {*MAKERS, *OF_PARTS, "OrderByMatch", "Truncate"} == {*combiners.__all__}
+
+
+class TestCombiners(CombinerContract):
+    """Of hits from anywhere in a document."""
+
+    huge = 100_000
+
+    @pytest.fixture(params=MAKERS)
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each of them."""
+        return MAKERS[request.param]
+
+
+class TestOfParts(CombinerContract):
+    """Of all parts of a document."""
+
+    huge = 100_000
+    around: ClassVar[Mapping[str, Any]] = {"chunker": Parts(), "retriever": All()}
+
+    @pytest.fixture(params=OF_PARTS)
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each of them."""
+        return OF_PARTS[request.param]
+
+
+class TestOrderByMatch(CombinerContract):
+    """Choices are what is put in order."""
+
+    make = combiners.OrderByMatch
+    huge = 100_000
+    examples = tuple(replace(e, choices=QUESTIONS) for e in examples_on(DOCUMENTS, QUESTIONS))
+
+    def inputs_of(self, examples: Sequence[Example]) -> Any:
+        """Returns the examples with choices."""
+        return super().inputs_of([replace(e, choices=QUESTIONS) for e in examples])
+
+
+class TestTruncate(CombinerContract):
+    """An official input is around the document."""
+
+    make = combiners.Truncate
+    huge = 100_000
+    around: ClassVar[Mapping[str, Any]] = {"chunker": Whole(), "retriever": All()}
+    examples = tuple(
+        replace(e, metadata=OFFICIAL.metadata()) for e in examples_on(DOCUMENTS, QUESTIONS)
+    )
+
+    def inputs_of(self, examples: Sequence[Example]) -> Any:
+        """Returns the examples with the prompt."""
+        return super().inputs_of([replace(e, metadata=OFFICIAL.metadata()) for e in examples])

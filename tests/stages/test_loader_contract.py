@@ -1,0 +1,52 @@
+"""Every loader goes through the kit that plug-ins' authors use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from stories import TABLES, WRITERS, Story
+
+from leporello import loaders
+from leporello.testing import LoaderContract
+from leporello.testing.contract import Maker
+
+STORY = Story([(1, "Report", ["It begins here.", "Grüße, 文字 😀."]), (2, "End", ["So it ends."])])
+ROWS = [["Item", "Amount"], ["Rent of the flat", "900"]]
+CUES = b"1\n00:00:01,000 --> 00:00:02,000\nGood evening.\n\n"
+
+
+class TestLoaders(LoaderContract):
+    """On a file of each suffix that the tests can write."""
+
+    @pytest.fixture(params=loaders.__all__)
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each loader that is exported."""
+        made: Maker = getattr(loaders, request.param)
+        return made
+
+    def files_of(self, made: Any) -> Mapping[str, bytes]:
+        """Returns files of its suffixes, or plain ones of the first."""
+        written = {suffix: write(STORY) for suffix, write in WRITERS.items()}
+        written |= {suffix: write(ROWS) for suffix, write in TABLES.items()}
+        written |= {".srt": CUES, ".pdf": pdf()}
+        files = {
+            f"made{suffix}": content if isinstance(content, bytes) else content.encode()
+            for suffix, content in written.items()
+            if suffix in made.suffixes
+        }
+        return files or super().files_of(made)
+
+
+def pdf() -> bytes:
+    """Returns a page with a line."""
+    import io
+
+    from reportlab.pdfgen.canvas import Canvas
+
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer)
+    canvas.drawString(72, 700, "Good evening.")
+    canvas.save()
+    return buffer.getvalue()

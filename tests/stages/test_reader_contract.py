@@ -1,0 +1,207 @@
+"""Every reader goes through the kit that plug-ins' authors use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import tiny_encoders
+from endpoint_server import made, running, say
+from tiny_models import save, save_classifier
+
+from leporello import combiners, readers
+from leporello.chunkers import Parts
+from leporello.core.records import Example, Read
+from leporello.testing import ReaderContract
+from leporello.testing.contract import Maker
+from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
+
+CHOICES = ("yes", "no")
+TEXTS: Mapping[str, Maker] = {
+    "BestSentence": readers.BestSentence,
+    "FixedAnswer": lambda: readers.FixedAnswer("no"),
+    "GivenOrder": readers.GivenOrder,
+    "Lead": lambda: readers.Lead(words=5),
+    "MajorityAnswer": lambda: readers.MajorityAnswer(dict.fromkeys(QUESTIONS, "no")),
+    "Prefix": lambda: readers.Prefix(0.3),
+    "RandomSpan": lambda: readers.RandomSpan(3, ("a", "b")),
+}
+CHOOSING: Mapping[str, Maker] = {
+    "Calibrated": lambda: readers.Calibrated(readers.Polarity(), slope=0.3),
+    "MajorityOption": lambda: readers.MajorityOption(2),
+    "Polarity": readers.Polarity,
+    "Presence": readers.Presence,
+    "RandomAnswer": readers.RandomAnswer,
+}
+ON_CPU: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
+NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
+    "CausalLM": lambda at: readers.CausalLM(at("gpt2"), max_new_tokens=8, **ON_CPU),
+    "Classifier": lambda at: readers.Classifier(at("classifier"), **ON_CPU),
+    "Embedded": lambda _: readers.Embedded(),
+    "LateInteractionClassifier": lambda at: readers.LateInteractionClassifier(
+        at("late"), at("classifier"), 100
+    ),
+    "Seq2Seq": lambda at: readers.Seq2Seq(at("t5"), max_new_tokens=8, **ON_CPU),
+}
+# Of one passage each, and without choices.
+ONE_PASSAGE: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
+    "Extractive": lambda at: readers.Extractive(at("bert"), stride=20, **ON_CPU),
+    "LogLikelihood": lambda at: readers.LogLikelihood(at("gpt2"), **ON_CPU),
+    "PseudoLogLikelihood": lambda at: readers.PseudoLogLikelihood(at("masked"), **ON_CPU),
+}
+PAIRS = ("PairClassifier", "Precedence")
+
+
+def test_every_reader_is_tried() -> None:
+    """A new one says what it is tried on."""
+    assert {*TEXTS, *CHOOSING, *NETWORKS, *ONE_PASSAGE, *PAIRS, "Endpoint"} == {*readers.__all__}
+
+
+class TestReaders(ReaderContract):
+    """Without a model, on questions with choices and without."""
+
+    huge = 200_000
+
+    @pytest.fixture(params=TEXTS)
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each of them."""
+        return TEXTS[request.param]
+
+
+class TestChoosing(ReaderContract):
+    """Of two choices, without which there is nothing to say."""
+
+    examples = tuple(replace(e, choices=CHOICES) for e in examples_on(DOCUMENTS, QUESTIONS))
+    huge = 200_000
+
+    @pytest.fixture(params=CHOOSING)
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each of them."""
+        return CHOOSING[request.param]
+
+    def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
+        """Returns the inputs with choices."""
+        return [replace(read, choices=CHOICES) for read in super().inputs_of(examples)]
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Returns where a tiny model lies, made at its first use."""
+    base = tmp_path_factory.mktemp("models")
+
+    def at(name: str) -> str:
+        place = base / name
+        if place.exists():
+            return str(place / "model" if (place / "model").exists() else place)
+        if name == "classifier":
+            save_classifier("bert", place, CHOICES)
+        elif name == "bert":
+            tiny_encoders.save(name, place)
+        elif name == "masked":
+            save_masked(place)
+        elif name == "late":
+            blank = readers.LateInteractionClassifier(None, at("classifier"), 100)
+            _learn(blank, [Read((f"a {n} mill", "a cat")) for n in range(12)], place)
+        elif name == "pairs":
+            texts = [f"{word} {word}, said {n}. " * 3 for n in range(4) for word in ("cat", "mill")]
+            pairs = [Read((), pair=(one, other)) for one in texts for other in texts if one < other]
+            _learn(readers.PairClassifier(), pairs, place)
+        else:
+            save(name, place)
+        return at(name)
+
+    return at
+
+
+def _learn(reader: Any, inputs: Sequence[Read], place: Path) -> None:
+    place.mkdir()
+    same = ("same", "different") if inputs[0].pair else CHOICES
+    reader.learn(inputs, [same[n % 2] for n in range(len(inputs))], place)
+
+
+def save_masked(place: Path) -> None:
+    """Saves a tiny RoBERTa that fills in masks."""
+    from tiny_models import tokenizer
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    words = tokenizer("<s> $A </s>", chat=False)
+    words.add_special_tokens({"mask_token": "<mask>"})
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 130}
+    RobertaForMaskedLM(RobertaConfig(**shape, pad_token_id=0)).save_pretrained(place)
+    words.save_pretrained(place)
+
+
+class TestNetworks(ReaderContract):
+    """Tiny real models."""
+
+    documents = DOCUMENTS[1:]
+    tolerance = 1e-4
+    threads = 1
+    huge = 4_000
+
+    @pytest.fixture(params=NETWORKS)
+    def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
+        """Each of them."""
+        return lambda: NETWORKS[request.param](models)
+
+
+class TestOnePassage(ReaderContract):
+    """Tiny real models that read one passage at a time, and know no choices."""
+
+    examples = tuple(replace(e, choices=()) for e in examples_on(DOCUMENTS[1:], QUESTIONS))
+    tolerance = 1e-4
+    threads = 1
+    huge = 4_000
+    around: ClassVar[Mapping[str, Any]] = {"combiner": combiners.Mean()}
+
+    @pytest.fixture(params=ONE_PASSAGE)
+    def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
+        """Each of them."""
+        return lambda: ONE_PASSAGE[request.param](models)
+
+    def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
+        """Returns the beginning of each text."""
+        texts = [(e.document, min(99, len(e.document.text))) for e in examples]
+        return [Read((document.chunk(0, end),), "Who?") for document, end in texts]
+
+
+class TestPairs(ReaderContract):
+    """A pair of texts is what these compare."""
+
+    tolerance = 1e-4
+    documents = DOCUMENTS[:2]
+    huge = 100_000
+    around: ClassVar[Mapping[str, Any]] = {
+        "chunker": Parts(), "combiner": combiners.AssignAuthors()
+    }  # fmt: skip
+
+    @pytest.fixture(params=PAIRS)
+    def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
+        """Each of them."""
+        if request.param == "Precedence":
+            return readers.Precedence
+        return lambda: readers.PairClassifier(models("pairs"))
+
+    def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
+        """Returns each question with the text, as a pair."""
+        return [Read((), pair=(e.document.text, e.question)) for e in examples]
+
+
+class TestEndpoint(ReaderContract):
+    """A server on this machine that says what it was given."""
+
+    huge = 50_000
+
+    @pytest.fixture
+    def maker(self) -> Iterator[Maker]:
+        """The reader that asks it."""
+        with running(lambda asked: say(asked, asked.prompt[:40])) as server:
+            yield lambda: made(server)
+
+    def case(self, text: str, question: str = "") -> Any:
+        """Returns one input, which says something."""
+        return super().case(f"{text}.", question)

@@ -1,0 +1,69 @@
+"""Every retriever goes through the kit that plug-ins' authors use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import save_classifier
+
+from leporello import readers, retrievers
+from leporello.retrievers import BM25, TfIdf
+from leporello.testing import RetrieverContract
+
+NETWORKS = ("Dense", "Rerank")
+MAKERS: Mapping[str, Callable[[str], Any]] = {
+    "All": lambda _: retrievers.All(),
+    "BM25": lambda _: BM25(k=3),
+    "ByQuestion": lambda _: retrievers.ByQuestion(BM25(k=3)),
+    "Dense": lambda model: retrievers.Dense(k=3, model=model, batch_size=2),
+    "Ends": lambda _: retrievers.Ends(k=3),
+    "Evenly": lambda _: retrievers.Evenly(k=3),
+    "First": lambda _: retrievers.First(k=3),
+    "Fusion": lambda _: retrievers.Fusion(
+        (TfIdf(k=5), retrievers.Neighbours(BM25(k=5)), retrievers.Random(k=5)),  # type: ignore[arg-type]  # takes examples
+        k=3,
+    ),
+    "Mentions": lambda _: retrievers.Mentions(),
+    "Mixed": lambda _: retrievers.Mixed((BM25(k=3), TfIdf(k=3))),
+    "Neighbours": lambda _: retrievers.Neighbours(BM25(k=3)),
+    "Oracle": lambda _: retrievers.Oracle(),
+    "OracleAnswer": lambda _: retrievers.OracleAnswer(),
+    "Random": lambda _: retrievers.Random(k=3),
+    "RankBM25": lambda _: retrievers.RankBM25(k=3),
+    "Rerank": lambda model: retrievers.Rerank(TfIdf(k=5), model=model, k=3, batch_size=2),
+    "RerankByReader": lambda _: retrievers.RerankByReader(TfIdf(k=5), readers.BestSentence(), k=3),
+    "Selected": lambda _: retrievers.Selected(),
+    "TfIdf": lambda _: TfIdf(k=3),
+    "TwoSteps": lambda _: retrievers.TwoSteps(BM25(k=3)),
+}
+
+
+class TestRetrievers(RetrieverContract):
+    """Without a model."""
+
+    @pytest.fixture(params=[name for name in retrievers.__all__ if name not in NETWORKS])
+    def maker(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
+        """Each retriever that is exported."""
+        return lambda: MAKERS[request.param]("")
+
+
+@pytest.mark.integration
+class TestNetworks(RetrieverContract):
+    """With a tiny BERT."""
+
+    tolerance = 2e-5
+    threads = 1  # tokenizers hold their settings
+    huge = 20_000
+
+    @pytest.fixture(params=NETWORKS)
+    def maker(
+        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> Callable[[], Any]:
+        """Each that has a model."""
+        model: Path = tmp_path_factory.getbasetemp() / "tiny-bert"
+        if not model.exists():
+            save_classifier("bert", model, ["near"])
+        return lambda: MAKERS[request.param](str(model))

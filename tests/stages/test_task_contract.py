@@ -1,0 +1,128 @@
+"""Every task goes through the kit that plug-ins' authors use."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leporello import tasks
+from leporello.testing import TaskContract
+from leporello.testing.contract import Maker
+
+STORY = (
+    "Ina fixed the pump. It ran all night.\n\nBy morning the cellar was dry. Nobody thanked her."
+)
+SUMMARIES = "Summary 1:\nThe pump ran.\nSummary 2:\nIt was dry.\n"
+
+
+def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
+    """Writes three rows, two of them on one document, as JSON Lines; returns the folder."""
+    made = more or [
+        {"id": f"r{n}", "document": STORY[n // 2 :], "question": f"Who is {n}?"} for n in range(3)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in made).encode()
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bz2.compress(text) if name.endswith("bz2") else text)
+    return folder
+
+
+def scrolls(folder: Path) -> Path:
+    """Writes two questions on one document, and one on another."""
+    texts = (f"Who?\n\n{STORY}", f"When?\n\n{STORY}", f"Who?\n\n{STORY * 2}")
+    more = (
+        {"id": f"r{n}", "pid": f"r{n}_0", "input": text, "output": "Ina"}
+        for n, text in enumerate(texts)
+    )
+    return rows(folder, "scrolls/qasper/validation.jsonl", *more)
+
+
+def talks(folder: Path) -> Path:
+    """Writes two talks with what sums them up."""
+    more = ({"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it."))
+    return rows(folder, "muld/vlsp_test.json.bz2", *more)
+
+
+def shuffled(folder: Path) -> Path:
+    """Writes two texts whose sentences are put in another order."""
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "text": STORY}) + "\n" for i in "ab"))
+    return folder
+
+
+def zero_scrolls(folder: Path) -> Path:
+    """Writes a row with its offsets."""
+    before, asked = f"Read.\n\nStory:\n{STORY}", "Question:\nWho?"
+    given, start = f"{before}\n\n{asked}\n\nAnswer:\n", len(before) + 2
+    offsets = {"document_start_index": len(before) - len(STORY), "document_end_index": len(before)}
+    offsets |= {"query_start_index": start, "query_end_index": start + len(asked)}
+    row = {
+        "id": "r0",
+        "pid": "r0_0",
+        "input": given,
+        "output": "Ina",
+        "truncation_seperator": "...",
+        **offsets,
+    }
+    return rows(folder, "zero_scrolls/qasper/validation.jsonl", row)
+
+
+def ordered(folder: Path) -> Path:
+    """Writes summaries of a report that are to be put in order."""
+    before = f"Order them.\n\nReport:\n{STORY}\n\n"
+    text, ends = before + SUMMARIES, len(before + SUMMARIES)
+    starts = [text.index("Summary 1"), text.index("Summary 2")]
+    row = {"id": "r0", "input": f"{text}Summary IDs in Correct Order:\n", "output": "2, 1"}
+    row |= {"document_start_index": len(before), "document_end_index": ends}  # type: ignore[dict-item]  # of all kinds
+    row |= {"query_start_index": ends, "query_end_index": ends}  # type: ignore[dict-item]
+    row |= {"truncation_seperator": "...", "inner_docs_start_indices": starts}  # type: ignore[dict-item]
+    return rows(folder, "rows.jsonl", row)
+
+
+def problems(folder: Path) -> Path:
+    """Writes two problems of authorship, one with its truth."""
+    for number in (1, 2):
+        (folder / f"problem-{number}.txt").write_text(STORY, encoding="utf-8")
+    truth = {"site": "a", "structure": ["A"], "paragraph-authors": [1, 2], "multi-author": 1}
+    (folder / "truth-problem-1.json").write_text(json.dumps(truth), encoding="utf-8")
+    return folder
+
+
+def tar(folder: Path) -> Path:
+    """Writes an archive of two samples."""
+    with tarfile.open(folder / "a.tar", "w") as archive:
+        for name, text in {"a.txt": STORY, "a.json": '{"question": "Who?"}', "b.txt": "B."}.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return folder
+
+
+MAKERS: Mapping[str, Callable[[Path], Any]] = {
+    "JsonLines": lambda at: tasks.JsonLines(rows(at, "rows.jsonl") / "rows.jsonl"),
+    "Muld": lambda at: tasks.Muld("vlsp", data=talks(at)),
+    "Pan21": lambda at: tasks.Pan21(problems(at)),
+    "ReportSumSort": lambda at: tasks.ReportSumSort(ordered(at) / "rows.jsonl"),
+    "Sample": lambda _: tasks.Sample(),
+    "Scrolls": lambda at: tasks.Scrolls("qasper", data=scrolls(at)),
+    "ShuffleTest": lambda at: tasks.ShuffleTest(shuffled(at) / "rows.jsonl", (1, 2), 2),
+    "Table": lambda at: tasks.Table(rows(at, "rows.jsonl") / "rows.jsonl"),
+    "WebDataset": lambda at: tasks.WebDataset(tar(at)),
+    "ZeroScrolls": lambda at: tasks.ZeroScrolls("qasper", data=zero_scrolls(at)),
+}
+
+
+class TestTasks(TaskContract):
+    """On a little data."""
+
+    @pytest.fixture(params=tasks.__all__)
+    def maker(self, request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
+        """Each task that is exported."""
+        return lambda: MAKERS[request.param](tmp_path)
