@@ -21,7 +21,7 @@ from leporello.cache.fingerprint import fingerprint
 from leporello.core.errors import UserError
 from leporello.executors.pickling import dump, load
 
-__all__ = ["Contract", "Maker", "alike", "fail", "steps", "told_of", "variants"]
+__all__ = ["Maker", "PlugInContract", "alike", "fail", "steps", "told_of", "variants"]
 
 Maker: TypeAlias = Callable[[], Any]
 
@@ -31,7 +31,7 @@ def fail(made: object, text: str) -> NoReturn:
     pytest.fail(f"{type(made).__name__} {text}", pytrace=False)
 
 
-class Contract:
+class PlugInContract:
     """What every kind is tried on; a test class inherits that of its kind, and says `make`.
 
     Attributes:
@@ -44,12 +44,13 @@ class Contract:
 
     make: ClassVar[Maker]
     tolerance: ClassVar[float] = 0.0
-    threads: ClassVar[int] = 4
+    threads: ClassVar[int] = 3
 
     @pytest.fixture
     def maker(self) -> Maker:
         """Returns what makes a new instance."""
-        return getattr(type(self), "make", None) or fail(self, "needs a line `make = YourClass`")
+        make: Maker | None = getattr(type(self), "make", None)
+        return make or fail(self, "needs a line `make = YourClass`")
 
     @pytest.fixture
     def inputs(self) -> Any:

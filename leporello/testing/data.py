@@ -12,17 +12,17 @@ import pytest
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded
-from leporello.core.records import Document, Example
+from leporello.core.records import Document, Example, Place, Section, Span
 from leporello.engine.task_examples import checked_metrics, examples_of, normalizer_of
 from leporello.metrics import check_metrics
-from leporello.testing.contract import Contract, Maker, fail, told_of
+from leporello.testing.contract import Maker, PlugInContract, fail, told_of
 
 __all__ = ["LoaderContract", "MetricContract", "TaskContract"]
 
 _NOT_SOUND = {"zeros": bytes(500), "no text at all": bytes(range(256)) * 3, "nothing": b""}
 
 
-class LoaderContract(Contract):
+class LoaderContract(PlugInContract):
     """A document of a sound file, a document or one plain error of any other.
 
     Attributes:
@@ -58,6 +58,7 @@ class LoaderContract(Contract):
             document = made.load(path)
             if not isinstance(document, Document) or not isinstance(document.text, str):
                 fail(made, f"must return a Document, and returned {document!r:.80}")
+            told: Section | Span | Place
             for told in (*document.sections, *document.parts, *document.places):
                 if not 0 <= told.start <= told.end <= len(document.text):
                     fail(made, f"places {told!r:.80} outside the document's characters")
@@ -90,7 +91,7 @@ class LoaderContract(Contract):
                 path.touch()
 
 
-class TaskContract(Contract):
+class TaskContract(PlugInContract):
     """Examples with ids of their own, the same ones each time, however they are cut."""
 
     @staticmethod
@@ -117,9 +118,9 @@ class TaskContract(Contract):
                 f" object, and no two documents of one id: {ids!r:.200}",
             )
         check_metrics(checked_metrics(made))
-        normalise = normalizer_of(made)
-        for text in ("", "an answer", "\0 \ud800 👩‍👩‍👧") if normalise else ():
-            normalise(text, examples[0])
+        if normalise := normalizer_of(made):
+            for text in ("", "an answer", "\0 \ud800 👩‍👩‍👧"):
+                normalise(text, examples[0])
 
     def test_a_layout_finds_the_same_examples(self, maker: Maker) -> None:
         """Where the class has `layout` and `examples_of`: by one document, and by two."""
@@ -138,7 +139,7 @@ class TaskContract(Contract):
                 )
 
 
-class MetricContract(Contract):
+class MetricContract(PlugInContract):
     """Numbers of JSON of each example, and of many."""
 
 

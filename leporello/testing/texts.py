@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from leporello.core.records import Document, Example, Section, Span
 
@@ -49,33 +49,34 @@ _STORY = (
     "The king loved rabbits. So the cat caught 12 of them, and brought them to the palace.",
     "The ogre lived in a castle. He became a mouse — and the cat ate him. Ça y est.",
 )
-QUESTIONS = ("Who got the donkey?", "What colour were the boots?", "Where did the ogre live?")
+QUESTIONS = ("Who got the donkey?", "What colour were the boots?")
 
 
-def _document(name: str, paragraphs: tuple[str, ...], gap: str) -> Document:
-    text, parts = gap.join(paragraphs), []
+def _document(name: str, paragraphs: Sequence[str], gap: str) -> Document:
+    text, parts = gap.join(paragraphs), list[Span]()
     for paragraph in paragraphs:
         start = parts[-1].end + len(gap) if parts else 0
         parts.append(Span(start, start + len(paragraph)))
-    sections = (Section("", part.start, part.end) for part in parts)
-    return Document(name, text, "Puss in Boots", tuple(sections), tuple(parts))
+    sections = tuple(Section("", part.start, part.end) for part in parts)
+    return Document(name, text, "Puss in Boots", sections, tuple(parts))
 
 
 DOCUMENTS = (
-    _document("story", _STORY, "\n\n"),
-    _document("windows lines", tuple(f"# {n}\r\n{p}" for n, p in enumerate(_STORY)), "\r\n\r\n"),
+    _document("windows lines", [f"# {n}\r\n{p}" for n, p in enumerate(_STORY)], "\r\n\r\n"),
     _document("chinese", ("老磨坊主有三个儿子。大儿子得到了磨坊。", "二儿子得到了驴。"), "\n"),
 )
 
 
-def examples_on(documents: tuple[Document, ...], questions: tuple[str, ...]) -> Iterator[Example]:
-    """Yields each question on each document, the first one with choices too; all have gold."""
+def examples_on(documents: Sequence[Document], questions: Sequence[str]) -> Iterator[Example]:
+    """Yields each question on each document, with choices and without; all have gold."""
     for document in documents:
         gold = (Span(0, min(9, len(document.text))),)
         for number, question in enumerate(questions):
-            name = f"{document.id}, question {number + 1}"
-            yield Example(name, document, question, references=("the cat",), evidence=gold)
-        yield Example(f"{document.id}, choices", document, *questions[:1], choices=("yes", "no"))
+            for choices in ((), ("yes", "no"))[: 2 - number]:
+                name = f"{document.id}, question {number + 1}, {len(choices)} choices"
+                yield Example(
+                    name, document, question, "", (), choices, references=("cat",), evidence=gold
+                )
 
 
 def long_text(characters: int, gap: str = "\n\n") -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -28,24 +30,24 @@ class TestLoaders(LoaderContract):
 
     def files_of(self, made: Any) -> Mapping[str, bytes]:
         """Returns files of its suffixes, or plain ones of the first."""
-        written = {suffix: write(STORY) for suffix, write in WRITERS.items()}
-        written |= {suffix: write(ROWS) for suffix, write in TABLES.items()}
-        written |= {".srt": CUES, ".pdf": pdf()}
-        files = {
-            f"made{suffix}": content if isinstance(content, bytes) else content.encode()
-            for suffix, content in written.items()
-            if suffix in made.suffixes
+        writers: dict[str, Callable[[], str | bytes]] = {
+            **{suffix: partial(write, STORY) for suffix, write in WRITERS.items()},
+            **{suffix: partial(write, ROWS) for suffix, write in TABLES.items()},
+            ".srt": lambda: CUES,
+            ".pdf": pdf,
         }
+        files = {}
+        for suffix in {*made.suffixes} & {*writers}:
+            content = writers[suffix]()
+            files[f"made{suffix}"] = content if isinstance(content, bytes) else content.encode()
         return files or super().files_of(made)
 
 
 def pdf() -> bytes:
     """Returns a page with a line."""
-    import io
-
     from reportlab.pdfgen.canvas import Canvas
 
-    buffer = io.BytesIO()
+    buffer = BytesIO()
     canvas = Canvas(buffer)
     canvas.drawString(72, 700, "Good evening.")
     canvas.save()

@@ -40,7 +40,6 @@ ON_CPU: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
 NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
     "CausalLM": lambda at: readers.CausalLM(at("gpt2"), max_new_tokens=8, **ON_CPU),
     "Classifier": lambda at: readers.Classifier(at("classifier"), **ON_CPU),
-    "Embedded": lambda _: readers.Embedded(),
     "LateInteractionClassifier": lambda at: readers.LateInteractionClassifier(
         at("late"), at("classifier"), 100
     ),
@@ -57,7 +56,9 @@ PAIRS = ("PairClassifier", "Precedence")
 
 def test_every_reader_is_tried() -> None:
     """A new one says what it is tried on."""
-    assert {*TEXTS, *CHOOSING, *NETWORKS, *ONE_PASSAGE, *PAIRS, "Endpoint"} == {*readers.__all__}
+    assert {*TEXTS, *CHOOSING, *NETWORKS, *ONE_PASSAGE, *PAIRS, "Embedded", "Endpoint"} == {
+        *readers.__all__
+    }
 
 
 class TestReaders(ReaderContract):
@@ -141,12 +142,21 @@ class TestNetworks(ReaderContract):
     documents = DOCUMENTS[1:]
     tolerance = 1e-4
     threads = 1
-    huge = 4_000
+    huge = 2_000
 
     @pytest.fixture(params=NETWORKS)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
         """Each of them."""
         return lambda: NETWORKS[request.param](models)
+
+
+class TestEmbedded(ReaderContract):
+    """The encoder that is shipped."""
+
+    make = readers.Embedded
+    examples = tuple(examples_on(DOCUMENTS[1:], QUESTIONS))[:2]
+    tolerance = 1e-4
+    huge = 1_000
 
 
 class TestOnePassage(ReaderContract):
@@ -155,7 +165,7 @@ class TestOnePassage(ReaderContract):
     examples = tuple(replace(e, choices=()) for e in examples_on(DOCUMENTS[1:], QUESTIONS))
     tolerance = 1e-4
     threads = 1
-    huge = 4_000
+    huge = 2_000
     around: ClassVar[Mapping[str, Any]] = {"combiner": combiners.Mean()}
 
     @pytest.fixture(params=ONE_PASSAGE)

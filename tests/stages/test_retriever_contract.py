@@ -44,6 +44,8 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
 class TestRetrievers(RetrieverContract):
     """Without a model."""
 
+    huge = 300_000
+
     @pytest.fixture(params=[name for name in retrievers.__all__ if name not in NETWORKS])
     def maker(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
         """Each retriever that is exported."""
@@ -56,7 +58,7 @@ class TestNetworks(RetrieverContract):
 
     tolerance = 2e-5
     threads = 1  # tokenizers hold their settings
-    huge = 20_000
+    huge = 4_000
 
     @pytest.fixture(params=NETWORKS)
     def maker(
