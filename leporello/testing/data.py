@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,13 +15,16 @@ import pytest
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded
-from leporello.core.records import Document, Example, Place, Section, Span
+from leporello.core.records import Document, Example
+from leporello.engine.journal.serialization import empty_prediction
 from leporello.engine.task_examples import checked_metrics, examples_of, normalizer_of
-from leporello.metrics import check_metrics
-from leporello.testing.contract import Maker, PlugInContract, fail, told_of
+from leporello.metrics import GoldError, check_metrics
+from leporello.testing.contract import Maker, PlugInContract, alike, fail, told_of
+from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
 
 __all__ = ["LoaderContract", "MetricContract", "TaskContract"]
 
+_ROUNDING = 1e-6
 _NOT_SOUND = {"zeros": bytes(500), "no text at all": bytes(range(256)) * 3, "nothing": b""}
 
 
@@ -58,8 +64,8 @@ class LoaderContract(PlugInContract):
             document = made.load(path)
             if not isinstance(document, Document) or not isinstance(document.text, str):
                 fail(made, f"must return a Document, and returned {document!r:.80}")
-            told: Section | Span | Place
-            for told in (*document.sections, *document.parts, *document.places):
+            stretches: Iterable[Any] = (*document.sections, *document.parts, *document.places)
+            for told in stretches:
                 if not 0 <= told.start <= told.end <= len(document.text):
                     fail(made, f"places {told!r:.80} outside the document's characters")
         if {path: path.read_bytes() for path in first.parent.iterdir()} != before:
@@ -140,7 +146,48 @@ class TaskContract(PlugInContract):
 
 
 class MetricContract(PlugInContract):
-    """Numbers of JSON of each example, and of many."""
+    """Numbers of each example, which files can hold, and of many.
+
+    Attributes:
+        examples: Examples with what they are scored against.
+        answers: Answers that are scored against each.
+    """
+
+    examples: ClassVar[tuple[Example, ...]] = tuple(examples_on(DOCUMENTS, QUESTIONS))
+    answers: ClassVar[tuple[str, ...]] = ("", "cat", "no", "a red cat 12", "\0 \ud800 👩‍👩‍👧")
+
+    @pytest.fixture
+    def inputs(self) -> Sequence[tuple[str, Example]]:
+        """Returns each answer to each example."""
+        return [(answer, example) for example in self.examples for answer in self.answers]
+
+    @staticmethod
+    def work(made: Any, inputs: Sequence[tuple[str, Example]]) -> list[Any]:
+        """Returns the statistics of each answer, as a file holds them, and what they come to."""
+        statistics = []
+        for answer, example in inputs:
+            prediction = dataclasses.replace(empty_prediction(example), prediction=answer)
+            with suppress(GoldError):
+                statistics.append(made.statistics(prediction, example))
+        kept = [json.loads(json.dumps(each)) for each in statistics if each is not None]
+        return [*statistics, made.aggregate(kept), made.aggregate(kept[:1])]
+
+    def test_files_hold_its_statistics_and_scores_are_numbers(
+        self, maker: Maker, inputs: Sequence[tuple[str, Example]]
+    ) -> None:
+        """What is read from a file is scored as what was made; the order is of no account."""
+        made = maker()
+        *statistics, scores, _ = self.worked(made, inputs)
+        numbers = scores.values() if isinstance(scores, Mapping) else [scores]
+        if not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers):
+            fail(made, f"must aggregate to a number or to named numbers, not to {scores!r:.200}")
+        made_now = [each for each in statistics if each is not None]
+        for other, how in (
+            (made_now, "than were read from a file"),
+            (made_now[::-1], "in reverse"),
+        ):
+            if not alike(made.aggregate(other), scores, _ROUNDING):
+                fail(made, f"comes to other scores by statistics {how}")
 
 
 def _fields(record: Document | Example) -> list[Any]:

@@ -1,0 +1,22 @@
+"""Every metric goes through the kit that plug-ins' authors use."""
+
+from __future__ import annotations
+
+import pytest
+
+from leporello.metrics import METRICS
+from leporello.testing import MetricContract
+from leporello.testing.contract import Maker
+
+JAVA = ("bleu_coco", "meteor_coco", "rouge_l_coco")  # tests/metrics/test_golden.py
+
+
+class TestMetrics(MetricContract):
+    """Those that need no Java."""
+
+    tolerance = 1e-9
+
+    @pytest.fixture(params=[name for name in METRICS if name not in JAVA])
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each of them."""
+        return METRICS[request.param]
