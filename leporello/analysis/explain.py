@@ -50,6 +50,8 @@ class ReadInput:
         error: Error that the read failed with, else empty.
         span: Span of the document where the answer stands, if the reader copied it from there.
         place: Place of that span as a person looks it up: `report.pdf p. 14`.
+        reasoning: What the model wrote to itself before the answer.
+        reasoning_tokens: Number of tokens of that.
     """
 
     round: int
@@ -61,6 +63,8 @@ class ReadInput:
     error: str
     span: Span | None = None
     place: str = ""
+    reasoning: str = ""
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,8 @@ class _ExampleOfJob:
             error="",
             span=span,
             place=cited(self.example.document, span) if span else "",
+            reasoning=output.get("reasoning") or "",
+            reasoning_tokens=output.get("reasoning_tokens") or 0,
         )
 
 

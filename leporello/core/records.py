@@ -366,6 +366,8 @@ class Output:
         span: Characters of the document where the answer stands, if the reader copied it from a
             chunk.
         dollars: Price in dollars, where the reader pays and knows the prices.
+        reasoning: What the model wrote to itself before the answer, if it did and shows it.
+        reasoning_tokens: Number of tokens written so, of `output_tokens`; None if it did not.
     """
 
     text: str
@@ -377,6 +379,8 @@ class Output:
     output_tokens: int = 0
     span: Span | None = None
     dollars: float | None = None
+    reasoning: str | None = None
+    reasoning_tokens: int | None = None
 
 
 Request: TypeAlias = Read | Search | Fit

@@ -26,6 +26,11 @@ _SERVICES: Mapping[str, Mapping[str, Scalar]] = {
         "api_key": "$OPENAI_API_KEY",
         "max_tokens_field": "max_completion_tokens",
     },
+    "anthropic": {
+        "base_url": "https://api.anthropic.com/v1",
+        "api_key": "$ANTHROPIC_API_KEY",
+        "mode": "messages",
+    },
 }
 # Later ones of both services draw as they like, and refuse to be told a temperature.
 _TAKES_TEMPERATURE = re.compile(r"gpt-(3|4)|claude-(2|3|\w+-4)")
@@ -49,7 +54,7 @@ _READERS: Mapping[str, tuple[str, ...]] = {
 _WRITERS = ("ForConditionalGeneration", "MTModel", "ForSeq2SeqLM", "ForImageTextToText")
 _SAYS = (
     "a model is the path of a folder or GGUF file, a hub id (OWNER/NAME), {}, openai:MODEL,"
-    " {} or the address of a server (http://HOST/v1, http://HOST/v1#MODEL)"
+    " anthropic:MODEL, {} or the address of a server (http://HOST/v1, http://HOST/v1#MODEL)"
 )
 
 
@@ -233,7 +238,7 @@ def _exists(word: str) -> bool:
 
 def _likely(word: str) -> str:
     """Returns what was likely meant by a word that nothing has."""
-    service = "openai" if "gpt-" in word else ""
+    service = next((s for s, m in (("openai", "gpt-"), ("anthropic", "claude")) if m in word), "")
     if service and "/" not in word:
         return f"did you mean {f'{service}:{word}'!r}; "
     near = did_you_mean(word, EMBEDDED).partition("; allowed")[0]

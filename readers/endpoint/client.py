@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from leporello.core.errors import UserError
-from leporello.readers.endpoint.responses import Response
+from leporello.readers.endpoint.responses import Mode, Response
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientSession, FormData
 
 __all__ = ["Client", "check_url"]
 
 T = TypeVar("T")
+_JSON = {"Content-Type": "application/json"}
 
 
 class Client:
@@ -32,9 +33,9 @@ class Client:
         base_url: Address of the server, `/v1` and all.
     """
 
-    def __init__(self, base_url: str, key: Callable[[], str]) -> None:
-        """Takes the server's address, and what tells the key, empty for none."""
-        self.base_url, self._key = base_url.rstrip("/"), key
+    def __init__(self, base_url: str, key: Callable[[], str], mode: Mode = "chat") -> None:
+        """Takes the server's address, what tells the key, empty for none, and the protocol."""
+        self.base_url, self._key, self._mode = base_url.rstrip("/"), key, mode
         self._opening = threading.Lock()
         self._thread: threading.Thread | None = None
         # Set by the thread: its loop, the session, and what ends it.
@@ -51,7 +52,10 @@ class Client:
         """
         with self._opening:
             if self._thread is None:
-                connect, self._opened = _connecting(self.base_url, self._key()), Future()
+                connect, self._opened = (
+                    _connecting(self.base_url, self._key(), self._mode),
+                    Future(),
+                )
                 run = threading.Thread(target=asyncio.run, args=(self._live(connect),), daemon=True)
                 run.name = "endpoint"
                 run.start()
@@ -84,12 +88,25 @@ class Client:
                 if thread is not threading.current_thread():  # where garbage is collected, too
                     thread.join()
 
-    async def post(self, path: str, body: bytes, timeout: float) -> Response:
-        """Returns the response as it came: what is in it is judged elsewhere."""
-        async with (
-            asyncio.timeout(timeout),
-            self._session.post(self.base_url + path, data=body) as response,
-        ):
+    async def request(
+        self, method: str, path: str, timeout: float, body: bytes | Mapping[str, bytes] = b""
+    ) -> Response:
+        """Returns the response as it came: what is in it is judged elsewhere.
+
+        Args:
+            method: HTTP's.
+            path: Path below the address.
+            timeout: Seconds that it may take in all.
+            body: JSON, or the fields of a form, of which `file` is a file.
+        """
+        options: dict[str, Any] = {"headers": _JSON, "data": body}
+        if isinstance(body, Mapping):
+            options = {"data": _form(body)}
+        # A key goes to the server that it was given for, and nowhere else.
+        asked = self._session.request(
+            method, self.base_url + path, allow_redirects=False, **options
+        )
+        async with asyncio.timeout(timeout), asked as response:
             return Response(response.status, response.headers, await response.read())
 
     async def _live(self, connect: Callable[[], ClientSession]) -> None:
@@ -126,15 +143,27 @@ def check_url(base_url: str) -> None:
         raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
 
 
-def _connecting(base_url: str, key: str) -> Callable[[], ClientSession]:
+def _form(fields: Mapping[str, bytes]) -> FormData:
+    from aiohttp import FormData
+
+    form = FormData()
+    for name, value in fields.items():
+        if name == "file":
+            form.add_field(name, value, filename="requests.jsonl")
+        else:
+            form.add_field(name, value.decode())
+    return form
+
+
+def _connecting(base_url: str, key: str, mode: Mode) -> Callable[[], ClientSession]:
     """Returns what opens a session, to be called on the event loop."""
     import aiohttp
 
     if not (key.isascii() and key.isprintable()):
         raise UserError("api_key: the key has characters that no key has, such as a line's end")
-    headers = {"Content-Type": "application/json"}
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if mode == "messages":
+        headers = {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
     url = urlsplit(base_url)
     # Not aiohttp's own `trust_env`, which would also tell servers what a ~/.netrc holds for them.
     proxy = None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)

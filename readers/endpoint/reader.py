@@ -1,4 +1,4 @@
-"""Models behind an OpenAI-compatible server: a service, or one's own vLLM or llama.cpp."""
+"""Models behind a server: of OpenAI, Anthropic, another service, or one's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 
@@ -19,10 +19,17 @@ from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, 
 from leporello.core.records import JSON, Chunk, Output, Read
 from leporello.core.secrets import Key, is_variable, key
 from leporello.readers.causal_lm import PROMPT
+from leporello.readers.endpoint.batches import Batches
 from leporello.readers.endpoint.choices import chosen
 from leporello.readers.endpoint.client import Client, check_url
 from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
-from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault, Usage
+from leporello.readers.endpoint.responses import (
+    EndpointError,
+    EndpointReply,
+    Mode,
+    ResponseFault,
+    Usage,
+)
 from leporello.readers.endpoint.spending import Ledger, SpendingLimit, shared_ledger
 from leporello.readers.endpoint.throttle import Throttle
 from leporello.readers.endpoint.token_counts import TokenCounts
@@ -35,12 +42,13 @@ from leporello.readers.prompting.window import OnOverflow, Window
 __all__ = ["Endpoint"]
 
 _MINUTE = 60.0
+_BATCHED = 0.5  # share of its price that services take for what is sent as a batch
 _parts = threading.RLock()  # what is made on first use is made once, whatever threads race for it
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Reads with a model behind an OpenAI-compatible server, several requests at once.
+    """Reads with a model behind a server of OpenAI's or Anthropic's protocol, several at once.
 
     It may be called from as many threads as it has `slots`. What passes (5xx, time-outs, broken
     connections, answers that are none) is asked again, `retries` times; what concerns one input
@@ -56,7 +64,8 @@ class Endpoint:
         model: Model as the server names it.
         api_key: The environment variable that holds the key, `$OPENAI_API_KEY`; empty for servers
             that want none.
-        mode: Form of the requests: `chat` sends messages, `completions` plain text.
+        mode: Form of the requests: `chat` sends messages, `completions` plain text, `messages`
+            those of Anthropic's protocol.
         prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
             lines whose fields are all empty are left out.
         system: System message of the chat; none is sent if it is empty.
@@ -89,7 +98,15 @@ class Endpoint:
             and the run stops; the same command goes on. They are counted over all readers of this
             model at this server.
         budget_dollars: Dollars from which on the same happens.
+        cache_prompts: Whether the server is asked to keep what prompts begin with (`messages`
+            alone: others do so by themselves): system message and examples, and the passages where
+            the prompt has them first.
+        batch: Whether what waits is sent as one batch, which services answer within a day at half
+            the price; one that was sent before a run was killed is found again.
+        options: Further fields of each request, as `{reasoning_effort: low}`.
         input_price: Dollars for a million tokens read.
+        cached_price: Dollars for a million tokens read that the server had kept; None is
+            `input_price`.
         output_price: Dollars for a million tokens written.
         examples: A JSON Lines file of worked examples that stand before what is asked, by the same
             template, in a chat as earlier turns; they are never cut.
@@ -100,7 +117,7 @@ class Endpoint:
     base_url: str
     model: str
     api_key: Secret = ""
-    mode: Literal["chat", "completions"] = "chat"
+    mode: Mode = "chat"
     prompt: str = PROMPT
     system: str = ""
     separator: str = "\n\n"
@@ -119,7 +136,11 @@ class Endpoint:
     patience: NonNegative = 600.0
     budget_tokens: Positive | None = None
     budget_dollars: Annotated[float, Gt(0)] | None = None
+    cache_prompts: bool = False
+    batch: bool = False
+    options: dict[str, Any] | None = None
     input_price: NonNegative = 0.0
+    cached_price: NonNegative | None = None
     output_price: NonNegative = 0.0
     examples: Path | None = None
     shots: Count = 4
@@ -135,6 +156,10 @@ class Endpoint:
             raise ValueError("model is empty: give the name that the server knows it by")
         if self.system and self.mode == "completions":
             raise ValueError("system needs mode 'chat': put its text into prompt instead")
+        if self.cache_prompts and self.mode != "messages":
+            raise ValueError("cache_prompts is of mode 'messages'; others keep prompts unasked")
+        if self.batch and self.mode == "completions":
+            raise ValueError("batch needs mode 'chat' or 'messages'")
         if "" in self.stop:
             raise ValueError("stop has an empty string, which would end every text at once")
         if self.api_key and not isinstance(self.api_key, Key) and not is_variable(self.api_key):
@@ -147,8 +172,13 @@ class Endpoint:
 
     @property
     def slots(self) -> int:
-        """How many threads may read at once."""
-        return self._throttle.most
+        """How many threads may read at once; 0 where all that waits is one batch."""
+        return 0 if self.batch else self._throttle.most
+
+    @property
+    def schedules_itself(self) -> bool:
+        """Whether it wants all that waits at once."""
+        return self.batch
 
     @property
     def budget(self) -> tuple[float | None, int | None]:
@@ -168,7 +198,9 @@ class Endpoint:
 
     def cancel(self) -> None:
         """Ends all reads under way; see `CancelsReads`."""
-        if dispatcher := self.__dict__.get("_dispatcher"):
+        if batches := self.__dict__.get("_batches"):
+            batches.cancel()
+        elif dispatcher := self.__dict__.get("_dispatcher"):
             self._client.run(dispatcher.stop(CancelledError))
 
     def load(self) -> None:
@@ -230,17 +262,18 @@ class Endpoint:
     @cached_property
     def _before(self) -> list[dict[str, str]]:
         """The messages before the one with the prompt; none where there is no chat."""
-        chats = self.mode == "chat"
-        return messages(encodable(self.system), self._prompts.turns) if chats else []
+        return messages(encodable(self.system), self._prompts.turns) if self._chats else []
 
     @cached_property
     def _limit(self) -> SpendingLimit:
-        prices = self.input_price, self.output_price
+        share = _BATCHED if self.batch else 1.0
+        cached = self.input_price if self.cached_price is None else self.cached_price
+        prices = [price * share for price in (self.input_price, self.output_price, cached)]
         return SpendingLimit(self.budget_tokens, self.budget_dollars, *prices)
 
     @cached_property
     def _sizes(self) -> TokenCounts:
-        return TokenCounts(self.tokenizer, self.mode == "chat", self.system, self._prompts.turns)
+        return TokenCounts(self.tokenizer, self._chats, self.system, self._prompts.turns)
 
     @cached_property
     def _window(self) -> Window:
@@ -251,7 +284,7 @@ class Endpoint:
     @cached_property
     def _client(self) -> Client:
         secret = self.api_key
-        client = Client(self.base_url, lambda: _value(secret))
+        client = Client(self.base_url, lambda: _value(secret), self.mode)
         weakref.finalize(self, client.close)  # also at the interpreter's exit
         return client
 
@@ -268,8 +301,16 @@ class Endpoint:
         self._client.open()
         self.count([""])
         _ = self._window, self._before
-        chat, limits = self.mode == "chat", (self.timeout, self.retries, self.patience)
-        return Dispatcher(self._client, chat, *limits, self._throttle, self._ledger)
+        limits = self.timeout, self.retries, self.patience
+        return Dispatcher(self._client, self.mode, *limits, self._throttle, self._ledger)
+
+    @cached_property
+    def _batches(self) -> Batches:
+        return Batches(self._client, self.mode, self.timeout, self.retries, self._ledger)
+
+    @property
+    def _chats(self) -> bool:
+        return self.mode != "completions"
 
     # -- asking -------------------------------------------------------------------------------
 
@@ -279,7 +320,7 @@ class Endpoint:
 
         No method: the window would hold the reader, which must end as soon as it is forgotten.
         """
-        return (self._template if self.mode == "chat" else self._prompts).render
+        return (self._template if self._chats else self._prompts).render
 
     def _prompt(self, read: Read) -> str:
         if not self._template.render(read).strip():
@@ -287,7 +328,7 @@ class Endpoint:
         return self._render(read)
 
     def _body(self, prompt: str) -> bytes:
-        """Returns the request for a prompt, as OpenAI's chat and completions want it."""
+        """Returns the request for a prompt, as the protocol wants it."""
         options: dict[str, JSON] = {
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
@@ -296,10 +337,37 @@ class Endpoint:
         }
         given_options = {name: value for name, value in options.items() if value is not None}
         content: dict[str, JSON] = {"prompt": prompt}
+        turns: list[JSON] = [{**turn} for turn in self._before]
+        if self.mode == "messages":
+            return self._messages_body(prompt)
         if self.mode == "chat":
-            turns: list[JSON] = [{**turn} for turn in self._before]
             content = {"messages": [*turns, {"role": "user", "content": prompt}]}
-        return json.dumps({"model": self.model, **content, **given_options}).encode()
+        whole = {"model": self.model, **content, **given_options, **(self.options or {})}
+        return json.dumps(whole).encode()
+
+    def _messages_body(self, prompt: str) -> bytes:
+        """Returns the request for a prompt as Anthropic's protocol wants it."""
+        shared = self._shared(prompt) if self.cache_prompts else 0
+        parts = [_block(prompt[:shared], kept=True), _block(prompt[shared:])]
+        turns = [(turn["role"], [_block(turn["content"])]) for turn in self._before]
+        if turns and self.cache_prompts:
+            turns[-1] = turns[-1][0], [_block(self._before[-1]["content"], kept=True)]
+        asked = [*turns, ("user", [part for part in parts if part["text"]])]
+        whole = {
+            "model": self.model,
+            "max_tokens": self.max_new_tokens,
+            "system": next((blocks for role, blocks in asked if role == "system"), None),
+            "messages": [{"role": r, "content": blocks} for r, blocks in asked if r != "system"],
+            "temperature": self.temperature,
+            "stop_sequences": [*self.stop] or None,
+            **(self.options or {}),
+        }
+        return json.dumps({n: value for n, value in whole.items() if value is not None}).encode()
+
+    def _shared(self, prompt: str) -> int:
+        """Returns the length of what prompts on the same passages have in common."""
+        follows = self.prompt.partition("{context}")[2].partition("{")[0]
+        return max(0, prompt.rfind(follows)) if follows else 0
 
     def _replies(self, prompts: Sequence[Sequence[str]]) -> Mapping[str, EndpointReply]:
         """Returns the replies to all prompts of all inputs; first things are asked first.
@@ -311,7 +379,10 @@ class Endpoint:
         distinct = dict.fromkeys(chain.from_iterable(prompts))
         check = partial(self._limit.check, self._ledger)
         request = PendingRequest(distinct, self._body, self._sizes.usage, check)
-        outcomes = self._client.run(self._dispatcher.ask(request))
+        if self.batch:
+            outcomes = self._batches.ask(request)
+        else:
+            outcomes = self._client.run(self._dispatcher.ask(request))
         for outcome in outcomes.values():
             if isinstance(outcome, ResponseFault):
                 raise EndpointError(outcome.message)
@@ -331,6 +402,12 @@ def _value(secret: str) -> str:
     return str(key(secret) if named else secret).strip()
 
 
+def _block(text: str, *, kept: bool = False) -> dict[str, Any]:
+    """Returns a part of a message, after which the server is asked to keep all so far, or not."""
+    mark = {"cache_control": {"type": "ephemeral"}} if kept else {}
+    return {"type": "text", "text": text, **mark}
+
+
 def _output(
     read: Read, parts: Sequence[Read], replies: Sequence[EndpointReply], limit: SpendingLimit
 ) -> Output:
@@ -339,7 +416,13 @@ def _output(
     length = sum(len(passage_text(passage)) for passage in read.passages)
     texts = [reply.text for reply in replies if reply.text]
     used = [reply.usage for reply in replies if reply.usage]
-    usage = Usage(sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
+    reasoned = [u.reasoning_tokens for u in used if u.reasoning_tokens]
+    usage = Usage(
+        sum(u.input_tokens for u in used),
+        sum(u.output_tokens for u in used),
+        sum(reasoned) if reasoned else None,
+        sum(u.cached_tokens for u in used),
+    )
     return Output(
         text=chosen(texts, read.choices) or "\n".join(texts),
         read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
@@ -347,4 +430,6 @@ def _output(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         dollars=limit.price(usage),
+        reasoning="\n".join(reply.reasoning for reply in replies if reply.reasoning) or None,
+        reasoning_tokens=usage.reasoning_tokens,
     )

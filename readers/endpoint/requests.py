@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -15,6 +16,7 @@ from leporello.core.secrets import redact
 from leporello.readers.endpoint.client import Client
 from leporello.readers.endpoint.responses import (
     EndpointReply,
+    Mode,
     ResponseFault,
     Usage,
     fault_of,
@@ -31,6 +33,12 @@ _FIRST_WAIT = 1.0
 _MOST_WAIT = 60.0
 _GOES_ON = "the same command goes on where this one stopped"
 _REPLIES = 4096  # remembered; some hundred bytes each
+_NOT_FOUND, _GLANCE, _NAMES = 404, 10.0, 20
+PATHS: Mapping[Mode, str] = {
+    "chat": "/chat/completions",
+    "completions": "/completions",
+    "messages": "/messages",
+}
 
 
 @dataclass(eq=False)
@@ -76,7 +84,7 @@ class Dispatcher:
 
     Attributes:
         client: Client of the server.
-        chat: Whether it is sent messages, or plain text.
+        mode: Form of the requests.
         timeout: Seconds that a request may take in all, however it trickles.
         retries: Number of further attempts after a failure that may pass.
         patience: Seconds for which the server may refuse.
@@ -85,7 +93,7 @@ class Dispatcher:
     """
 
     client: Client
-    chat: bool
+    mode: Mode
     timeout: float
     retries: int
     patience: float
@@ -208,8 +216,7 @@ class Dispatcher:
         if isinstance(outcome, ResponseFault):
             outcome = replace(outcome, message=redact(outcome.message))
         else:
-            usage = outcome.usage or work.usage(prompt, outcome.text)
-            outcome = EndpointReply(redact(outcome.text), usage)
+            outcome = counted(outcome, prompt, work)
         if outcome.usage:
             self.ledger.add(outcome.usage)
         return outcome
@@ -234,9 +241,31 @@ class Dispatcher:
         return replace(outcome, message=message, again=False, stops="always")
 
     async def _send(self, body: bytes) -> EndpointReply | ResponseFault:
-        path = "/chat/completions" if self.chat else "/completions"
         try:
-            response = await self.client.post(path, body, self.timeout)
+            response = await self.client.request("POST", PATHS[self.mode], self.timeout, body)
         except Exception as error:
             return fault_of(error, self.client.base_url, self.timeout)
-        return outcome_of(response, chat=self.chat)
+        outcome = outcome_of(response, self.mode)
+        if isinstance(outcome, ResponseFault) and response.status == _NOT_FOUND:
+            return replace(outcome, message=f"{outcome.message}{await self._models()}")
+        return outcome
+
+    async def _models(self) -> str:
+        """Returns the names of what the server has, for a message."""
+        try:
+            told = await self.client.request("GET", "/models", min(self.timeout, _GLANCE))
+            names = [str(model["id"]) for model in json.loads(told.content)["data"]]
+        except Exception:  # it may have any form, or none: then there is nothing to add
+            return ""
+        shown = ", ".join(names[:_NAMES]) + f" and {len(names) - _NAMES} more" * (
+            len(names) > _NAMES
+        )
+        return f"; it has the models: {shown}" if names else ""
+
+
+def counted(reply: EndpointReply, prompt: str, work: PendingRequest) -> EndpointReply:
+    """Returns a reply without keys, and with what it took, counted where the server tells not."""
+    usage = reply.usage or work.usage(prompt, f"{reply.reasoning} {reply.text}".strip())
+    if reply.reasoning and usage.reasoning_tokens is None:
+        usage = replace(usage, reasoning_tokens=work.usage("", reply.reasoning).output_tokens)
+    return EndpointReply(redact(reply.text), usage, redact(reply.reasoning))

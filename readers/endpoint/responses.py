@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import encodable
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "outcome_of",
 ]
 
+Mode: TypeAlias = Literal["chat", "completions", "messages"]
 Stops: TypeAlias = Literal["never", "always", "unless answered"]
 
 _LONGEST = 400  # characters of what a server says that are repeated in a message
@@ -33,7 +35,13 @@ _HINTS = {
     403: "the key may not use this model",
     404: "check model, and base_url: most servers want /v1 at its end",
 }
-_OK, _TIMEOUT, _FORBIDDEN, _TOO_LARGE, _RATE, _SERVER = 300, 408, 403, 413, 429, 500
+# Why Anthropic's models stop, as OpenAI has it.
+_REASONS = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+_OK, _REFUSED, _TIMEOUT, _FORBIDDEN, _TOO_LARGE, _RATE, _SERVER = 300, 400, 408, 403, 413, 429, 500
 _OVERLOADED = {_TIMEOUT, _RATE, 503, 504, 529}
 _SHORTER = (
     "prompt and answer are more than the model takes: lower max_input_tokens or max_new_tokens;"
@@ -64,18 +72,28 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that an answer took, as the server counts them."""
+    """Tokens that an answer took, as the server counts them.
+
+    Attributes:
+        input_tokens: Number of tokens read.
+        output_tokens: Number of tokens written, reasoning included.
+        reasoning_tokens: Number of tokens of reasoning; None where the server does not tell.
+        cached_tokens: Number of tokens read that the server had kept from an earlier request.
+    """
 
     input_tokens: int
     output_tokens: int
+    reasoning_tokens: int | None = None
+    cached_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointReply:
-    """An answer. Its usage is None where the server tells none."""
+    """An answer, what the model reasoned before it, and its usage, None where none is told."""
 
     text: str
     usage: Usage | None
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +120,15 @@ class ResponseFault:
     usage: Usage | None = None
 
 
-def outcome_of(response: Response, *, chat: bool) -> EndpointReply | ResponseFault:
+def outcome_of(response: Response, mode: Mode) -> EndpointReply | ResponseFault:
     """Returns the answer in a response, or what is wrong with it.
 
     Args:
         response: Response of the server.
-        chat: Whether it is one of chat, whose choices hold messages.
+        mode: Form of the request.
     """
     if response.status >= _OK:
-        return _of_status(response)
+        return fault_of_status(response)
     content = response.content
     try:
         data = json.loads(content)
@@ -119,6 +137,8 @@ def outcome_of(response: Response, *, chat: bool) -> EndpointReply | ResponseFau
         return ResponseFault(
             f"the server's answer is not JSON: {_excerpt(content)}{page}", again=True
         )
+    chat = mode != "completions"
+    data = _as_chat(data) if mode == "messages" and isinstance(data, Mapping) else data
     usage = _usage(data)
     choices = data.get("choices") if isinstance(data, Mapping) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
@@ -127,10 +147,35 @@ def outcome_of(response: Response, *, chat: bool) -> EndpointReply | ResponseFau
         )
     withheld = _withheld(choices[0], chat=chat)
     text = _text(choices[0], chat=chat)
-    cut_off = choices[0].get("finish_reason") == "length" and not (text or "").strip()
+    reasoning, answer = split_reasoning(text or "") if chat else ("", text or "")
+    cut_off = choices[0].get("finish_reason") == "length" and not answer.strip()
     if withheld or text is None or cut_off:
         return ResponseFault(withheld or _no_text(choices[0], usage), usage=usage)
-    return EndpointReply(encodable(text).strip(), usage)
+    message = choices[0].get("message") if chat else None
+    apart = message if isinstance(message, Mapping) else {}
+    given = (apart.get(name) for name in ("reasoning_content", "reasoning"))
+    reasoning = next((text for text in given if isinstance(text, str) and text), reasoning)
+    return EndpointReply(encodable(answer).strip(), usage, encodable(reasoning).strip())
+
+
+def _as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a response of Anthropic's as OpenAI's chat writes it."""
+    content, usage = data.get("content"), data.get("usage")
+    blocks = [b for b in content if isinstance(b, Mapping)] if isinstance(content, list) else []
+    texts = [b["text"] for b in blocks if isinstance(b.get("text"), str)]
+    thoughts = [b["thinking"] for b in blocks if isinstance(b.get("thinking"), str)]
+    told = {"content": "".join(texts) if texts else None, "reasoning": "\n".join(thoughts)}
+    reason = data.get("stop_reason")
+    choice = {"message": told, "finish_reason": _REASONS.get(str(reason), reason)}
+    used = usage if isinstance(usage, Mapping) else {}
+    kept, made = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
+    read = _count(used.get("input_tokens"))
+    counts = {
+        "prompt_tokens": None if read is None else read + (_count(kept) or 0) + (_count(made) or 0),
+        "completion_tokens": used.get("output_tokens", 0),
+        "prompt_tokens_details": {"cached_tokens": kept},
+    }
+    return {"choices": [choice] if isinstance(content, list) else None, "usage": counts}
 
 
 def _withheld(choice: Mapping[str, Any], *, chat: bool) -> str:
@@ -161,10 +206,20 @@ def _usage(data: object) -> Usage | None:
     usage = data.get("usage") if isinstance(data, Mapping) else None
     if not isinstance(usage, Mapping):
         return None
-    counts = [usage.get("prompt_tokens"), usage.get("completion_tokens", 0)]
-    if not all(type(count) is int and count >= 0 for count in counts):
+    read, written = map(_count, (usage.get("prompt_tokens"), usage.get("completion_tokens", 0)))
+    if read is None or written is None:
         return None
-    return Usage(*counts)
+    kept = _detail(usage, "prompt", "cached_tokens") or 0
+    return Usage(read, written, _detail(usage, "completion", "reasoning_tokens"), min(read, kept))
+
+
+def _detail(usage: Mapping[str, Any], part: str, name: str) -> int | None:
+    details = usage.get(f"{part}_tokens_details")
+    return _count(details.get(name)) if isinstance(details, Mapping) else None
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 def fault_of(error: Exception, base_url: str, timeout: float) -> ResponseFault:
@@ -191,10 +246,15 @@ def fault_of(error: Exception, base_url: str, timeout: float) -> ResponseFault:
     return ResponseFault(f"the connection broke ({message})", again=True)
 
 
-def _of_status(response: Response) -> ResponseFault:
+def fault_of_status(response: Response) -> ResponseFault:
+    """Returns what a response without success comes to."""
     status, error = response.status, _error(response.content)
     message = f"the server answered {status}: {_error_message(error, response.content)}"
     code = error.get("code") if isinstance(error, Mapping) else None
+    if status < _REFUSED:
+        to = _excerpt(response.headers.get("location", ""))
+        hint = "no redirect is followed, since a key is for one server: name the other as base_url"
+        return ResponseFault(f"the server redirects to {to}; {hint}", stops="always")
     if status == _RATE and code == "insufficient_quota":
         return ResponseFault(f"{message}; {_HINTS[402]}", stops="always")
     if status in (_TIMEOUT, _RATE) or status >= _SERVER:
@@ -203,10 +263,10 @@ def _of_status(response: Response) -> ResponseFault:
     if code in _PARAMETER_CODES:
         hint = "max_tokens_field, temperature (null: none), sampling_seed and stop say what is sent"
         return ResponseFault(f"{message}; {hint}", stops="always")
-    if status == _FORBIDDEN:  # some gateways say so of a single input that they will not pass on
-        return ResponseFault(f"{message}; {_HINTS[status]}", stops="unless answered")
     if status in _HINTS:
-        return ResponseFault(f"{message}; {_HINTS[status]}", stops="always")
+        # Some gateways forbid a single input that they will not pass on.
+        stops: Stops = "unless answered" if status == _FORBIDDEN else "always"
+        return ResponseFault(f"{message}; {_HINTS[status]}", stops=stops)
     return ResponseFault(
         f"{message}; {_SHORTER}" if _is_too_long(status, error, message) else message
     )

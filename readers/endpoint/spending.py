@@ -23,12 +23,14 @@ class Ledger:
         requests: Number of requests that were answered.
         input_tokens: Number of tokens of these.
         output_tokens: Number of tokens of their answers.
+        cached_tokens: Number of tokens read that the server had kept.
         closed: Whether a limit was found to be reached: readers made later begin another.
     """
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -43,6 +45,7 @@ class Ledger:
             self.requests += 1
             self.input_tokens += usage.input_tokens
             self.output_tokens += usage.output_tokens
+            self.cached_tokens += usage.cached_tokens
 
 
 # Readers that ask one model at one server share its ledger as long as any of them lives: all
@@ -69,12 +72,14 @@ class SpendingLimit:
         dollars: Dollars that may be spent; None is no limit.
         input_price: Dollars for a million tokens read.
         output_price: Dollars for a million tokens written.
+        cached_price: Dollars for a million tokens read that the server had kept.
     """
 
     tokens: int | None
     dollars: float | None
     input_price: float
     output_price: float
+    cached_price: float
 
     def __post_init__(self) -> None:
         if self.dollars is not None and not (self.input_price or self.output_price):
@@ -112,8 +117,9 @@ class SpendingLimit:
 
     def cost(self, used: Ledger | Usage) -> float:
         """Returns dollars."""
-        read, written = used.input_tokens, used.output_tokens
-        return (read * self.input_price + written * self.output_price) / _MILLION
+        kept, written = used.cached_tokens, used.output_tokens
+        read = (used.input_tokens - kept) * self.input_price + kept * self.cached_price
+        return (read + written * self.output_price) / _MILLION
 
     def price(self, used: Usage) -> float | None:
         """Returns the dollars of an answer; None where prices are not known."""

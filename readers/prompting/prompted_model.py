@@ -11,6 +11,7 @@ from leporello.core.records import Chunk, Output, Read
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import TokenBudget
+from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import passage_text
 from leporello.readers.prompting.window import Window
 
@@ -84,7 +85,8 @@ def _output(
     length = sum(len(passage_text(passage)) for passage in read.passages)
     scores = tuple(map(fmean, zip(*(reply.scores for reply in replies), strict=True)))
     best = max(scores, default=fmean(reply.score for reply in replies))
-    written = "\n".join(reply.text for reply in replies if reply.text)
+    thoughts, texts = zip(*(split_reasoning(reply.text) for reply in replies), strict=True)
+    written = "\n".join(filter(None, texts))
     return Output(
         text=read.choices[scores.index(best)] if scores else written,
         score=best,
@@ -93,4 +95,5 @@ def _output(
         cut=length - sum(len(passage_text(passage)) for passage in seen),
         input_tokens=sum(len(prompt.tokens) for prompt in prompts),
         output_tokens=sum(reply.output_tokens for reply in replies),
+        reasoning="\n".join(filter(None, thoughts)) or None,
     )

@@ -76,9 +76,13 @@ def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader.params["base_url"] == "https://api.openai.com/v1"
     assert "temperature" not in reader.params
     assert reader_of("openai:o5").params["temperature"] is None
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UserError, match="variable OPENAI_API_KEY is not set"):
-        reader.build()
+    claude = reader_of("anthropic:claude-x")
+    assert (claude.params["mode"], claude.params["base_url"]) == (
+        "messages", "https://api.anthropic.com/v1"
+    )  # fmt: skip
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(UserError, match="variable ANTHROPIC_API_KEY is not set"):
+        claude.build()
     with pytest.raises(UserError, match="embeds texts"):
         reader_of("all-minilm-l6-v2")
     with pytest.raises(UserError, match=r"compares scores, .* add --set combiner.keep=vote"):

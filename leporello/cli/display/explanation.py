@@ -149,6 +149,10 @@ def _output(console: Console, read: ReadInput) -> None:
     if read.error:
         console.print(f"  [red]{escape(read.error)}[/red]")
         return
+    if read.reasoning or read.reasoning_tokens:
+        tokens = f"{read.reasoning_tokens:,} tokens  " if read.reasoning_tokens else ""
+        text = escape(excerpt(read.reasoning)[:_TEXT_SHOWN])
+        console.print(f"  reasoning  {tokens}[dim]{text}[/dim]")
     console.print(f"  output     {escape(read.text)}")
     if read.span:
         console.print(f"  stands at  {escape(read.place)}")

@@ -223,6 +223,10 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
         output_tokens=_counted(name, "output_tokens", output.output_tokens),
         span=None if output.span is None else _stands(name, output.span, read),
         dollars=None if output.dollars is None else _number(name, "dollars", output.dollars),
+        reasoning=None if output.reasoning is None else in_utf8(output.reasoning),
+        reasoning_tokens=None
+        if output.reasoning_tokens is None
+        else _counted(name, "reasoning_tokens", output.reasoning_tokens),
     )
 
 

@@ -47,13 +47,15 @@ __all__ = [
 # What came of one read.
 Reply: TypeAlias = Output | ReadError
 
-_RARE = ("span", "dollars")  # fields of an output that most readers leave out, and rows with them
+# Fields of an output that most readers leave out, and rows with them.
+_RARE = ("span", "dollars", "reasoning", "reasoning_tokens")
 _DIGITS = 6  # of scores: what lies beyond differs between machines
 _FAILED = ("error", "traceback")  # fields of a read that failed
 _SEEN = "all"  # in place of an output's spans: those of all chunks that it was given
 _OUTPUT: Mapping[str, JSON] = {
     "text": "", "score": None, "scores": [], "read": None, "cut": 0, "input_tokens": 0,
-    "output_tokens": 0, "span": None, "dollars": None, "error": None, "traceback": "",
+    "output_tokens": 0, "span": None, "dollars": None, "reasoning": None,
+    "reasoning_tokens": None, "error": None, "traceback": "",
 }  # fmt: skip
 _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",

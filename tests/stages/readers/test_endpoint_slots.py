@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from endpoint_server import (
@@ -92,13 +93,13 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
     """Whether a thread began the request or joined it, the other one gets what it comes to."""
 
     class Slow(Client):
-        async def post(self, path: str, body: bytes, timeout: float) -> Response:
+        async def request(self, method: str, path: str, *_: Any) -> Response:
             sent.append(path)
             await answered.wait()
             return Response(200, {}, b'{"choices": [{"message": {"content": "A"}}]}')
 
     async def scenario() -> list[str]:
-        dispatcher = Dispatcher(Slow("", str), True, 60, 0, 60, Throttle(4, 0.0), Ledger())
+        dispatcher = Dispatcher(Slow("", str), "chat", 60, 0, 60, Throttle(4, 0.0), Ledger())
         work = PendingRequest(["a"], str.encode, lambda *_: Usage(1, 1), lambda: None)
         both = [asyncio.create_task(dispatcher.ask(work)) for _ in range(2)]
         while not sent:

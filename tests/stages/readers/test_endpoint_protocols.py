@@ -1,0 +1,250 @@
+"""Endpoints beyond OpenAI's chat: Anthropic's messages, reasoning, kept prompts and batches."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import HERE, command, leporello, read_lines, until
+from endpoint_server import SECRET, Asked, be_impatient, made, project, reads, running, say, texts
+
+from leporello.core.errors import UserError
+from leporello.core.records import Read
+from leporello.models.locate import cache_directory
+from leporello.readers.endpoint.responses import EndpointError
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    be_impatient(monkeypatch)
+    monkeypatch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+
+
+def message(text: str, **usage: int) -> dict[str, Any]:
+    """Returns an answer as Anthropic writes it."""
+    blocks = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": text}]
+    used = {"input_tokens": 10, "output_tokens": 5, **usage}
+    return {"content": blocks, "stop_reason": "end_turn", "usage": used}
+
+
+def test_anthropics_messages_are_sent_and_read(tmp_path: Path) -> None:
+    """The key has its header; system, examples and passages are kept there, and priced so."""
+    examples = tmp_path / "examples.jsonl"
+    examples.write_text('{"question": "Who rowed?", "context": "Bo rowed.", "answer": "Bo"}\n')
+
+    def script(asked: Asked) -> None:
+        asked.send(json.dumps(message("Ann", cache_read_input_tokens=990)).encode())
+
+    parameters = {"mode": "messages", "api_key": SECRET, "system": "Be brief.", "stop": ("\n",)}
+    prices = {"input_price": 1.0, "cached_price": 0.1, "output_price": 10.0}
+    prompt = "{context}\n\nQuestion: {question}"
+    with running(script) as server:
+        reader = made(
+            server, **parameters, **prices, prompt=prompt, examples=examples, cache_prompts=True,
+            options={"thinking": {"type": "enabled"}}, max_new_tokens=7,
+        )  # fmt: skip
+        [output] = reader.read([Read(("Ann slept.",), "Who slept?")])
+    [asked] = server.asked
+    assert asked.path == "/v1/messages"
+    assert (asked.headers["x-api-key"], "authorization" in asked.headers) == (SECRET, False)
+    kept = {"cache_control": {"type": "ephemeral"}}
+    assert asked.body["system"] == [{"type": "text", "text": "Be brief."}]
+    assert [turn["role"] for turn in asked.body["messages"]] == ["user", "assistant", "user"]
+    assert asked.body["messages"][1]["content"] == [{"type": "text", "text": "Bo", **kept}]
+    assert asked.body["messages"][2]["content"] == [
+        {"type": "text", "text": "Ann slept.", **kept},
+        {"type": "text", "text": "\n\nQuestion: Who slept?"},
+    ]
+    assert asked.body["max_tokens"] == 7
+    assert asked.body["stop_sequences"] == ["\n"]
+    assert asked.body["thinking"] == {"type": "enabled"}
+    assert (output.text, output.reasoning) == ("Ann", "Hm.")
+    assert (output.input_tokens, output.output_tokens) == (1000, 5)
+    assert output.dollars == pytest.approx((10 * 1.0 + 990 * 0.1 + 5 * 10) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("content", "fields"),
+    [
+        ("<think>\nIt is Ann.\n</think>\n\nAnn", {}),
+        ("It is Ann.\n</think>Ann", {}),
+        ("Ann", {"reasoning_content": "It is Ann."}),
+        ("Ann", {"reasoning": "It is Ann."}),
+    ],
+)
+def test_reasoning_is_kept_apart_and_counted(content: str, fields: dict[str, str]) -> None:
+    """However a server hands it over; what never came to an answer fails alone."""
+
+    def script(asked: Asked) -> None:
+        if asked.prompt == "no end":
+            cut = {"message": {"content": "<think>Hm"}, "finish_reason": "length"}
+            return say(asked, choices=[cut])
+        usage = {"prompt_tokens": 9, "completion_tokens": 30}
+        told = {"message": {"content": content, **fields}, "finish_reason": "stop"}
+        return say(asked, choices=[told], usage=usage)
+
+    with running(script) as server:
+        [output] = made(server).read(reads("a"))
+        assert (output.text, output.reasoning) == ("Ann", "It is Ann.")
+        assert output.reasoning_tokens == 5  # guessed, for the server does not tell
+        assert output.output_tokens == 30
+        with pytest.raises(EndpointError, match="if the model reasons first, raise max_new_tokens"):
+            made(server).read(reads("no end"))
+
+
+def test_reasoning_is_shown_by_explain(tmp_path: Path) -> None:
+    """It is no part of the prediction."""
+    with running(lambda asked: say(asked, "<think>Hm, so.</think>Ann")) as server:
+        path = project(tmp_path, server, examples=1)
+        leporello("run", "mine", "--config", path, "--out", tmp_path / "out", *HERE)
+    [row] = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
+    assert row["prediction"] == "Ann"
+    told = leporello("explain", tmp_path / "out", "x00").stdout
+    assert "reasoning  3 tokens  Hm, so." in told
+
+
+def test_what_a_server_lacks_is_told_with_what_it_has() -> None:
+    """A redirect is told too, and no key goes there."""
+
+    def script(asked: Asked) -> None:
+        if asked.path == "/v1/models":
+            asked.send(b'{"data": [{"id": "m1"}, {"id": "m2"}]}')
+        elif asked.prompt == "moved":
+            asked.send(b"", 307, Location="http://127.0.0.1:9/v1/chat/completions")
+        else:
+            asked.fail(404)
+
+    with running(script) as server:
+        with pytest.raises(UserError, match="it has the models: m1, m2"):
+            made(server).read(reads("a"))
+        with pytest.raises(UserError, match=r"redirects to http://127.0.0.1:9/.* as base_url"):
+            made(server).read(reads("moved"))
+
+
+@dataclass
+class Service:
+    """A service of batches, of OpenAI's protocol or Anthropic's.
+
+    Attributes:
+        ready: Whether batches are finished.
+        batches: Requests of each batch by id.
+        files: Requests of each file by id.
+        looked: Number of looks at batches.
+    """
+
+    ready: bool = True
+    batches: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    looked: int = 0
+
+    def __call__(self, asked: Asked) -> None:
+        """Answers one request."""
+        place = asked.path.removeprefix("/v1")
+        asked.send(self._answer(place, asked).encode())
+
+    def _answer(self, place: str, asked: Asked) -> str:
+        method = asked.handler.command
+        if place == "/files":
+            lines = [line for line in asked.prompt.splitlines() if line.startswith("{")]
+            rows = {row["custom_id"]: row["body"] for row in map(json.loads, lines)}
+            self.files[f"f{len(self.files)}"] = rows
+            return json.dumps({"id": f"f{len(self.files) - 1}"})
+        if place.endswith("/batches") and method == "POST":
+            name = f"b{len(self.batches)}"
+            if file := asked.body.get("input_file_id"):
+                self.batches[name] = self.files[file]
+            else:
+                rows = asked.body["requests"]
+                self.batches[name] = {row["custom_id"]: row["params"] for row in rows}
+            return json.dumps({"id": name})
+        if "/batches?" in place:
+            return json.dumps({"data": [self._batch(name) for name in self.batches]})
+        if place.endswith("/results"):
+            return "\n".join(map(json.dumps, self._results(place.split("/")[-2])))
+        if place.endswith("/content"):
+            return "\n".join(map(json.dumps, self._lines(place.split("/")[-2].removeprefix("o-"))))
+        self.looked += 1
+        return json.dumps(self._batch(place.rpartition("/")[2]))
+
+    def _batch(self, name: str) -> dict[str, Any]:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return {
+            "id": name, "status": "completed" if self.ready else "in_progress",
+            "processing_status": "ended" if self.ready else "in_progress", "created_at": now,
+            "request_counts": {"processing": len(self.batches[name]), "errored": 0},
+            "input_file_id": f"f{name[1:]}", "output_file_id": f"o-{name}",
+        }  # fmt: skip
+
+    def _said(self, name: str) -> list[tuple[str, str]]:
+        bodies = self.batches[name]
+        ends = {key: body["messages"][-1]["content"] for key, body in bodies.items()}
+        plain = {k: end if isinstance(end, str) else end[-1]["text"] for k, end in ends.items()}
+        return [(key, text) for key, text in reversed(plain.items())]
+
+    def _results(self, name: str) -> list[dict[str, Any]]:
+        return [
+            {"custom_id": key, "result": {"type": "succeeded", "message": message(text.upper())}}
+            if "bad" not in text
+            else {"custom_id": key, "result": {"type": "errored", "error": {"message": "no"}}}
+            for key, text in self._said(name)
+        ]
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        usage = {"prompt_tokens": 10, "completion_tokens": 5}
+        rows = []
+        for key, text in self._said(name):
+            body: dict[str, Any] = {
+                "choices": [{"message": {"content": text.upper()}, "finish_reason": "stop"}],
+                "usage": usage,
+            }
+            if "bad" in text:
+                body = {"error": {"message": "no"}}
+            status = 400 if "bad" in text else 200
+            rows.append({"custom_id": key, "response": {"status_code": status, "body": body}})
+        return rows
+
+
+@pytest.mark.parametrize("mode", ["chat", "messages"])
+def test_a_batch_is_sent_once_and_costs_half(mode: str) -> None:
+    """What a service refuses of it fails alone, and only that is sent again later."""
+    service = Service()
+    options = {"mode": mode, "batch": True, "input_price": 1.0, "output_price": 2.0}
+    with running(service) as server:
+        reader = made(server, **options)
+        assert (reader.slots, reader.schedules_itself) == (0, True)
+        outputs = reader.read(reads("a", "b", "a"))
+        assert texts(outputs) == ["A", "B", "A"]
+        assert outputs[0].dollars == pytest.approx((10 + 5 * 2) / 1e6 / 2)
+        assert [len(batch) for batch in service.batches.values()] == [2]
+        # Halves of what failed are not sent anew; what failed is, by the next run.
+        for again in (reader, reader, made(server, **options)):
+            with pytest.raises(EndpointError, match="no"):
+                again.read(reads("c", "bad", "a"))
+    assert [len(batch) for batch in service.batches.values()] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("mode", ["chat", "messages"])
+def test_a_batch_is_found_again_after_a_kill(mode: str, tmp_path: Path) -> None:
+    """Whether its id was written down or not, it is waited for and not sent again."""
+    service = Service(ready=False)
+    with running(service) as server:
+        path = project(tmp_path, server, f"mode: {mode}\n      batch: true", examples=4)
+        words = ["run", "mine", "--config", path, "--out", tmp_path / "out", *HERE]
+        process = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL)
+        until(lambda: service.looked > 0, process)
+        process.kill()
+        process.wait()
+        [record] = (cache_directory() / "batches").glob("*/*.json")
+        row = json.loads(record.read_text())
+        record.write_text(json.dumps({**row, "id": ""}))  # killed a moment earlier
+        service.ready = True
+        leporello(*words)
+    assert [len(batch) for batch in service.batches.values()] == [4]
+    rows = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
+    assert [row["prediction"] for row in rows] == [f"WHAT IS {n}? TEXT {n}" for n in range(4)]
