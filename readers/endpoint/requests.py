@@ -102,6 +102,7 @@ class Dispatcher:
     _pending: dict[bytes, _QueuedRead] = field(default_factory=dict)
     _replies: OrderedDict[bytes, EndpointReply] = field(default_factory=OrderedDict)
     _forbidden: int = 0
+    _listing: asyncio.Future[str] | None = None
 
     async def ask(self, work: PendingRequest) -> dict[str, EndpointReply | ResponseFault]:
         """Returns what came of each prompt.
@@ -247,7 +248,9 @@ class Dispatcher:
             return fault_of(error, self.client.base_url, self.timeout)
         outcome = outcome_of(response, self.mode)
         if isinstance(outcome, ResponseFault) and response.status == _NOT_FOUND:
-            return replace(outcome, message=f"{outcome.message}{await self._models()}")
+            self._listing = self._listing or asyncio.ensure_future(self._models())
+            listed = await asyncio.shield(self._listing)  # once, whoever gives up
+            return replace(outcome, message=f"{outcome.message}{listed}")
         return outcome
 
     async def _models(self) -> str:

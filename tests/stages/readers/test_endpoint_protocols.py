@@ -235,7 +235,15 @@ def test_a_batch_is_found_again_after_a_kill(mode: str, tmp_path: Path) -> None:
     service = Service(ready=False)
     with running(service) as server:
         path = project(tmp_path, server, f"mode: {mode}\n      batch: true", examples=4)
-        words = ["run", "mine", "--config", path, "--out", tmp_path / "out", *HERE]
+        words: list[str | Path] = [
+            "run",
+            "mine",
+            "--config",
+            path,
+            "--out",
+            tmp_path / "out",
+            *HERE,
+        ]
         process = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL)
         until(lambda: service.looked > 0, process)
         process.kill()

@@ -316,7 +316,9 @@ def test_missing_model(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that cannot be had is the user's mistake, and the message says what to do."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for made in (Seq2Seq(model=model), CausalLM(model=model)):
-        with pytest.raises(UserError, match=r"no such file or folder|Give the path of a folder"):
+        with pytest.raises(
+            UserError, match=r"no such file or folder|Give the path of a folder|nor a hub id"
+        ):
             made.read([Read(("a",))])
 
 
