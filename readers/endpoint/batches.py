@@ -41,6 +41,7 @@ _KEPT = 28 * 86_400  # seconds for which services keep answers
 _SUCCESS = 300  # HTTP's statuses below
 _SKEW = 300  # seconds by which a service's clock may be behind
 _GOES_ON = "the batch goes on without us, and the same command finds it again"
+_ENDS = ("ended", "completed", "failed", "expired", "cancelled")
 _FOLDERS: Mapping[Mode, str] = {"chat": "/batches", "messages": "/messages/batches"}
 
 
@@ -136,27 +137,28 @@ class Batches:
 
     def _send(self, place: Path, bodies: Mapping[str, bytes]) -> SentBatch:
         sent = SentBatch(tuple(bodies), time.time())
-        requests = [{"custom_id": key, "body": json.loads(body)} for key, body in bodies.items()]
+        requests = [(key, json.loads(request)) for key, request in bodies.items()]
+        body: dict[str, Any]
         if self.mode == "messages":
             _write(place, sent)
-            rows = [{"custom_id": r["custom_id"], "params": r["body"]} for r in requests]
-            told = self._call("POST", "", json.dumps({"requests": rows}).encode(), once=True)
+            rows = [{"custom_id": key, "params": request} for key, request in requests]
+            body = {"requests": rows}
         else:
             to = {"method": "POST", "url": f"/v1{PATHS[self.mode]}"}
-            lines = "".join(json.dumps({**row, **to}) + "\n" for row in requests)
+            rows = [{"custom_id": key, "body": request, **to} for key, request in requests]
+            lines = "".join(f"{json.dumps(row)}\n" for row in rows)
             form = {"purpose": b"batch", "file": lines.encode()}
-            sent = replace(sent, file=str(self._call("POST", "/files", form, whole=True)["id"]))
+            sent = replace(sent, file=json.loads(self._ask("/files", form))["id"])
             _write(place, sent)
-            wanted = {"input_file_id": sent.file, "completion_window": "24h"}
-            body = json.dumps({**wanted, "endpoint": f"/v1{PATHS[self.mode]}"}).encode()
-            told = self._call("POST", "", body, once=True)
-        return _write(place, replace(sent, id=str(told["id"])))
+            body = {"input_file_id": sent.file, "completion_window": "24h", "endpoint": to["url"]}
+        told = json.loads(self._ask(_FOLDERS[self.mode], json.dumps(body).encode()))
+        return _write(place, replace(sent, id=told["id"]))
 
     def _found(self, place: Path, batch: SentBatch) -> SentBatch | None:
         """Returns a batch with its id, if need be the service's; None if it never came there."""
         if batch.id:
             return batch
-        rows = self._call("GET", "?limit=100").get("data", [])
+        rows = json.loads(self._ask(f"{_FOLDERS[self.mode]}?limit=100")).get("data", [])
         if self.mode == "messages":
             others = {_read(other).id for other in place.parent.glob("*.json")}
             fitting = [
@@ -172,72 +174,41 @@ class Batches:
 
     def _outcomes(self, place: Path, batch: SentBatch) -> dict[str, EndpointReply | ResponseFault]:
         """Waits for a batch; returns what came of its requests, and forgets what failed."""
-        wait = _FIRST_WAIT
-        while not (told := self._ended(self._call("GET", f"/{batch.id}"))):
-            if self._cancelled.wait(wait):
+        here, wait, told = f"{_FOLDERS[self.mode]}/{batch.id}", _FIRST_WAIT, dict[str, Any]()
+        while (told.get("processing_status") or told.get("status")) not in _ENDS:
+            if told and self._cancelled.wait(wait):
                 raise CancelledError
-            wait = min(wait * _GROWTH, _MOST_WAIT)
+            told, wait = json.loads(self._ask(here)), min(wait * _GROWTH, _MOST_WAIT)
+        if told.get("status") == "failed":
+            place.unlink()
+            raise UserError(f"the service refuses the batch: {json.dumps(told.get('errors'))}")
+        files = filter(None, (told.get("output_file_id"), told.get("error_file_id")))
+        paths = [f"/files/{file}/content" for file in files]
         if self.mode == "messages":
-            lines = self._text(f"{_FOLDERS[self.mode]}/{batch.id}/results")
-        else:
-            files = filter(None, (told.get("output_file_id"), told.get("error_file_id")))
-            lines = "\n".join(self._text(f"/files/{file}/content") for file in files)
-            if told["status"] == "failed":
-                place.unlink()
-                raise UserError(f"the service refuses the batch: {json.dumps(told.get('errors'))}")
-        rows = [json.loads(line) for line in lines.splitlines() if line.strip()]
+            paths = [f"{here}/results"]
+        lines = (line for path in paths for line in self._ask(path).split("\n"))
+        rows = [json.loads(line) for line in lines if line.strip()]
         outcomes = {str(row["custom_id"]): self._outcome(row) for row in rows}
         answered = [key for key in batch.keys if isinstance(outcomes.get(key), EndpointReply)]
         _write(place, replace(batch, keys=tuple(answered)))  # the rest may be sent again
         return outcomes
 
-    def _ended(self, told: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        status = told.get("processing_status") or told.get("status")
-        return told if status in ("ended", "completed", "failed", "expired", "cancelled") else None
-
     def _outcome(self, row: Mapping[str, Any]) -> EndpointReply | ResponseFault:
-        if self.mode == "messages":
-            result = row["result"]
-            if result["type"] != "succeeded":
-                return ResponseFault(f"in a batch: {result['type']} {json.dumps(result)[:400]}")
-            response = Response(200, {}, json.dumps(result["message"]).encode())
-        elif row.get("response"):
-            told = row["response"]
-            response = Response(told["status_code"], {}, json.dumps(told["body"]).encode())
-        else:
-            return ResponseFault(f"in a batch: {json.dumps(row.get('error'))[:400]}")
+        given = row.get("result") or row.get("response") or {}
+        body = given.get("message") or given.get("body")
+        if body is None:
+            return ResponseFault(f"in a batch: {json.dumps(row)[:400]}")
+        response = Response(given.get("status_code", 200), {}, json.dumps(body).encode())
         return outcome_of(response, self.mode)
 
-    # -- the server ------------------------------------------------------------------------------
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        body: bytes | Mapping[str, bytes] = b"",
-        *,
-        whole: bool = False,
-        once: bool = False,
-    ) -> Any:  # noqa: ANN401 -- a JSON object
-        place = path if whole else _FOLDERS[self.mode] + path
-        return json.loads(self._text(place, method, body, once=once))
-
-    def _text(
-        self,
-        path: str,
-        method: str = "GET",
-        body: bytes | Mapping[str, bytes] = b"",
-        *,
-        once: bool = False,
-    ) -> str:
-        """Returns what the server says; what buys something is said once."""
-        fault = ResponseFault("")
-        for attempt in range(1 if once else self.retries + 1):
+    def _ask(self, path: str, body: bytes | Mapping[str, bytes] = b"") -> str:
+        """Returns what the server says; what is sent there is sent once."""
+        for attempt in range(1 if body else self.retries + 1):
             if attempt and self._cancelled.wait(min(_FIRST_WAIT * 2.0**attempt, _MOST_WAIT)):
                 raise CancelledError
             try:
-                request = self.client.request(method, path, self.timeout, body)
-                response = self.client.run(request)
+                method = "POST" if body else "GET"
+                response = self.client.run(self.client.request(method, path, self.timeout, body))
             except Exception as error:
                 fault = fault_of(error, self.client.base_url, self.timeout)
             else:
