@@ -108,7 +108,8 @@ class Pipeline:
     """A pipeline: it answers questions about documents, and runs on tasks.
 
     What is derived from the document that was asked last (its text, chunks, index) is kept, and so
-    are models; it answers one call at a time, whatever thread calls.
+    are models; it answers one call at a time, whatever thread calls. `answer_async`,
+    `answers_async` and `run_async` are the same to await.
 
     Attributes:
         settings: Settings with which it was made.

@@ -201,7 +201,7 @@ def test_what_the_guide_trains_is_trained(tmp_path: Path) -> None:
 
 def test_the_python_of_the_readme_imports_what_exists() -> None:
     """Every name that it imports is there."""
-    [block] = [block for block in _blocks(README, "python") if "leporello.api" in block]
+    [block] = [block for block in _blocks(README, "python") if "Pipeline" in block]
     for module, names in re.findall(r"^from ([\w.]+) import (.+)$", block, re.MULTILINE):
         for name in names.split(", "):
             assert hasattr(importlib.import_module(module), name)

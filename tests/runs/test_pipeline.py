@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import threading
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import ROOT
 
 from leporello import Document, Pipeline, Run, compare
 from leporello.core.errors import UserError
@@ -142,3 +144,14 @@ def test_results_are_frames_and_tables_of_a_notebook(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UserError, match=r"pip install 'leporello\[pandas\]'"):
         run.to_pandas()
+
+
+def test_the_python_of_the_guide_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/from-python.md, but for what is marked."""
+    monkeypatch.chdir(ROOT)
+    guide = (ROOT / "docs" / "from-python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?<!not run -->\n)```python\n(.*?)```", guide, re.DOTALL)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)  # noqa: S102 -- this project's own guide
+    assert len(blocks) == len(names["told"]) + 1

@@ -1,0 +1,38 @@
+"""A pipeline as a component of Haystack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haystack import Document, component
+
+from leporello.api import Pipeline
+
+
+@component
+class Leporello:
+    """Answers a question about a document.
+
+    Attributes:
+        source: Source of the pipeline, as `Pipeline.from_yaml` takes it: a name, a file, a mapping.
+        name: Name of the pipeline in the file.
+    """
+
+    def __init__(self, source: str | dict[str, Any] = "", name: str = "") -> None:
+        self.source, self.name = source, name
+        self._pipeline = Pipeline.from_yaml(source, name)
+
+    @component.output_types(answer=str, documents=list[Document], ledger=list[str])
+    def run(self, document: str, question: str) -> dict[str, Any]:
+        """Returns the answer, the passages that were selected, and what became of the rest.
+
+        Args:
+            document: Path, URL or text of the document.
+            question: The question.
+        """
+        answer = self._pipeline.answer(document, question)
+        documents = [
+            Document(content=p.text, score=p.score, meta={"place": p.place, "read": p.read})
+            for p in answer.passages
+        ]
+        return {"answer": answer.text, "documents": documents, "ledger": [*answer.ledger]}

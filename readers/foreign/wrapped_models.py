@@ -1,0 +1,91 @@
+"""Models of LangChain and Haystack as readers: a class of one's own, whose `make` returns one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from leporello.core.environment.extras import require
+from leporello.core.records import Output, Read
+from leporello.readers.causal_lm import PROMPT
+from leporello.readers.prompting.prompted_model import refuse_pairs
+from leporello.readers.prompting.template import Template
+from leporello.text.tokens import Words
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseLanguageModel
+
+
+@dataclass(frozen=True)
+class _ForeignReader:
+    """Reads with `make()`, called once; what is too long for its model, that must refuse."""
+
+    depends_on_batch: ClassVar[bool] = False
+    generates: ClassVar[bool] = True
+    prompt: ClassVar[str] = PROMPT
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 -- whatever `make` returns
+        return self.make()  # type: ignore[attr-defined]  # of the classes below
+
+    def render(self, read: Read) -> str:
+        """Returns the text that the model is given."""
+        return Template(self.prompt).render(read)
+
+    def fit(self, read: Read) -> int:
+        """Returns the number of passages: no window is known."""
+        return len(read.passages)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of words of each text."""
+        return [len(Words().offsets(text)) for text in texts]
+
+
+@dataclass(frozen=True)
+class LangChainReader(_ForeignReader):
+    """Reads with a model of LangChain, which a class that extends this one makes."""
+
+    def make(self) -> BaseLanguageModel[Any]:
+        """Returns a chat model or LLM; it is called once."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order."""
+        require("LangChainReader", "langchain_core")
+        refuse_pairs(inputs)
+        replies = self._model.batch([*map(self.render, inputs)])
+        return [*map(_langchain_output, replies)]
+
+
+@dataclass(frozen=True)
+class HaystackReader(_ForeignReader):
+    """Reads with a chat generator of Haystack, which a class that extends this one makes."""
+
+    def make(self) -> Any:  # noqa: ANN401 -- components have no type in common
+        """Returns the component; it is called once."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order."""
+        require("HaystackReader", "haystack")
+        from haystack.dataclasses import ChatMessage
+
+        refuse_pairs(inputs)
+        asked = ([ChatMessage.from_user(self.render(read))] for read in inputs)
+        return [_haystack_output(self._model.run(messages=m)["replies"][0]) for m in asked]
+
+
+def _langchain_output(reply: Any) -> Output:  # noqa: ANN401 -- a text, or a message
+    if isinstance(reply, str):
+        return Output(reply.strip())
+    used = reply.usage_metadata or {}
+    tokens = (used.get(name, 0) for name in ("input_tokens", "output_tokens"))
+    return Output(str(reply.text).strip(), None, (), None, 0, *tokens)
+
+
+def _haystack_output(reply: Any) -> Output:  # noqa: ANN401 -- a message
+    used = reply.meta.get("usage") or {}
+    tokens = (used.get(name, 0) for name in ("prompt_tokens", "completion_tokens"))
+    return Output((reply.text or "").strip(), None, (), None, 0, *tokens)
