@@ -35,7 +35,8 @@ def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = ""
         config: The user's own files, laid over the built-in one.
         split: Name of a split, in place of the task's own.
 
-    Predictions are scored as they stand: nothing is stripped or brought into another form. An
+    Predictions are scored as they stand: nothing is stripped or brought into another form. Where a
+    row does not say what was selected, nothing is told of that (`recall`). An
     example whose reference nothing can be scored against counts as a failure, as in a run.
 
     Raises:
@@ -58,7 +59,9 @@ def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = ""
             missing.append(example.id)
             continue
         prediction = _prediction(file, row, example) if row else empty_prediction(example)
-        summary.add(_scored(metrics, prediction, example, failed.get(example.id)))
+        has_hits = row is None or "hits" in row
+        told = {n: m for n, m in metrics.items() if has_hits or not getattr(m, "needs_hits", False)}
+        summary.add(_scored(told, prediction, example, failed.get(example.id)))
     _check_ids(file, missing, [] if _short(task) in SUBSETS else list(rows))
     return summary.result(file.name, task)
 

@@ -13,6 +13,8 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
@@ -36,7 +38,7 @@ from leporello.cli import (
 from leporello.cli import list as listing
 from leporello.cli.display.progress import progress_bar
 from leporello.cli.options import stderr
-from leporello.core.errors import UserError
+from leporello.core.errors import Interrupted, UserError
 from leporello.engine.progress import show_progress_with
 
 __all__ = ["app", "main"]
@@ -97,10 +99,12 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it tells every retry
+    signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C, also before a run begins
     show_progress_with(progress_bar)
     try:
-        app()
+        with _exits_told():
+            app()
     except KeyboardInterrupt:
         stderr().print("interrupted")
         _leave(_INTERRUPTED)
@@ -122,8 +126,25 @@ def _leave(status: object) -> NoReturn:
     os._exit(status or 0)
 
 
+@contextmanager
+def _exits_told() -> Iterator[None]:
+    """Has `os._exit` in this process raise: a stage would end it with status 0, and no word."""
+    own, leave = os.getpid(), os._exit
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != own:  # a fork that ends
+            leave(status)
+        raise SystemExit(f"os._exit({status}) was called")
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
 def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+    raise Interrupted
 
 
 def _in_one_line(

@@ -34,6 +34,7 @@ __all__ = [
     "RunsAt",
     "Split",
     "Tasks",
+    "Unsupervised",
     "Workers",
     "print_json",
     "stderr",
@@ -47,6 +48,12 @@ def _set_data_directory(data: Path | None) -> Path | None:
     if data is not None:
         os.environ["LEPORELLO_DATA"] = str(data.expanduser().absolute())
     return data
+
+
+def _leave_unsupervised(wanted: bool) -> None:
+    """Tells whoever starts processes, for whom it is no part of a run's config."""
+    if wanted:
+        os.environ["LEPORELLO_UNSUPERVISED"] = "1"
 
 
 def _run_at(text: str) -> Path:
@@ -153,6 +160,16 @@ WorkerGpus = Annotated[
         "--worker-gpus",
         metavar="X",
         help="GPUs of each worker, on Ray; below 1, several share one.",
+    ),
+]
+Unsupervised = Annotated[
+    bool,
+    typer.Option(
+        "--unsupervised",
+        envvar="LEPORELLO_UNSUPERVISED",
+        help="With --workers 0: others' classes work in this process too, as a debugger needs it.",
+        show_envvar=False,
+        callback=_leave_unsupervised,
     ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of each worker.")]

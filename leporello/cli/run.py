@@ -29,6 +29,7 @@ from leporello.cli.options import (
     Split,
     Tasks,
     Threads,
+    Unsupervised,
     WorkerGpus,
     Workers,
     print_json,
@@ -70,6 +71,7 @@ def run(
     selectors: Selectors = None,
     worker_gpus: WorkerGpus = None,
     threads: Threads = None,
+    unsupervised: Unsupervised = False,  # noqa: ARG001 -- its callback has told
     example_timeout: Annotated[
         float | None,
         typer.Option(
@@ -148,7 +150,7 @@ def run(
         stderr().print(f"ended early: {done.stopped}; the same command goes on from here")
     if done.stopped == "interrupted":
         raise typer.Exit(_INTERRUPTED)
-    if done.failures or done.differing or done.stopped:
+    if done.failures or done.cured or done.differing or done.stopped:
         raise typer.Exit(_FAILED)
 
 
@@ -185,6 +187,8 @@ def _interruptible() -> Iterator[None]:
     except KeyboardInterrupt:
         stderr().print("interrupted; the same command goes on from here")
         raise typer.Exit(_INTERRUPTED) from None
+    except SystemExit as error:
+        raise UserError(f"code of a task or metric ended the run: {error}") from error
 
 
 def _print_results(console: Console, done: Run, show: int) -> None:

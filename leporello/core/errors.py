@@ -11,6 +11,7 @@ __all__ = [
     "BudgetSpentError",
     "ConfigError",
     "Fault",
+    "Interrupted",
     "Stopped",
     "UserError",
     "did_you_mean",
@@ -31,6 +32,10 @@ class BudgetSpentError(UserError):
 
 class Stopped(Exception):  # noqa: N818 -- no error: what the user asked for
     """A run is to end before it is complete; the text says why."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user wants the program to end; what a stage raises of itself is its fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from leporello.config import Pipeline
 from leporello.core.calls.contracts import StageError, sees_gold
 from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import (
@@ -36,7 +37,7 @@ from leporello.engine.selection import Selection, select
 __all__ = ["ActiveExample", "Call"]
 
 
-_MOST_ROUNDS = 20_000  # of reads an example: reading a book passage by passage takes some 5,000
+_MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class ActiveExample:
     finished: bool = False
     _requests: Sequence[Request] = ()
     _round: int = 0
+    _yields: int = 0
 
     @classmethod
     def create(
@@ -117,8 +119,6 @@ class ActiveExample:
             Call(self._round, read, reply) for read, reply in zip(self.reads, replies, strict=True)
         ]
         self._round += 1
-        if self._round >= _MOST_ROUNDS:
-            raise StageError(f"asked for reads {_MOST_ROUNDS:,} times, and has no answer yet")
         self._run(self._resumption(replies))
 
     def _resumption(self, replies: Sequence[Reply]) -> Callable[[], Sequence[Request]]:
@@ -132,16 +132,17 @@ class ActiveExample:
         )
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
-        with collect_notes() as notes:
-            try:
-                self._advance(resume)
-            except GeneratorExit:  # it would pass for the end of the run
-                raise StageError("the combiner raised GeneratorExit") from None
+        name = f"{type(self.stages.combiner).__name__}.combine"
+        with collect_notes() as notes, stage_call(name, self.example.document):
+            self._advance(resume)
         self._note(notes)
 
     def _advance(self, resume: Callable[[], Sequence[Request]]) -> None:
         self.reads = ()
         while not self.reads:
+            self._yields += 1
+            if self._yields > _MOST_ROUNDS:
+                raise StageError(f"asked {_MOST_ROUNDS:,} times, and has no answer yet")
             try:
                 self._requests = _checked(resume(), self.example.document)
             except StopIteration as stop:

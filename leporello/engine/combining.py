@@ -163,7 +163,15 @@ class ActiveCombiners:
         return Advance(number, line=encode(row), failed=True)
 
     def _statistics(self, prediction: Prediction, example: Example) -> dict[str, Any]:
-        return {n: metric.statistics(prediction, example) for n, metric in self.metrics.items()}
+        """Returns each metric's, which a journal can hold.
+
+        Raises:
+            TypeError: They are no JSON.
+            ValueError: They have a number that is not finite.
+        """
+        found = {n: metric.statistics(prediction, example) for n, metric in self.metrics.items()}
+        encode(FinishedRow(0, found, prediction={}))
+        return found
 
 
 def _in_order(replies: Mapping[int, Reply]) -> Sequence[Reply]:

@@ -181,6 +181,7 @@ class Engine:
                 (waiting.pending.number, waiting.place, waiting.read, reply)
                 for waiting, reply in zip(window, replies, strict=True)
             ],
+            {window[place].pending.number: note for place, note in self.reader.cured.items()},
         )
         self.journal.keep_sizes(self.reader.sizes)
         for waiting, reply in zip(window, replies, strict=True):

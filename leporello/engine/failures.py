@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
-from leporello.core.errors import UserError
+import signal
+
+from leporello.core.errors import Interrupted, UserError
 from leporello.core.secrets import redact
 from leporello.engine.tracebacks import trace_of
 
-__all__ = ["ExampleError", "ReadError", "stage_errors"]
+__all__ = [
+    "CURED",
+    "ExampleError",
+    "ReadError",
+    "is_passed_on",
+    "note_of_cure",
+    "stage_errors",
+]
+
+
+CURED = "failed with others, and not alone"  # a fault; what lack of memory explains is none
+
+
+def note_of_cure(stage: str, error: BaseException, message: str) -> str:
+    """Returns the note on what failed with others and did not alone.
+
+    Args:
+        stage: Name of the stage.
+        error: Error that it raised when all were asked together.
+        message: Text of the error.
+    """
+    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # torch's
+    kind = "was done in smaller parts, since memory did not suffice" if full else CURED
+    return f"{kind} ({stage}: {message.partition(chr(10))[0]})"
 
 
 class ExampleError(Exception):
@@ -70,9 +95,14 @@ class stage_errors:  # noqa: N801 -- called like a function; a generator takes t
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error and not isinstance(error, _PASSED_ON):  # a plug-in that leaves the process too
+        if error and not is_passed_on(error):  # a plug-in that leaves the process fails too
             stage = "reader" if isinstance(error, ReadError) else self._stage
             raise ExampleError.of(stage, error) from error
 
 
-_PASSED_ON = (UserError, ExampleError, KeyboardInterrupt, GeneratorExit)
+def is_passed_on(error: BaseException) -> bool:
+    """Says whether an error is no fault of the stage's: the user's mistake, or wish to stop."""
+    if isinstance(error, KeyboardInterrupt):  # a stage may raise one of its own
+        default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        return default or isinstance(error, Interrupted)
+    return isinstance(error, (UserError, ExampleError, GeneratorExit))

@@ -20,7 +20,7 @@ from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, CacheProtocol, Output, Read
 from leporello.engine.attempts import Attempts
-from leporello.engine.failures import ReadError
+from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
 from leporello.engine.journal.serialization import Reply, output_from_row, output_row, rounded
 from leporello.engine.time_limit import time_limit
 
@@ -115,6 +115,7 @@ class WindowReader:
         timeout: Seconds that a call may take for each read in it; None is no limit.
         attempts: Record of what is begun.
         statistics: Statistics of the reads so far.
+        cured: Notes on reads of the last window that failed together and did not alone, by place.
     """
 
     reader: Any
@@ -122,6 +123,7 @@ class WindowReader:
     timeout: float | None = None
     attempts: Attempts = field(default_factory=Attempts)
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
+    cured: dict[int, str] = field(default_factory=dict)
     _halved: bool = False  # what was read in halves is not what the window says
     _loaded: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -162,6 +164,7 @@ class WindowReader:
             UserError: A mistake of the user's, such as a model that cannot be loaded.
         """
         key = self._cache_key(window)
+        self.cured = {}
         if key and self.cache and (entry := self.cache.get("outputs", key)):
             self.statistics.cached += len(window)
             rows: Any = entry["outputs"]
@@ -215,22 +218,28 @@ class WindowReader:
         batching = batching_of(self.reader)
         return BatchStatistics(**batching.counts()) if batching else BatchStatistics()
 
-    def _read(self, reads: Sequence[Read]) -> list[Reply]:
-        """Reads a window; one that fails is halved until the guilty read is alone."""
+    def _read(self, reads: Sequence[Read], first: int = 0) -> list[Reply]:
+        """Reads a window, or what begins there; what fails is halved until the guilty is alone."""
         limit = None if self.timeout is None else self.timeout * len(reads)
         try:
             with time_limit(limit):
                 outputs = call_reader(self.reader, reads)
-        except (UserError, KeyboardInterrupt, GeneratorExit):
-            raise
         except WrongCountError as error:  # a fault of the class, which no smaller window cures
             return [ReadError.of(error)] * len(reads)
         except BaseException as error:  # a plug-in that leaves the process fails too
-            self._halved = True
+            if is_passed_on(error):
+                raise
+            self._halved, told = True, ReadError.of(error)
             if len(reads) == 1:
-                return [ReadError.of(error)]
+                return [told]
             half = len(reads) // 2
-            return [*self._read(reads[:half]), *self._read(reads[half:])]
+            replies = [
+                *self._read(reads[:half], first), *self._read(reads[half:], first + half)
+            ]  # fmt: skip
+            if not any(isinstance(reply, ReadError) for reply in replies):  # none of them is guilty
+                note = note_of_cure("reader", error, str(told))
+                self.cured |= dict.fromkeys(range(first, first + len(reads)), note)
+            return replies
         return [_rounded(output) for output in outputs]
 
     def _count(self, replies: Sequence[Reply], seconds: float, packed: BatchStatistics) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from leporello.config import Pipeline
@@ -16,7 +16,7 @@ from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
-from leporello.engine.failures import ExampleError, stage_errors
+from leporello.engine.failures import ExampleError, note_of_cure, stage_errors
 from leporello.engine.time_limit import time_limit
 
 __all__ = ["Selection", "TimedSelections", "divided", "select", "select_apart", "select_document"]
@@ -109,7 +109,13 @@ def select_apart(
     except ExampleError as error:
         if len(examples) == 1:
             return [error]
-    return [s for example in examples for s in select_apart(stages, [example], timeout)]
+        told = error
+    apart = [s for example in examples for s in select_apart(stages, [example], timeout)]
+    selections = [one for one in apart if isinstance(one, Selection)]
+    if len(selections) < len(apart):
+        return apart
+    note = note_of_cure(told.stage, told.__cause__ or told, told.message)  # nobody is guilty
+    return [replace(one, notes=(*one.notes, note)) for one in selections]
 
 
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:

@@ -7,7 +7,9 @@ write below a run's directory; what a shard's results are is the engine's busine
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from leporello.config.placement import Placement
 from leporello.executors.interface import BatchSpec, Executor
@@ -15,9 +17,16 @@ from leporello.executors.local import InProcess, ProcessPool
 
 __all__ = ["executor_for"]
 
+_log = logging.getLogger("leporello")
+
 
 def executor_for(
-    spec: BatchSpec, placement: Placement, model_bytes: int, check: Callable[[], None]
+    spec: BatchSpec,
+    placement: Placement,
+    model_bytes: int,
+    check: Callable[[], None],
+    *,
+    supervised: bool = True,
 ) -> Executor:
     """Returns where a batch is worked at.
 
@@ -26,11 +35,16 @@ def executor_for(
         placement: Placement of its workers.
         model_bytes: Size of the models that each worker loads.
         check: Function that is called now and then; raises `Stopped` if the run is to end.
+        supervised: Whether a batch for 0 workers gets one all the same where code of somebody
+            else, or a time limit, needs a process that may be ended.
     """
     if placement.executor == "ray":
         from leporello.executors.ray.executor import RayExecutor
 
         return RayExecutor(spec, placement, check)
-    if (count := placement.count(model_bytes)) == 0:
+    count = placement.count(model_bytes)
+    if count == 0 and not (supervised and (reason := spec.reason_to_supervise())):
         return InProcess(spec, check)
-    return ProcessPool(spec, placement, count, check)
+    if count == 0:
+        _log.info("%s: a process beside this one works at it (--unsupervised: this one)", reason)
+    return ProcessPool(replace(spec, built=None), placement, count or 1, check)

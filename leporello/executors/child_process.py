@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -99,7 +100,8 @@ def connected() -> Connection:
 
 
 def end_with_parent() -> None:
-    """Has this process end when the one that started it is gone, killed perhaps."""
+    """Has this process end when the one that started it is gone, killed perhaps; not by Ctrl-C."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # a KeyboardInterrupt here is a stage's own
     die_with_parent()
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,18 @@ class BatchSpec:
     driver: str
     remote: RemoteRun | None = None
     built: Task | None = None
+
+    def reason_to_supervise(self) -> str:
+        """Returns why a process should work at it that may be ended; nothing if none needs to."""
+        if sys.platform == "win32":  # which has no workers
+            return ""
+        stages = (spec for stages in self.stages for spec in stages.values())
+        specs = (each for spec in (*stages, self.source) for each in spec.all_specs())
+        foreign = (s.name for s in specs if not s.cls.__module__.startswith("leporello."))
+        if name := next(foreign, ""):
+            return f"{name} is no class of Leporello's"
+        limited = self.limits.example_timeout is not None
+        return "a time limit needs a process that can be ended" if limited else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,8 @@ class ShardWorker:
         self._resources = ExitStack()
         reader = self.pipelines.all[0].stages.reader  # which is that of all
         slots = WindowReader(reader).slots
-        self._slots = self._resources.enter_context(Slots(slots)) if slots else None
+        timeout = spec.limits.example_timeout
+        self._slots = self._resources.enter_context(Slots(slots, timeout)) if slots else None
         self._selectors = self._resources.enter_context(Selectors(spec)) if spec.selectors else None
 
     def sizes(self) -> dict[str, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leporello.engine.limits import Limits
@@ -26,6 +27,7 @@ class RunContext:
         cache: Cache of what is derived; None caches nothing.
         check: Function that is called between steps; raises `Stopped` to end the run.
         remote: The run at a URL, of which the directory is a copy; None if it is at none.
+        supervised: Whether a run of 0 workers has one where a stage may end or hang its process.
     """
 
     directory: RunDirectory
@@ -34,3 +36,4 @@ class RunContext:
     cache: Cache | None
     check: Callable[[Progress], None]
     remote: RemoteRun | None = None
+    supervised: bool = field(default_factory=lambda: not os.environ.get("LEPORELLO_UNSUPERVISED"))

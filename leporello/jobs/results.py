@@ -6,11 +6,15 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
+from numbers import Real
 from statistics import fmean
 from typing import Any
 
 from leporello.core.coverage import PARTS, shares
+from leporello.core.errors import UserError
 from leporello.core.records import JSON
+from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import cost_of
 from leporello.metrics import Metric
@@ -35,6 +39,7 @@ class Result:
         shares: Mean shares of the parts of the ledger, 0 to 1; together 1.
         noted: Number of examples that a stage noted something of.
         notes: Notes of most examples, with their number.
+        cured: Number of examples at which a stage failed with others, and not alone.
     """
 
     pipeline: str
@@ -48,6 +53,7 @@ class Result:
     shares: Mapping[str, float]
     noted: int
     notes: Mapping[str, int]
+    cured: int = 0
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
@@ -141,8 +147,10 @@ class Summary:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     _empty: int = 0
     _noted: int = 0
+    _cured: int = 0
     _notes: Counter[str] = field(default_factory=Counter)
     _predictions: int = 0
+    _ids: array[int] = field(default_factory=lambda: array("q"))  # hashes: there may be millions
     _statistics: dict[str, StatisticsTable] = field(
         default_factory=lambda: defaultdict(StatisticsTable)
     )
@@ -152,6 +160,7 @@ class Summary:
 
     def add(self, example: ExampleStatistics) -> None:
         """Counts a finished example."""
+        self._ids.append(hash(example.id))
         for name, value in example.statistics.items():
             if value is not None:
                 self._statistics[name].append(value)
@@ -161,16 +170,25 @@ class Summary:
         self._predictions += 1
         self._empty += example.empty
         self._noted += bool(example.notes)
+        self._cured += any(note.startswith(CURED) for note in example.notes)
         self._notes.update(example.notes)
         for name, share in shares(example.coverage).items():
             self._shares[name].append(share)
 
     def result(self, pipeline: str, task: str, *, sees_gold: bool = False) -> Result:
-        """Returns what it all came to."""
+        """Returns what it all came to.
+
+        Raises:
+            UserError: A metric fails, or the task has an id twice.
+        """
+        import numpy as np
+
+        if len(np.unique(np.array(self._ids))) < len(self._ids):
+            raise UserError(f"task {task!r} yields an id twice: statistics.jsonl has all of them")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
             if self._statistics[name]:
-                scores |= metric.aggregate(self._statistics[name])
+                scores |= _aggregate(name, metric, self._statistics[name])
         failures = self.failures.total()
         means = {n: round(fmean(self._shares[n]), 6) if self._shares[n] else 0.0 for n in PARTS}
         return Result(
@@ -185,4 +203,20 @@ class Summary:
             shares=means,
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
+            cured=self._cured,
         )
+
+
+def _aggregate(name: str, metric: Metric, statistics: StatisticsTable) -> dict[str, float]:
+    """Returns a metric's scores, which are to be named finite numbers."""
+    try:
+        scores = metric.aggregate(statistics)
+    except (Exception, SystemExit) as error:
+        raise UserError(f"metric {name!r} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(scores, dict) or not all(
+        isinstance(n, str) and isinstance(v, Real) and isfinite(v) for n, v in scores.items()
+    ):
+        raise UserError(
+            f"metric {name!r}: aggregate returned {scores!r:.80}, no {{name: finite number}}"
+        )
+    return scores

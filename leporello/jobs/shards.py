@@ -170,7 +170,7 @@ class TaskReader:
     ) -> Iterator[tuple[Example, ...]]:
         """Yields all examples on each document of a shard, in the task's order, each checked.
 
-        Ids are not compared, which `layout_of` does.
+        No id may come twice in a shard; over all of a task, `layout_of` and `Summary` compare.
 
         Args:
             shard: The shard whose documents are yielded.
@@ -201,8 +201,13 @@ class TaskReader:
 
     def _documents(self, shard: Shard) -> Iterator[tuple[Example, ...]]:
         examples = self._read_sharded(shard) if self._is_sharded else self._read_forward(shard)
+        ids: set[str] = set()
         for document in shard.documents:
             together = tuple(islice(examples, document.examples))
+            for example in together:
+                if example.id in ids:
+                    raise UserError(f"task {self._name!r} yields the id {example.id!r} twice")
+                ids.add(example.id)
             shared = {id(example.document) for example in together}
             if len(together) < document.examples or len(shared) > 1:
                 raise UserError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from leporello.core.calls.loader_calls import load_with
 from leporello.core.errors import UserError
 from leporello.core.protocols import Loader
 from leporello.core.records import Document
@@ -95,7 +96,7 @@ def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  #
         UserError: The file cannot be read, is too large, or has no text.
     """
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
-        document = loader.load(path)
+        document = load_with(loader, path)
     else:
         document = load_bytes(read_bytes(path), path, loader)
     return dataclasses.replace(document, id=id) if id else document
@@ -114,7 +115,7 @@ def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Documen
     """
     reads, note = loader_of(data, path, loader)
     if not isinstance(reads, Format):
-        return reads.load(path)
+        return load_with(reads, path)
     document = document_of(reads, data, path)
     return dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
 

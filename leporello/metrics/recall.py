@@ -24,6 +24,7 @@ class Recall(Averaged):
     """
 
     name: ClassVar[str] = "recall"
+    needs_hits: ClassVar[bool] = True
     signature: ClassVar[str] = (
         "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:1"
     )

@@ -144,7 +144,10 @@ class Batch:
                 check()
 
             began = time.monotonic()
-            with executor_for(self._spec(), job.placement, self._model_bytes(), check) as executor:
+            with executor_for(
+                self._spec(), job.placement, self._model_bytes(), check,
+                supervised=self.context.supervised,
+            ) as executor:  # fmt: skip
                 self._find_sizes(executor)
                 self._budget = RunBudget.of(self._stages[0].reader, executor.workers)
                 orders: Iterable[ShardOrder] = self._orders(progress, retry=retry)

@@ -8,7 +8,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-from leporello.core.errors import Stopped
+from leporello.core.errors import Interrupted, Stopped
 
 __all__ = ["Interrupts"]
 
@@ -16,7 +16,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Notes the first signal, and raises KeyboardInterrupt at the second.
+    """Notes the first signal, and raises Interrupted at the second.
 
     Attributes:
         signal: Number of the first signal that came; 0 if none.
@@ -42,7 +42,7 @@ class Interrupts:
 
     def _note(self, number: int, _: FrameType | None) -> None:
         if self.signal:
-            raise KeyboardInterrupt
+            raise Interrupted
         self.signal = number
         # Not print: a handler may have come in the middle of one.
         os.write(2, b"\nending after what is being read; once more ends at once\n")

@@ -92,6 +92,11 @@ class Run:
         return sum(result.failures for result in self.results)
 
     @property
+    def cured(self) -> int:
+        """At how many examples a stage failed with others and not alone, over all results."""
+        return sum(result.cured for result in self.results)
+
+    @property
     def differing(self) -> tuple[ResultDifference, ...]:
         """What came out otherwise when it was run again."""
         return tuple(d for verification in self.verified for d in verification.differing)

@@ -88,6 +88,7 @@ class Evaluation:
                 self.limit,
                 cache=self.cache,
                 check=lambda _: interrupts.check(),
+                supervised=False,  # what is validated on is known to this process alone
             )
             batch = Batch([job], context)
             batch.run()

@@ -40,7 +40,7 @@ class StageError(Exception):
 
 
 class WrongCountError(StageError):
-    """A reader returned more or fewer outputs than it had inputs: no output can be trusted."""
+    """A reader's outputs are not one an input, in their order: none of them can be trusted."""
 
 
 def sees_gold(stage: object) -> bool:

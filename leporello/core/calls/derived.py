@@ -73,7 +73,11 @@ def tokens(document: Document, tokenizer: Tokenizer) -> NDArray[np.int64]:
     """Returns the tokens' (start, end) characters, shape (tokens, 2)."""
     codec = _Codec("tokens", _packed_offsets, _offsets)
     key = partial(tokens_key, document, tokenizer)
-    make = partial(tokenizer.offsets, document.text)
+
+    def make() -> NDArray[np.int64]:
+        offsets: NDArray[np.int64] = _read_only(tokenizer.offsets(document.text))
+        return offsets
+
     return _derived(document, codec, memo_key(tokenizer), key, make)
 
 
@@ -231,7 +235,7 @@ def _offsets(kept: Index) -> NDArray[np.int64]:
     import numpy as np
 
     packed: Any = kept["offsets"]
-    offsets: NDArray[np.int64] = packed.astype(np.int64).T
+    offsets: NDArray[np.int64] = _read_only(packed.astype(np.int64).T)
     return offsets
 
 
@@ -308,11 +312,14 @@ def _read_only(made: Any) -> Any:  # noqa: ANN401 -- whatever `index` returned
     """Returns an index with arrays that cannot be written to, as those from a cache cannot."""
     import numpy as np
 
-    if type(made) is not dict:
-        return made
-    kept = dict(made)
-    for name, value in made.items():
-        if type(value) is np.ndarray:
-            kept[name] = value.view()
-            kept[name].flags.writeable = False
-    return kept
+    if type(made) is np.ndarray:
+        made = made.view()
+        made.flags.writeable = False
+    elif type(made) is dict:
+        return {
+            name: value if type(value) is dict else _read_only(value)
+            for name, value in made.items()
+        }
+    elif type(made) in (list, tuple) and any(type(value) is np.ndarray for value in made):
+        return type(made)(map(_read_only, made))
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import reprlib
@@ -9,7 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import Any
 
 from leporello.core.calls import segments
@@ -26,9 +29,12 @@ from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
 from leporello.core.spans import merge
 
-__all__ = ["divide", "read", "retrieve"]
+__all__ = ["divide", "read", "retrieve", "stage_call"]
 
 _WANTED = "one list of Hit a question"
+_FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
+_RECORD = attrgetter(*_FIELDS)
+_CHUNKS = (1_000, 10)  # that a document may have at most: so many, and so many a character
 
 
 def retrieve(
@@ -59,8 +65,9 @@ def retrieve(
         "chunks": lambda: chunks,
         "index": lambda: segments.index(document, retriever, chunks),
     }
-    arguments = {name: offered[name]() for name in _parameters(kind, method)}
-    with _called(_name(kind, method), document):
+    names = _parameters(kind, method)
+    with stage_call(_name(kind, method), document):
+        arguments = {name: offered[name]() for name in names}
         returned = getattr(retriever, method)(**arguments)
     return _checked(_name(kind, method), returned, len(examples), document)
 
@@ -146,17 +153,23 @@ def _show(value: object) -> str:
 
 
 @contextmanager
-def _called(name: str, *documents: Document) -> Generator[None]:
+def stage_call(name: str, *documents: Document) -> Generator[None]:
     """Has a stage leave documents as they are, and end by returning or by an error of its own."""
-    texts = [document.text for document in documents]
+    before = [_RECORD(document) for document in documents]
     try:
         yield
     except GeneratorExit:  # it would pass for the end of the run
         raise StageError(f"{name} raised GeneratorExit") from None
-    for document, text in zip(documents, texts, strict=True):
-        if document.text is not text:
-            object.__setattr__(document, "text", text)
-            raise StageError(f"{name} changed the text of document {document.id!r}")
+    changed = [
+        (document, field, value)
+        for document, values in zip(documents, before, strict=True)
+        for field, value in zip(_FIELDS, values, strict=True)
+        if getattr(document, field) is not value
+    ]
+    for document, field, value in changed:
+        object.__setattr__(document, field, value)
+    for document, field, _ in changed:
+        raise StageError(f"{name} changed the {field} of document {document.id!r}")
 
 
 def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:
@@ -166,21 +179,25 @@ def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Ch
         StageError: The chunker yields something else than spans within the document.
     """
     arguments = {"question": question} if asks_question(chunker) else {}
-    spans = chunker.chunk(document, **arguments)
-    if not hasattr(spans, "__iter__"):
-        name = type(chunker).__name__
-        raise StageError(f"{name}.chunk returned {spans!r:.80}; it must yield Span(start, end)")
-    with _called(f"{type(chunker).__name__}.chunk", document):
-        return tuple(_chunk(chunker, document, span) for span in spans)
+    name, most = f"{type(chunker).__name__}.chunk", _CHUNKS[0] + _CHUNKS[1] * len(document.text)
+    with stage_call(name, document):
+        spans = chunker.chunk(document, **arguments)
+        if not hasattr(spans, "__iter__"):
+            raise StageError(f"{name} returned {_show(spans)}; it must yield Span(start, end)")
+        chunks = tuple(_chunk(name, document, span) for span in islice(spans, most + 1))
+    if len(chunks) > most:
+        raise StageError(f"{name} yielded more than {most:,} spans of document {document.id!r}")
+    return chunks
 
 
-def _chunk(chunker: Chunker, document: Document, span: object) -> Chunk:
-    name = type(chunker).__name__
+def _chunk(name: str, document: Document, span: object) -> Chunk:
     if not isinstance(span, Span):
-        raise StageError(f"{name}.chunk yielded {span!r:.80}; it must yield Span(start, end)")
+        raise StageError(f"{name} yielded {_show(span)}; it must yield Span(start, end)")
+    if not (isinstance(span.start, Integral) and isinstance(span.end, Integral)):
+        raise StageError(f"{name} yielded ({span.start}, {span.end}); a span has whole numbers")
     if span.end > len(document.text):
         raise StageError(
-            f"{name}.chunk yielded ({span.start}, {span.end}), outside document {document.id!r}"
+            f"{name} yielded ({span.start}, {span.end}), outside document {document.id!r}"
             f" of {len(document.text)} characters"
         )
     return document.chunk(span.start, span.end)
@@ -195,10 +212,13 @@ def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
     """
     name = type(reader).__name__
     documents = (p.document for one in inputs for p in one.passages if isinstance(p, Chunk))
-    with _called(f"{name}.read", *dict.fromkeys(documents)):
-        outputs = reader.read(inputs)
+    given = [*inputs]
+    with stage_call(f"{name}.read", *dict.fromkeys(documents)):
+        outputs = reader.read(given)
+    if [*map(id, given)] != [*map(id, inputs)]:  # sorted, perhaps: whose output is whose?
+        raise WrongCountError(f"{name}.read changed the list of inputs that it was given")
     if not isinstance(outputs, (list, tuple)) or len(outputs) != len(inputs):
-        count = len(outputs) if isinstance(outputs, (list, tuple)) else repr(outputs)[:80]
+        count = len(outputs) if isinstance(outputs, (list, tuple)) else _show(outputs)
         raise WrongCountError(
             f"{name}.read returned {count} for {len(inputs)} inputs;"
             " it must return a list with one Output an input"

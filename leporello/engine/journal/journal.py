@@ -17,8 +17,9 @@ import json
 import os
 import time
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -80,6 +81,7 @@ class StepRow:
         cursor: Number of examples that had been admitted by then.
         of: Runs of outputs: example, place of the first among all that it has read, how many.
         outputs: Outputs as columns, in the order of `of`.
+        notes: Notes on examples whose reads failed with others and not alone, by their numbers.
     """
 
     KEY: ClassVar[str] = "step"
@@ -88,11 +90,14 @@ class StepRow:
     cursor: int
     of: Sequence[Sequence[int]]
     outputs: Mapping[str, JSON]
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def row(self) -> dict[str, JSON]:
-        """Returns the row."""
+        """Returns the row, without notes if there are none."""
         runs: list[JSON] = [[*run] for run in self.of]
-        return {"step": self.step, "cursor": self.cursor, "of": runs, "outputs": {**self.outputs}}
+        notes: dict[str, JSON] = {"notes": {**self.notes}} if self.notes else {}
+        outputs: dict[str, JSON] = {"outputs": {**self.outputs}}
+        return {"step": self.step, "cursor": self.cursor, "of": runs, **outputs, **notes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,18 +322,25 @@ class Journal:
         self.__init__(self.path)  # type: ignore[misc]  # as if it had just been made
         self.lines = lines
 
-    def step(self, cursor: int, replies: Sequence[tuple[int, int, Read, Reply]]) -> None:
+    def step(
+        self,
+        cursor: int,
+        replies: Sequence[tuple[int, int, Read, Reply]],
+        notes: Mapping[int, str] | None = None,
+    ) -> None:
         """Records what the reader said, before any combiner is sent it.
 
         Args:
             cursor: Number of examples that have been admitted.
             replies: Outputs, each with its example, its place among the example's reads, and the
                 read.
+            notes: Notes on examples, by their numbers, which join those of their stages.
         """
         cursor = max([cursor, *self.cursors[-1:]])  # a limited run may have admitted fewer
         outputs = outputs_to_columns([(read, reply) for _, _, read, reply in replies])
         of = _runs([(example, place) for example, place, _, _ in replies])
-        self.append(StepRow(len(self.cursors), cursor, of, outputs))
+        told = {str(number): text for number, text in (notes or {}).items()}
+        self.append(StepRow(len(self.cursors), cursor, of, outputs, told))
         self.cursors.append(cursor)
 
     def finish(self, example: int, line: bytes, *, failed: bool = False) -> None:
@@ -403,6 +415,7 @@ def finished_in(path: Path) -> list[FinishedExample]:
     """
     recorded: dict[int, list[RecordedExample]] = {}
     finished: dict[int, FinishedExample] = {}
+    notes: defaultdict[int, list[str]] = defaultdict(list)
     first = 0
 
     def take(row: Row) -> None:
@@ -411,9 +424,14 @@ def finished_in(path: Path) -> list[FinishedExample]:
             first = row.first
         elif isinstance(row, StepRow):
             _record(recorded, row)
+            for number, note in row.notes.items():
+                notes[int(number)].append(note)
         elif isinstance(row, RetryRow):
             recorded.clear()
+            notes.clear()
         elif isinstance(row, FinishedRow):
+            if told := notes.pop(row.done, None):
+                row = replace(row, notes=list(dict.fromkeys([*row.notes, *told])))
             finished[row.done] = _joined(first, row, recorded.pop(row.done, []))
 
     _read(path, take)

@@ -1,0 +1,340 @@
+"""Broken plug-ins of all kinds: each fails with words that say what is wrong, none in silence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello, read_lines
+
+PLUG_IN = """
+import os, sys, threading, time
+from dataclasses import dataclass
+from pathlib import Path
+import numpy as np
+from leporello import Document, Example, Hit, Output, Read, Span
+from leporello.core.records import DocumentRows, Place
+from leporello.engine import active_example, time_limit
+
+time_limit._GRACE, active_example._MOST_ROUNDS = 0.3, 200  # the tests do not wait for long
+OTHER = Document("other", "bad words")
+
+@dataclass(frozen=True)
+class Chunker:
+    how: str = ""
+
+    def chunk(self, document):
+        yield Span(0, len(document.text))
+        if "bad" in document.text:
+            match self.how:
+                case "reversed": yield Span(5, 2)
+                case "outside": yield Span(0, 1000)
+                case "floats": yield Span(0.0, 2.5)
+                case "texts": yield "bad"
+                case "endless":
+                    while True: yield Span(0, 1)
+                case "title": object.__setattr__(document, "title", "mine")
+
+@dataclass(frozen=True)
+class Retriever:
+    how: str = ""
+
+    def index(self, chunks):
+        return {"places": np.arange(len(chunks))}
+
+    def retrieve(self, questions, chunks):
+        return self.search(self.index(chunks), questions, chunks)
+
+    def search(self, index, questions, chunks):
+        hits = [[Hit(chunk, 1.0) for chunk in chunks] for _ in questions]
+        if not any("bad" in question for question in questions):
+            return hits
+        match self.how:
+            case "foreign": return [[Hit(OTHER.chunk(0, 3), 1.0)] for _ in questions]
+            case "not a number": return [[Hit(chunks[0], float("nan"))] for _ in questions]
+            case "lists": return hits[1:]
+            case "generator": return (one for one in hits)
+            case "writes": index["places"][0] = 7
+            case "generator exit": raise GeneratorExit
+            case "interrupt": raise KeyboardInterrupt
+            case "sys.exit": sys.exit(0)
+            case "os._exit": os._exit(0)
+        return hits
+
+class UntoldError(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+@dataclass(frozen=True)
+class Reader:
+    how: str = ""
+
+    def read(self, inputs):
+        outputs = [Output(read.question.upper()) for read in inputs]
+        if len(inputs) > 1 and self.how == "flaky": raise ConnectionError("gone for a moment")
+        if len(inputs) > 1 and self.how == "memory": raise MemoryError
+        if not any("bad" in read.question for read in inputs):
+            return outputs
+        match self.how:
+            case "none": return None
+            case "generator": return iter(outputs)
+            case "few": return outputs[1:]
+            case "texts": return ["bad" for _ in inputs]
+            case "pops": inputs.pop()
+            case "span": return [Output("bad", span=Span(700, 800)) for _ in inputs]
+            case "untold": raise UntoldError
+            case "score": return [Output("bad", score="high") for _ in inputs]
+            case "hangs": time.sleep(600)
+        return outputs
+
+    def count(self, texts):
+        return [0 for _ in texts]
+
+@dataclass(frozen=True)
+class Sliding(Reader):
+    depends_on_batch = False
+    slots = 2
+
+def forever():
+    while True:
+        try:
+            while True: time.sleep(0.01)
+        except BaseException:
+            pass
+
+@dataclass(frozen=True)
+class Combiner:
+    how: str = ""
+
+    def combine(self, example, hits):
+        [output] = yield [Read((hits[0].chunk,), example.question)]
+        if "bad" not in example.question:
+            return output.text
+        match self.how:
+            case "output": return output
+            case "object": return {"answer": object()}
+            case "not a number": return float("nan")
+            case "yields": yield ["bad"]
+            case "foreign": yield [Read((OTHER.chunk(0, 3),), "what?")]
+            case "asks nothing":
+                while True: yield []
+            case "asks on":
+                while True: [output] = yield [Read(("on",), "on?")]
+            case "text": object.__setattr__(example.document, "text", "mine")
+            case "loops": forever()
+            case "waits":
+                thread = threading.Thread(target=forever, daemon=True)
+                thread.start()
+                thread.join()
+        return output.text
+
+@dataclass(frozen=True)
+class Loader:
+    how: str
+
+    def load(self, path):
+        text = path.read_text()
+        match self.how if "bad" in text else "":
+            case "text": return text
+            case "place": return Document("d", text, places=(Place("p. 1", 0, 900),))
+            case "raises": raise ValueError("no such page")
+            case "sys.exit": sys.exit(0)
+        return Document("d", text)
+
+@dataclass(frozen=True)
+class Task:
+    how: str
+    metrics = ("f1",)
+
+    def fingerprint(self):
+        return "1"
+
+    def layout(self):
+        if self.how == "os._exit": os._exit(0)
+        for number in range(4): yield DocumentRows(1, 10, number)
+
+    def examples_of(self, documents, first):
+        for rows in documents:
+            if self.how == "text": yield "bad"
+            id_ = rows.rows % (1 if self.how == "ids" else 3 if self.how == "far ids" else 9)
+            if self.how != "fewer" or rows.rows < 3:
+                yield Example(f"q{id_}", Document(f"d{rows.rows}", "Some words."), "who?")
+
+    def examples(self):
+        yield from self.examples_of(list(self.layout()), 0)
+"""
+
+# What a plug-in of each kind does, and the words of the failure.
+RAISED = {
+    "chunker": {
+        "reversed": "a span needs 0 <= start <= end, got (5, 2)",
+        "outside": "Chunker.chunk yielded (0, 1000), outside document 'd1' of",
+        "floats": "Chunker.chunk yielded (0.0, 2.5); a span has whole numbers",
+        "texts": "Chunker.chunk yielded 'bad'; it must yield Span(start, end)",
+        "endless": "Chunker.chunk yielded more than 1,",
+        "title": "Chunker.chunk changed the title of document 'd1'",
+    },
+    "retriever": {
+        "foreign": "Retriever.search returned a chunk of document 'other'",
+        "not a number": "Retriever.search gave a hit the score nan; it must be a finite number",
+        "lists": "Retriever.search returned 0 lists for 1 questions",
+        "generator": "Retriever.search returned a generator; it must return one list of Hit",
+        "writes": "ValueError: assignment destination is read-only",
+        "generator exit": "Retriever.search raised GeneratorExit",
+        "interrupt": "KeyboardInterrupt: ",
+        "sys.exit": "SystemExit: 0",
+        "os._exit": "SystemExit: os._exit(0) was called",
+    },
+    "reader": {
+        "none": "Reader.read returned None for 1 inputs",
+        "generator": "Reader.read returned a list_iterator for 1 inputs",
+        "few": "WrongCountError: Reader.read returned 0 for 1 inputs",
+        "texts": "Reader.read returned 'bad'; it must return Output(text)",
+        "pops": "Reader.read changed the list of inputs that it was given",
+        "span": "says that its answer stands at (700, 800), which lies in none of the chunks",
+        "untold": "UntoldError: (its text cannot be had: ValueError)",
+        "score": "Reader.read gave the score 'high'; it must be a number",
+    },
+    "combiner": {
+        "output": "did you mean its .text?",
+        "object": "a combiner must return text or another JSON value, got {'answer': <object",
+        "not a number": "Out of range float values are not JSON compliant",
+        "yields": "a combiner must yield a list of Read, Search or Fit, got ['bad']",
+        "foreign": "a passage must be text or a chunk of the example's own document",
+        "asks nothing": "asked 200 times, and has no answer yet",
+        "text": "Combiner.combine changed the text of document 'd1'",
+    },
+    "loader": {
+        "text": "Loader.load returned 'Some bad words.'; it must return a Document",
+        "place": "among its places, which lies outside its text of 15 characters",
+        "raises": "Loader.load failed (plug.py:",
+        "sys.exit": "): SystemExit: 0",
+    },
+}  # fmt: skip
+# With a process that may be ended, though --workers 0 asks for none.
+ENDED = {
+    "combiner": {
+        "loops": "took far longer than its time, and could not be interrupted",
+        "waits": "TimeoutError: took longer than 0.5 s",
+        "asks on": "asked 200 times, and has no answer yet",
+    },
+    "sliding": {"hangs": "TimeoutError: took longer than 0.5 s"},
+}
+REFUSED = {
+    "ids": "task 'own-ids' yields the id 'q0' twice",
+    "far ids": "task 'own-far-ids' yields an id twice",
+    "text": "yields 'bad', which is no Example",
+    "fewer": "examples stand on other documents than when they were counted",
+    "os._exit": "os._exit(0) was called",
+}
+CASES = [(kind, how) for group in (RAISED, ENDED) for kind, hows in group.items() for how in hows]
+
+
+def _name(kind: str, how: str) -> str:
+    return f"{kind}-{how}".replace(" ", "-").replace(".", "-")
+
+
+def _config(folder: Path) -> Path:
+    """Writes three questions, of which the second is a broken plug-in's, and all pipelines."""
+    rows = []
+    for number, word in enumerate(("good", "bad", "fine")):
+        (folder / f"d{number}.txt").write_text(f"Some {word} words.")
+        row = {"id": f"q{number}", "document_id": f"d{number}", "question": f"{word}?"}
+        rows.append({**row, "document_path": f"d{number}.txt"})
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "plug.py").write_text(PLUG_IN)
+    stages = {
+        k: {"class": f"./plug.py:{k.title()}"}
+        for k in ("chunker", "retriever", "reader", "combiner")
+    }
+    pipelines: dict[str, Any] = {"good": {"tasks": ["rows"], **stages}}
+    rows_task = {"class": "JsonLines", "path": "rows.jsonl"}
+    tasks: dict[str, Any] = {"rows": rows_task}
+    for kind, how in [*CASES, ("reader", "flaky"), ("reader", "memory")]:
+        broken = {"class": f"./plug.py:{kind.title()}", "how": how}
+        if kind == "loader":
+            tasks[_name(kind, how)] = {**rows_task, "loader": broken}
+        key = "reader" if kind == "sliding" else kind
+        pipelines[_name(kind, how)] = {
+            "extends": "good",
+            **({} if kind == "loader" else {key: broken}),
+        }
+    for how in REFUSED:
+        tasks[_name("own", how)] = {"class": "./plug.py:Task", "how": how}
+    (folder / "mine.yaml").write_text(
+        json.dumps({"pipelines": pipelines, "tasks": tasks}, indent=1)
+    )
+    return folder / "mine.yaml"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs all of them; what ends its process in a process of its own."""
+    folder = tmp_path_factory.mktemp("broken")
+    line = ("--config", _config(folder), "--workers", "0", "--no-cache")
+    here = [_name(kind, how) for kind, hows in RAISED.items() for how in hows if kind != "loader"]
+    rest = [_name(kind, how) for kind, hows in ENDED.items() for how in hows]
+    loaders = [part for how in RAISED["loader"] for part in ("--task", _name("loader", how))]
+    alone = (*line, "--window", "1", "--unsupervised")
+    leporello("run", *here, *alone, "--out", folder / "out", status=1)
+    leporello("run", "good", *loaders, *alone, "--out", folder / "loaded", status=1)
+    timed = ("--example-timeout", "0.5", "--out", folder / "ended")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LEPORELLO_UNSUPERVISED")
+        done = leporello("run", *rest, *line, *timed, status=1)
+    assert "is no class of Leporello's: a process beside this one works at it" in done.stderr
+    return folder
+
+
+@pytest.mark.parametrize(("kind", "how"), CASES)
+def test_a_broken_stage_fails_its_example_in_clear_words(runs: Path, kind: str, how: str) -> None:
+    """One failure, which says what is wrong; the other two examples are answered."""
+    place = Path("good", _name(kind, how)) if kind == "loader" else Path(_name(kind, how), "rows")
+    told = RAISED.get(kind, {}).get(how) or ENDED[kind][how]
+    out = next(p for part in ("out", "loaded", "ended") if (p := runs / part / place).exists())
+    [failure] = read_lines(out / "failures.jsonl")
+    stage = {"sliding": "reader", "loader": "task"}.get(kind, kind)
+    assert (failure["id"], failure["stage"]) == ("q1", stage)
+    assert told in failure["error"]
+    found = {row["id"]: row["prediction"] for row in read_lines(out / "predictions.jsonl")}
+    assert found == {"q0": "GOOD?", "q2": "FINE?"}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_a_broken_task_is_refused_in_clear_words(tmp_path: Path, how: str) -> None:
+    """Its run ends with status 2, wherever in it the fault shows."""
+    line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
+    given = ("--task", _name("own", how), "--out", tmp_path / "out", "--shard-examples", "2")
+    assert REFUSED[how] in leporello("run", "good", *line, *given, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "told"),
+    [
+        ("flaky", 1, "failed with others, and not alone (reader: ConnectionError: gone for a"),
+        ("memory", 0, "was done in smaller parts, since memory did not suffice (reader: Memory"),
+    ],
+)
+def test_what_a_smaller_window_cures_is_told(
+    tmp_path: Path, how: str, status: int, told: str
+) -> None:
+    """With the examples, in the summary and by the status; lack of memory is no fault."""
+    line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
+    done = leporello("run", f"reader-{how}", *line, "--out", tmp_path / "out", status=status)
+    assert f"3x {told}" in done.stdout
+    rows = read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "calls.jsonl")
+    assert all(row["notes"][0].startswith(told) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"), [("retriever", "os._exit"), ("combiner", "object"), ("loader", "text")]
+)
+def test_ask_says_what_is_wrong_with_a_plug_in(tmp_path: Path, kind: str, how: str) -> None:
+    """In one sentence, with a status that is not 0."""
+    given = ("ask", tmp_path / "d1.txt", "bad words?", "--config", _config(tmp_path), "--no-cache")
+    loader = json.dumps({"class": str(tmp_path / "plug.py") + ":Loader", "how": how})
+    own = ("--loader", loader, "--pipeline", "good") if kind == "loader" else ()
+    done = leporello(*given, *(own or ("--pipeline", _name(kind, how))), status=2)
+    assert RAISED[kind][how] in done.stderr
