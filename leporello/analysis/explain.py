@@ -16,6 +16,7 @@ from leporello.analysis.funnel import (
     trace_example,
 )
 from leporello.config import Pipeline, PipelineSpec, load_config
+from leporello.config.metrics import metrics_of
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
@@ -32,7 +33,8 @@ from leporello.engine.journal.serialization import (
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
-from leporello.metrics import make_metrics
+from leporello.metrics import Metric
+from leporello.metrics.own import statistics_of
 from leporello.text.outline import cited
 
 
@@ -114,7 +116,7 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
         example = next((e for e in examples if _remember(ids, e.id) == example_id), None)
         if example is not None:
             job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
-            explanations.append(job.explain(source.metrics))
+            explanations.append(job.explain(metrics_of(config.tasks[task].metrics_of(source))))
     if not explanations:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
     if finished := [job for job in explanations if job is not None]:
@@ -136,7 +138,7 @@ class _ExampleOfJob:
     stages: Pipeline
     changed: tuple[str, ...]
 
-    def explain(self, metric_names: Sequence[str]) -> Explanation | None:
+    def explain(self, metrics: Mapping[str, Metric]) -> Explanation | None:
         """Returns the explanation, or None if the example is not finished."""
         prediction_row = self._row("predictions.jsonl")
         failure = self._row("failures.jsonl")
@@ -154,8 +156,8 @@ class _ExampleOfJob:
             )
         stage = failure["stage"] if failure else ""
         chunks = () if stage in ("task", "chunker") else self._chunks()
-        metrics = {} if failure else make_metrics(metric_names)
-        statistics = {n: m.statistics(prediction, self.example) for n, m in metrics.items()}
+        counting = {} if failure else metrics
+        statistics, faults = statistics_of(counting, prediction, self.example)
         scores = {n: metrics[n].score(s) for n, s in statistics.items() if s is not None}
         calls = self._row("calls.jsonl")
         inputs = calls_from_row(calls["calls"]) if calls else []
@@ -164,7 +166,7 @@ class _ExampleOfJob:
             None if failure else prediction,
             inputs,
             stage,
-            scores.get(answer_metric(metric_names)),
+            scores.get(answer_metric([*metrics])),
         )
         return Explanation(
             pipeline=self.pipeline,
@@ -175,7 +177,7 @@ class _ExampleOfJob:
             chunks=chunks,
             inputs=tuple(map(self._input, inputs)),
             scores=scores,
-            notes=(*(calls["notes"] if calls else ()), *self.changed),
+            notes=(*(calls["notes"] if calls else ()), *faults.values(), *self.changed),
             fate=self._trace(chunks, finished),
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 from leporello.analysis.export.submission import read_submission
 from leporello.analysis.leaderboards import SUBSETS
 from leporello.config import load_config
+from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
@@ -19,13 +20,21 @@ from leporello.engine.failures import ExampleError
 from leporello.engine.journal.serialization import empty_prediction, prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.results import ExampleStatistics, Result, Summary
-from leporello.metrics import GoldError, Metric, make_metrics
+from leporello.metrics import GoldError, Metric
+from leporello.metrics.own import statistics_of
 
 _SHOWN = 5
 
 
-def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = "") -> Result:
-    """Scores predictions with a task's metrics.
+def score(
+    file: Path,
+    task: str,
+    *,
+    config: Sequence[Path] = (),
+    split: str = "",
+    metrics: Sequence[str] = (),
+) -> Result:
+    """Scores predictions with a task's metrics, or others.
 
     Args:
         file: A predictions.jsonl of ours, JSON Lines with `id` and `prediction`, one JSON object
@@ -34,6 +43,7 @@ def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = ""
         task: Name of the task.
         config: The user's own files, laid over the built-in one.
         split: Name of a split, in place of the task's own.
+        metrics: Metrics in place of the task's own, as those of `--metric`.
 
     Predictions are scored as they stand: nothing is stripped or brought into another form. Where a
     row does not say what was selected, nothing is told of that (`recall`). An
@@ -47,11 +57,15 @@ def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = ""
     if task not in loaded.tasks:
         raise UserError(f"there is no task {task!r}{did_you_mean(task, loaded.tasks)}")
     spec = loaded.tasks[task]
-    source: Task = (spec.with_split(split) if split else spec).spec.build()
+    spec = (spec.with_split(split) if split else spec).with_metrics(
+        [*map(entry_of, specs_of(metrics))]
+    )
+    source: Task = spec.spec.build()
     rows = _rows(file, task)
     failed = _failed(file)
-    metrics = make_metrics(source.metrics)
-    summary = Summary(metrics)
+    counting = metrics_of(spec.metrics_of(source))
+    without_hits = [item for item in counting.items() if not getattr(item[1], "needs_hits", False)]
+    summary = Summary(counting)
     missing = []
     for example in examples_of(source, task):
         row = rows.pop(example.id, None)
@@ -60,7 +74,9 @@ def score(file: Path, task: str, *, config: Sequence[Path] = (), split: str = ""
             continue
         prediction = _prediction(file, row, example) if row else empty_prediction(example)
         has_hits = row is None or "hits" in row
-        told = {n: m for n, m in metrics.items() if has_hits or not getattr(m, "needs_hits", False)}
+        told = {
+            n: m for n, m in counting.items() if has_hits or not getattr(m, "needs_hits", False)
+        }
         summary.add(_scored(told, prediction, example, failed.get(example.id)))
     _check_ids(file, missing, [] if _short(task) in SUBSETS else list(rows))
     return summary.result(file.name, task)
@@ -74,7 +90,7 @@ def _scored(
 ) -> ExampleStatistics:
     """Returns what counts of an example, as a run would have it."""
     try:
-        statistics = {n: m.statistics(prediction, example) for n, m in metrics.items()}
+        statistics, faults = statistics_of(metrics, prediction, example)
     except GoldError as error:
         message = ExampleError.of("metric", error).message
         return ExampleStatistics(0, example.id, {}, failure=("metric", message.partition("\n")[0]))
@@ -85,6 +101,7 @@ def _scored(
         coverage={} if failure else asdict(prediction.coverage),
         empty=not prediction.prediction,
         failure=failure,
+        faults=faults,
     )
 
 

@@ -100,6 +100,14 @@ Model = Annotated[
         help="What reads: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …",
     ),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME|FILE.py:CLASS|YAML",
+        help="Score with these, not with the task's own; may be given several times.",
+    ),
+]
 Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]
 Data = Annotated[
     Path | None,

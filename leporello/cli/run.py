@@ -18,6 +18,7 @@ from leporello.cli.options import (
     Executor,
     Flights,
     Limit,
+    Metrics,
     Model,
     NoCache,
     Out,
@@ -59,6 +60,7 @@ def run(
     config: ConfigFiles = None,
     overrides: Overrides = None,
     split: Split = "",
+    metric: Metrics = None,
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
     limit: Limit = None,
     out: Out = None,
@@ -122,6 +124,7 @@ def run(
             config=config or (),
             overrides=with_model(overrides, model),
             split=split,
+            metrics=metric or (),
             limit=limit,
             out=out,
             update=update,
@@ -150,7 +153,7 @@ def run(
         stderr().print(f"ended early: {done.stopped}; the same command goes on from here")
     if done.stopped == "interrupted":
         raise typer.Exit(_INTERRUPTED)
-    if done.failures or done.cured or done.differing or done.stopped:
+    if done.failures or done.faults or done.cured or done.differing or done.stopped:
         raise typer.Exit(_FAILED)
 
 
@@ -226,16 +229,21 @@ def _show_failures(console: Console, done: Run) -> None:
 
 def check(
     config: ConfigFiles = None,
-    pipelines: Annotated[list[str] | None, typer.Argument(help="For --set.")] = None,
+    pipelines: Annotated[
+        list[str] | None, typer.Argument(help="To be shown in full; --set is for these.")
+    ] = None,
     overrides: Overrides = None,
 ) -> None:
-    """Tells all faults of a config at once, before any work."""
+    """Tells all faults of a config at once, before any work; named pipelines are shown in full."""
     from leporello.config import load_config
+    from leporello.config.class_page import as_yaml
     from leporello.jobs.jobs import check_files
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
-    loaded.select(pipelines or ())
+    chosen = loaded.select(pipelines or ())
     check_files(point for points in loaded.pipelines.values() for point in points)
+    if pipelines:
+        typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
     points = sum(map(len, loaded.pipelines.values()))
     typer.echo(f"no faults: {points} pipelines, {len(loaded.tasks)} tasks")
 

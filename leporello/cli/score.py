@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leporello.cli.options import AsJson, ConfigFiles, Data, Split, print_json, stdout
+from leporello.cli.options import AsJson, ConfigFiles, Data, Metrics, Split, print_json, stdout
 from leporello.storage import to_path
 
 __all__ = ["score"]
@@ -28,6 +28,7 @@ def score(
     ],
     config: ConfigFiles = None,
     split: Split = "",
+    metric: Metrics = None,
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
     as_json: AsJson = False,
 ) -> None:
@@ -35,8 +36,10 @@ def score(
     from leporello.analysis.score import score as score_file
     from leporello.cli.display import tables
 
-    result = score_file(file, task, config=config or (), split=split)
+    result = score_file(file, task, config=config or (), split=split, metrics=metric or ())
     if as_json:
         print_json(result.row())
     else:
         tables.scores(stdout(), [result])
+    if result.faults:
+        raise typer.Exit(1)

@@ -15,13 +15,14 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.config.layers import Layers, Override, apply, parse_override
+from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import parameters
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
-from leporello.config.sweeps import Labels, SweepPoints
+from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import ConfigSource, Tree, built_in_path, parse, read_tree
+from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
@@ -162,13 +163,7 @@ def loader_of(text: str) -> Loader:
     Raises:
         ConfigError: What is wrong with it.
     """
-    tree = parse(f"loader: {text}", None).items["loader"]
-    points = SweepPoints("--loader")
-    named = tree.with_value({"class": tree}) if isinstance(tree.value, str) else tree
-    options = points.of_class(named, LOADER, "")
-    if faults := points.faults or ([tree.fault("--loader: one, no sweep")] * (len(options) > 1)):
-        raise ConfigError(faults)
-    loader: Loader = options[0][1].build()
+    loader: Loader = spec_of(text, LOADER, "--loader").build()
     return loader
 
 
@@ -245,7 +240,9 @@ class _ConfigBuilder:
 
     def _task(self, name: str, tree: Tree) -> TaskSpec | None:
         variants = SweepPoints(f"tasks.{name}")
-        options = variants.of_class(tree, TASK, "")
+        own = {key: child for key, child in tree.items.items() if key != "metrics"}
+        options = variants.of_class(tree.with_value(own), TASK, "")
+        listed = metric_specs(variants, tree.items["metrics"]) if "metrics" in tree.items else []
         self.faults.extend(variants.faults)
         if len(options) > 1:
             self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
@@ -254,7 +251,7 @@ class _ConfigBuilder:
         spec, known = options[0][1], self.layers.collections
         if known and "collections" in parameters(spec.cls) and "collections" not in spec.params:
             spec = dataclasses.replace(spec, params={**spec.params, "collections": known})
-        return TaskSpec(name, spec)
+        return TaskSpec(name, spec).with_metrics([*map(entry_of, listed)])
 
     def _pipeline(self, name: str, tasks: set[str]) -> list[PipelineSpec]:
         keys = self.layers.resolve(name)

@@ -120,11 +120,16 @@ def _required(name: str, cls: type) -> dict[str, JSON]:
 
 
 def _dumped(kind: str, value: Mapping[str, JSON]) -> str:
+    tree: dict[str, JSON] = {**value}
+    return as_yaml({"tasks": {"mine": tree}} if kind == TASK.key else {kind: tree})
+
+
+def as_yaml(value: Mapping[str, JSON]) -> str:
+    """Returns a value as YAML for people; what is short stands on a line."""
     from ruamel.yaml import YAML
 
     stream = StringIO()
     yaml = YAML()
     yaml.default_flow_style = None
-    tree = {"tasks": {"mine": value}} if kind == TASK.key else {kind: value}
-    yaml.dump(tree, stream)
+    yaml.dump(value, stream)
     return stream.getvalue().strip()

@@ -7,10 +7,17 @@ import inspect
 from leporello.config.parameters import parameters
 from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
-from leporello.core.protocols import ALL_KINDS, BACKEND, KINDS, Kind
+from leporello.core.protocols import ALL_KINDS, KINDS, Kind
 
 # Attributes of stages that 0.1 knew by other names: unheeded, they would change what a run does.
 _RENAMED = {"at_once": "window_size", "tuner": "trainer"}
+# What methods that are called by places are given.
+_TAKEN = {
+    "statistics": ("prediction", "example"),
+    "aggregate": ("statistics",),
+    "track": ("job", "project"),
+    "section": ("data",),
+}
 # For those that must take one of two: what to tell.
 _EITHER = {
     "retrieve": "(questions, chunks) or (examples, chunks)",
@@ -27,7 +34,8 @@ def check_methods(cls: type, kind: Kind) -> str | None:
         function = getattr(cls, method, None)
         if not callable(function):
             return f"{cls.__name__} is no {kind.key}: it has no method {method!r}{_is_a(cls)}"
-        if kind is not BACKEND and (problem := _check_parameters(cls, method)):
+        check = _check_count if kind.table else _check_parameters
+        if problem := check(cls, method):
             return problem
     return _check_index(cls) if kind is KINDS["retriever"] else None
 
@@ -37,6 +45,17 @@ def _is_a(cls: type) -> str:
         if all(callable(getattr(cls, method, None)) for method in kind.methods):
             return f"; it looks like a {kind.key}"
     return ""
+
+
+def _check_count(cls: type, method: str) -> str | None:
+    """Returns what is wrong with how much a method takes that is called by places, or None."""
+    wanted = _TAKEN.get(method, ())
+    try:
+        if wanted:
+            inspect.signature(getattr(cls, method)).bind(cls, *wanted)
+    except TypeError as error:
+        return f"{cls.__name__}.{method} must take ({', '.join(wanted)}): {error}"
+    return None
 
 
 def _check_parameters(cls: type, method: str) -> str | None:

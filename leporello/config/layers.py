@@ -121,7 +121,8 @@ class Layers:
         return self._resolve(name, ())
 
     def _resolve(self, name: str, below: tuple[str, ...]) -> dict[str, Tree] | None:
-        keys = dict(self.pipelines[name].items)
+        own = self.pipelines[name].items.items()
+        keys = {key: child.as_class() if key in KINDS else child for key, child in own}
         for key, child in self.pipelines[name].items.items():
             if key not in _PIPELINE:
                 hint = did_you_mean(key, _PIPELINE)
@@ -212,6 +213,7 @@ def _set(tree: Tree, path: Sequence[str], value: Tree, place: str) -> Tree:
     if not path:
         return value
     key, *rest = path
+    tree = tree.as_class()
     if isinstance(tree.value, list):
         if not key.isdecimal() or int(key) >= len(tree.value):
             raise KeyError(f"{place} is a list of {len(tree.value)}; {key!r} is no place in it")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
 from leporello.core.annotations import marked
 from leporello.core.errors import UserError
-from leporello.core.protocols import SECRET_MARK
+from leporello.core.protocols import SECRET_MARK, MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
 
@@ -83,10 +84,18 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """A named task."""
+    """A named task.
+
+    Attributes:
+        name: Name of the task.
+        spec: Class and parameters.
+        metrics: Metrics in place of those that its class says; none if that has them as a
+            parameter.
+    """
 
     name: str
     spec: Spec
+    metrics: tuple[MetricEntry, ...] = ()
 
     @property
     def has_splits(self) -> bool:
@@ -105,8 +114,31 @@ class TaskSpec:
         """
         if "split" not in parameters(self.spec.cls):
             raise UserError(f"task {self.name!r} ({self.spec.cls.__name__}) has no splits")
-        params = {**self.spec.params, "split": split}
-        return TaskSpec(self.name, Spec(self.spec.name, self.spec.cls, params))
+        return self._with(split=split)
+
+    def with_metrics(self, metrics: Sequence[MetricEntry]) -> TaskSpec:
+        """Returns the task with other metrics; with its own if there are none."""
+        if not metrics:
+            return self
+        if "metrics" in parameters(self.spec.cls):
+            return self._with(metrics=tuple(metrics))
+        return replace(self, metrics=tuple(metrics))
+
+    def metrics_of(self, source: Task) -> tuple[MetricEntry, ...]:
+        """Returns the metrics that count.
+
+        Args:
+            source: The task, built.
+        """
+        return self.metrics or tuple(source.metrics)
+
+    def _with(self, **params: object) -> TaskSpec:
+        return replace(self, spec=replace(self.spec, params={**self.spec.params, **params}))
+
+    def resolved(self) -> dict[str, JSON]:
+        """Returns the class and every parameter, and the metrics that the task was given."""
+        resolved = self.spec.resolved()
+        return {**resolved, "metrics": _plain(self.metrics)} if self.metrics else resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +187,24 @@ class PipelineSpec:
     def resolved(self) -> dict[str, JSON]:
         """Returns the pipeline with every default written out."""
         return {key: spec.resolved() for key, spec in self.stages.items()}
+
+
+@dataclass(frozen=True)
+class StageFactory:
+    """Builds each distinct stage once, so that a model is loaded once for all pipelines."""
+
+    _built: dict[str, Any] = field(default_factory=dict)
+
+    def build(self, pipeline: PipelineSpec) -> Pipeline:
+        """Returns the pipeline's stages."""
+        return Pipeline(**{key: self.stage(spec) for key, spec in pipeline.stages.items()})
+
+    def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
+        """Returns the stage that this spec and all equal ones stand for."""
+        key = json.dumps(spec.resolved(), sort_keys=True)
+        if key not in self._built:
+            self._built[key] = spec.build()
+        return self._built[key]
 
 
 def _built(value: Any) -> Any:  # noqa: ANN401 -- any parameter

@@ -13,9 +13,9 @@ from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
-from leporello.config.tree import Tree, built_in_path
+from leporello.config.tree import Tree, built_in_path, parse
 from leporello.core.environment.classes import ClassError, find_class
-from leporello.core.errors import Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
@@ -51,12 +51,14 @@ class SweepPoints:
                 for name, group in zip(names, groups, strict=True)
                 for labels, spec in group
             ]
-        if not isinstance(tree.value, dict):
-            self._fault(
-                tree, path, f"a stage is a mapping such as {{class: NAME}}, got {tree.plain()!r}"
+        named = tree.as_class()
+        if not isinstance(named.value, dict):
+            problem = (
+                f"a stage is a NAME, or a mapping such as {{class: NAME}}, got {tree.plain()!r}"
             )
+            self._fault(tree, path, problem)
             return []
-        return self.of_class(tree, kind, path)
+        return self.of_class(named, kind, path)
 
     def of_class(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a mapping with `class`; several where its parameters sweep."""
@@ -185,6 +187,25 @@ class SweepPoints:
     def _fault(self, tree: Tree, path: str, text: str) -> None:
         where = f"{self.owner}.{path}" if path else self.owner
         self.faults.append(tree.fault(f"{where}: {text}"))
+
+
+def spec_of(text: str, kind: Kind, owner: str) -> Spec:
+    """Returns what a text of the command line names: `NAME`, or `{class: NAME, parameter: 1}`.
+
+    Args:
+        text: YAML.
+        kind: Kind of the class.
+        owner: Option that it was given with, for messages.
+
+    Raises:
+        ConfigError: What is wrong with it.
+    """
+    points = SweepPoints(owner)
+    tree = parse(f"{kind.key}: {text}", None).items[kind.key]
+    options = points.of_class(tree.as_class(), kind, "")
+    if faults := points.faults or [tree.fault(f"{owner}: one, no sweep")] * (len(options) != 1):
+        raise ConfigError(faults)
+    return options[0][1]
 
 
 def _problem_with(cls: type, kind: Kind) -> str | None:

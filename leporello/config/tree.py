@@ -51,6 +51,10 @@ class Tree:
         """Returns another value at the same place."""
         return Tree(value, self.file, self.line)
 
+    def as_class(self) -> Tree:
+        """Returns `{class: NAME}` for a bare name, and anything else as it is."""
+        return self.with_value({"class": self}) if isinstance(self.value, str) else self
+
     def plain(self) -> JSON:
         """Returns the value without places, as JSON would hold it."""
         if isinstance(self.value, dict):

@@ -51,6 +51,7 @@ __all__ = [
     "Kind",
     "Learns",
     "Loader",
+    "MetricEntry",
     "ModelSource",
     "NonNegative",
     "PacksBatches",
@@ -108,6 +109,8 @@ BackendSource: TypeAlias = Annotated[str, BACKEND_MARK]
 # stage gets the value, and what a run leaves on disk has the name.
 Secret: TypeAlias = Annotated[str, SECRET_MARK]
 
+# A metric as a task lists it: its name, or a mapping of `class` and its parameters.
+MetricEntry: TypeAlias = str | Mapping[str, Any]
 # What a combiner wants of one read: a text, any of several, or nothing to learn.
 Targets: TypeAlias = str | tuple[str, ...] | None
 
@@ -331,8 +334,8 @@ class Task(Protocol):
     """
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """Names in `leporello.metrics`."""
+    def metrics(self) -> tuple[MetricEntry, ...]:
+        """Names of metrics, or mappings of `class` and its parameters."""
         ...
 
     def examples(self) -> Iterator[Example]:

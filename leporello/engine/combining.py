@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from leporello.config import Pipeline
-from leporello.core.records import Example, Prediction, Read
+from leporello.core.records import Example, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, stage_errors
@@ -26,6 +25,7 @@ from leporello.engine.selection import Selection
 from leporello.engine.task_examples import Normalizer
 from leporello.engine.time_limit import time_limit
 from leporello.metrics import Metric
+from leporello.metrics.own import statistics_of
 
 __all__ = ["ActiveCombiners", "Advance"]
 
@@ -140,7 +140,7 @@ class ActiveCombiners:
                 text = self.normalise(prediction.prediction, active.example)
                 prediction = dataclasses.replace(prediction, prediction=text)
         with stage_errors("metric"):
-            statistics = self._statistics(prediction, active.example)
+            statistics, faults = statistics_of(self.metrics, prediction, active.example)
         with stage_errors("combiner"):
             return encode(
                 FinishedRow(
@@ -149,6 +149,7 @@ class ActiveCombiners:
                     reads=reads_to_columns([(call.round, call.read) for call in active.calls]),
                     notes=active.notes,
                     statistics=statistics,
+                    faults=faults or None,
                 )
             )
 
@@ -156,22 +157,13 @@ class ActiveCombiners:
         self._active.pop(number, None)
         try:
             with stage_errors("metric"):
-                statistics = self._statistics(empty_prediction(example), example)
+                empty = empty_prediction(example)
+                statistics, faults = statistics_of(self.metrics, empty, example)
         except ExampleError:  # a metric that cannot score even this
-            statistics = {}
-        row = FinishedRow(number, statistics, failure=failure_row(example, error))
+            statistics, faults = {}, {}
+        failure = failure_row(example, error)
+        row = FinishedRow(number, statistics, failure=failure, faults=faults or None)
         return Advance(number, line=encode(row), failed=True)
-
-    def _statistics(self, prediction: Prediction, example: Example) -> dict[str, Any]:
-        """Returns each metric's, which a journal can hold.
-
-        Raises:
-            TypeError: They are no JSON.
-            ValueError: They have a number that is not finite.
-        """
-        found = {n: metric.statistics(prediction, example) for n, metric in self.metrics.items()}
-        encode(FinishedRow(0, found, prediction={}))
-        return found
 
 
 def _in_order(replies: Mapping[int, Reply]) -> Sequence[Reply]:

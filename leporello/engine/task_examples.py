@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
 from leporello.core.errors import UserError
-from leporello.core.protocols import Task
+from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Document, Example, Span
 
 __all__ = [
@@ -43,17 +43,17 @@ def task_errors(name: str) -> Generator[None]:
         raise UserError(f"task {name!r} failed ({line}): {reason}") from error
 
 
-def checked_metrics(task: Task) -> tuple[str, ...]:
-    """Returns the names of a task's metrics.
+def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:
+    """Returns the metrics of a task.
 
     Raises:
-        UserError: They are no tuple of texts.
+        UserError: They are no tuple of names, or of mappings with `class`.
     """
-    names = task.metrics
-    if not _are_texts(names):
-        kind = type(task).__name__
-        raise UserError(f"{kind}.metrics must be a tuple of names, got {names!r:.80}")
-    return tuple(names)
+    entries: object = task.metrics
+    if isinstance(entries, (tuple, list)) and all(isinstance(e, (str, Mapping)) for e in entries):
+        return tuple(entries)
+    kind = type(task).__name__
+    raise UserError(f"{kind}.metrics must be a tuple of names, got {entries!r:.80}")
 
 
 def normalizer_of(task: Task) -> Normalizer | None:

@@ -6,11 +6,7 @@ import traceback
 from pathlib import Path
 
 import leporello
-
-__all__ = ["REMAPPED_PATHS", "trace_of"]
-
-# Where plug-ins' files that came from another machine lie here, by their paths there.
-REMAPPED_PATHS: dict[str, str] = {}
+from leporello.core.environment.classes import REMAPPED_PATHS
 
 
 def trace_of(error: BaseException) -> str:

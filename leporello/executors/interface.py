@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Protocol
 
 from leporello.config import Spec
-from leporello.core.protocols import Task
+from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.limits import Limits
 from leporello.engine.progress import ProgressCounts
@@ -49,6 +49,7 @@ class BatchSpec:
         remote: The run at a URL, of which the directory is a copy; None if it is at none.
         built: The task itself, for this process alone: what is validated on may be part of a
             declared task, and is then no other's.
+        metrics: Metrics that predictions are scored with.
     """
 
     pipelines: Sequence[str]
@@ -64,6 +65,7 @@ class BatchSpec:
     driver: str
     remote: RemoteRun | None = None
     built: Task | None = None
+    metrics: Sequence[MetricEntry] = ()
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""

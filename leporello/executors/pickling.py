@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.environment.classes import file_module_name, load_file
-from leporello.engine.tracebacks import REMAPPED_PATHS
 
 __all__ = ["dump", "load"]
 
@@ -46,5 +45,5 @@ class _Pickler(pickle.Pickler):
 
 def _class_in(file: str, name: str) -> type:
     """Returns the class of a plug-in's file, wherever the file lies on this machine."""
-    cls: type = getattr(load_file(Path(REMAPPED_PATHS.get(file, file))), name)
+    cls: type = getattr(load_file(Path(file)), name)
     return cls

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import Cache
 from leporello.config import Pipeline
-from leporello.config.stage_factory import StageFactory
+from leporello.config.metrics import metrics_of, own_metrics
+from leporello.config.specs import StageFactory
 from leporello.core.errors import UserError
 from leporello.engine.task_examples import Normalizer, normalizer_of
 from leporello.executors.interface import BatchSpec
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import TaskReader
-from leporello.metrics import Metric, make_metrics
+from leporello.metrics import Metric
 
 __all__ = ["Pipelines", "WorkerPipeline", "this_worker"]
 
@@ -68,7 +69,7 @@ class Pipelines:
         source = spec.built or spec.source.build()
         self.remote = spec.remote and spec.remote.here()
         path = self.remote.directory if self.remote else spec.directory
-        self.directory, metrics = RunDirectory(path), make_metrics(source.metrics)
+        self.directory, metrics = RunDirectory(path), metrics_of(spec.metrics)
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
@@ -87,7 +88,8 @@ class Pipelines:
         specs = (
             s for stages in self.spec.stages for stage in stages.values() for s in stage.all_specs()
         )
-        classes = {spec.name: spec.cls for spec in (*specs, self.spec.source)}
+        own = own_metrics(self.spec.metrics)
+        classes = {spec.name: spec.cls for spec in (*specs, self.spec.source, *own)}
         for name, expected in self.spec.sources.items():
             if source_hash(classes[name]) != expected:
                 raise UserError(

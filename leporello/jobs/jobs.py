@@ -17,17 +17,17 @@ from leporello.config import (
     load_config,
     placement_flags,
 )
+from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.core.calls.nested import check_files as check_files_of
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.hashing import differences
-from leporello.core.protocols import Task
+from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set
-from leporello.engine.task_examples import checked_metrics, task_errors
+from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.signature import job_signature
-from leporello.metrics import make_metrics
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,11 @@ class Job:
         with task_errors(self.task.name):
             return min(len(source), limit or sys.maxsize)
 
+    @property
+    def metrics(self) -> tuple[MetricEntry, ...]:
+        """The metrics that count."""
+        return self.task.metrics_of(self.source)
+
     def current_data(self) -> str:
         """Returns the fingerprint that the task's data has now.
 
@@ -87,6 +92,7 @@ def prepare(
     config: Sequence[ConfigSource] = (),
     overrides: Sequence[str] = (),
     split: str = "",
+    metrics: Sequence[str] = (),
     placement: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """Checks everything that a run needs, before any work; see `run` for the arguments.
@@ -98,8 +104,9 @@ def prepare(
     """
     flags = placement_flags(placement or {})
     loaded = load_config(config, [*_laid_under(flags), *overrides], pipelines)
+    entries = [*map(entry_of, specs_of(metrics))]
     pairs = [
-        (pipeline, task.with_split(split) if split else task)
+        (pipeline, (task.with_split(split) if split else task).with_metrics(entries))
         for pipeline, task in loaded.jobs(pipelines, tasks)
     ]
     if overrides and not pipelines:
@@ -107,11 +114,12 @@ def prepare(
     placed = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
-    prints = _fingerprints(sources)
+    counting = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
+    prints = _fingerprints(sources, counting)
     for pipeline, task in pairs:
         check_files([pipeline], prints[task.name])
     signatures = [
-        job_signature(pipeline, task, prints[task.name])
+        job_signature(pipeline, task, prints[task.name], counting[task.name])
         | {"threads": placed[pipeline.name].threads}
         for pipeline, task in pairs
     ]
@@ -177,14 +185,16 @@ def check_files(pipelines: Iterable[PipelineSpec], data: str = "") -> None:
         raise UserError("\n".join(faults))
 
 
-def _fingerprints(sources: Mapping[str, Task]) -> dict[str, str]:
+def _fingerprints(
+    sources: Mapping[str, Task], metrics: Mapping[str, Sequence[MetricEntry]]
+) -> dict[str, str]:
     """Reads all data once; the faults of all tasks are told together."""
     prints: dict[str, str] = {}
     faults: list[Fault] = []
     for name, source in sources.items():
         try:
             with task_errors(name):
-                make_metrics(checked_metrics(source))
+                metrics_of(metrics[name])
                 prints[name] = str(source.fingerprint())
         except ConfigError as error:
             faults += error.faults

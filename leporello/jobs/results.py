@@ -6,8 +6,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from math import isfinite
-from numbers import Real
 from statistics import fmean
 from typing import Any
 
@@ -18,6 +16,7 @@ from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import cost_of
 from leporello.metrics import Metric
+from leporello.metrics.own import MetricError
 from leporello.metrics.statistics import StatisticsTable
 
 _NOTES = 5  # that are told; calls.jsonl has them all
@@ -40,6 +39,7 @@ class Result:
         noted: Number of examples that a stage noted something of.
         notes: Notes of most examples, with their number.
         cured: Number of examples at which a stage failed with others, and not alone.
+        faults: Faults of metrics, with the number of examples; such a metric has no score.
     """
 
     pipeline: str
@@ -54,6 +54,7 @@ class Result:
     noted: int
     notes: Mapping[str, int]
     cured: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
@@ -85,6 +86,7 @@ class ExampleStatistics:
         input_tokens: Tokens that the reader was given for it.
         output_tokens: Tokens that the reader wrote.
         dollars: Price of its reads, where the reader knows prices.
+        faults: Faults of metrics that failed on it, by metric.
     """
 
     number: int
@@ -98,14 +100,17 @@ class ExampleStatistics:
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float | None = None
+    faults: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
         """Returns those of an example as its journal holds it."""
         row = finished.row
+        faults = row.faults or {}
         if row.failure is not None:
             failure = row.failure["stage"], row.failure["error"].partition("\n")[0]
-            return cls(finished.number, row.failure["id"], row.statistics, failure=failure)
+            of_empty = finished.number, row.failure["id"], row.statistics
+            return cls(*of_empty, failure=failure, faults=faults)
         assert row.prediction is not None
         return cls(
             finished.number,
@@ -115,6 +120,7 @@ class ExampleStatistics:
             coverage=row.prediction["coverage"],
             empty=not row.prediction["prediction"],
             notes=row.notes,
+            faults=faults,
             **cost_of(finished.outputs),
         )
 
@@ -149,6 +155,7 @@ class Summary:
     _noted: int = 0
     _cured: int = 0
     _notes: Counter[str] = field(default_factory=Counter)
+    _faults: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _predictions: int = 0
     _ids: array[int] = field(default_factory=lambda: array("q"))  # hashes: there may be millions
     _statistics: dict[str, StatisticsTable] = field(
@@ -164,6 +171,8 @@ class Summary:
         for name, value in example.statistics.items():
             if value is not None:
                 self._statistics[name].append(value)
+        for name, fault in example.faults.items():
+            self._faults[name][fault] += 1
         if example.failure:
             self.failures[example.failure] += 1
             return
@@ -187,8 +196,8 @@ class Summary:
             raise UserError(f"task {task!r} yields an id twice: statistics.jsonl has all of them")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
-            if self._statistics[name]:
-                scores |= _aggregate(name, metric, self._statistics[name])
+            if self._statistics[name] and name not in self._faults:
+                scores |= self._aggregate(name, metric)
         failures = self.failures.total()
         means = {n: round(fmean(self._shares[n]), 6) if self._shares[n] else 0.0 for n in PARTS}
         return Result(
@@ -204,19 +213,17 @@ class Summary:
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._cured,
+            faults={
+                f"metric {name}: {fault}": count
+                for name, counts in self._faults.items()
+                for fault, count in counts.most_common(_NOTES)
+            },
         )
 
-
-def _aggregate(name: str, metric: Metric, statistics: StatisticsTable) -> dict[str, float]:
-    """Returns a metric's scores, which are to be named finite numbers."""
-    try:
-        scores = metric.aggregate(statistics)
-    except (Exception, SystemExit) as error:
-        raise UserError(f"metric {name!r} failed: {type(error).__name__}: {error}") from error
-    if not isinstance(scores, dict) or not all(
-        isinstance(n, str) and isinstance(v, Real) and isfinite(v) for n, v in scores.items()
-    ):
-        raise UserError(
-            f"metric {name!r}: aggregate returned {scores!r:.80}, no {{name: finite number}}"
-        )
-    return scores
+    def _aggregate(self, name: str, metric: Metric) -> Mapping[str, float]:
+        """Returns a metric's scores; one of the user's own that fails loses no other's."""
+        try:
+            return metric.aggregate(self._statistics[name])
+        except MetricError as error:
+            self._faults[name][str(error)] = len(self._statistics[name])
+            return {}

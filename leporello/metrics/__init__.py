@@ -8,8 +8,11 @@ example, but for the two of coco-caption that ask a Java program. Begin with `pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.environment.classes import find_class
+from leporello.core.errors import UserError
+from leporello.core.protocols import METRIC, MetricEntry
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco
 from leporello.metrics.coco.meteor import MeteorCoco
 from leporello.metrics.concordance_index import ConcordanceIndex
@@ -56,25 +59,24 @@ METRICS: Mapping[str, type[Metric]] = {
 
 
 def make_metrics(names: Iterable[str]) -> dict[str, Metric]:
-    """Returns the metrics of these names, in this order.
+    """Returns built-in metrics of these names, in this order; others `leporello.config` makes.
 
     Raises:
         UserError: There is no metric of such a name, or it needs what is not installed.
     """
     chosen = tuple(names)
-    try:
-        check_metrics(chosen)
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    check_metrics(chosen)
     return {name: METRICS[name]() for name in chosen}
 
 
-def check_metrics(names: Iterable[str]) -> None:
-    """Checks the parameter `metrics` of a task.
+def check_metrics(entries: Iterable[MetricEntry]) -> None:
+    """Checks the parameter `metrics` of a task; what a metric's parameters may be is not looked at.
 
     Raises:
-        ValueError: There is no metric of such a name.
+        UserError: There is no metric of such a name.
     """
-    for name in names:
-        if name not in METRICS:
-            raise ValueError(f"there is no metric {name!r}{did_you_mean(name, METRICS)}")
+    for entry in entries:
+        name = entry if isinstance(entry, str) else entry.get("class")
+        if not isinstance(name, str):
+            raise UserError(f"a metric is a name, or a mapping with `class`, got {entry!r:.80}")
+        find_class(name, METRIC, Path())

@@ -13,7 +13,9 @@ from leporello.analysis.funnel import STAGES
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
-from leporello.metrics import Metric, make_metrics
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.signature import metrics_of_run
+from leporello.metrics import Metric
 from leporello.report.example_details import Detail, ExcerptBudget, job_detail
 from leporello.report.example_facts import ExampleFacts
 from leporello.report.join import JobRows, JoinedExample, Row, with_data, without_data
@@ -74,7 +76,8 @@ def pack(
         characters: Characters of excerpts, an example.
         inputs: Number of examples that are shown with their exact inputs.
     """
-    scorers, configs = make_metrics(metrics), Configs()
+    signature = RunDirectory(jobs[0].run).jobs()[jobs[0].pipeline, task]
+    scorers, configs = metrics_of_run(signature, metrics), Configs()
     budget, prompts = ExcerptBudget(characters), Prompts(configs)
     try:
         source = configs.of(jobs[0].run).tasks[task].spec.build()

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from leporello.cache.source_code import source_hash
-from leporello.config.stage_factory import StageFactory
+from leporello.config.metrics import metrics_of, own_metrics
+from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import batching_of, sees_gold
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
@@ -33,7 +34,6 @@ from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import Timings, reading_key, selecting_key
-from leporello.metrics import make_metrics
 from leporello.models.locate import size
 from leporello.runs.budget import RunBudget
 
@@ -228,13 +228,15 @@ class Batch:
         job, context = self.jobs[0], self.context
         stages = [job.pipeline.stages for job in self.jobs]
         specs = [s for one in stages for stage in one.values() for s in stage.all_specs()]
+        own = own_metrics(job.metrics)
         return BatchSpec(
             pipelines=[job.pipeline.name for job in self.jobs],
             stages=stages,
             runs=[digest([{**job.signature}, asdict(context.limits)]) for job in self.jobs],
-            sources={spec.name: source_hash(spec.cls) for spec in (*specs, job.task.spec)},
+            sources={spec.name: source_hash(spec.cls) for spec in (*specs, job.task.spec, *own)},
             task=job.task.name,
             source=job.task.spec,
+            metrics=job.metrics,
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
@@ -263,7 +265,7 @@ class Batch:
         metrics_file = files.folder / "metrics.json"
         if files.is_merged and metrics_file.exists():
             return Result.from_row(read_json(metrics_file))
-        summary = Summary(make_metrics(job.source.metrics))
+        summary = Summary(metrics_of(job.metrics))
         files.merge(summary, limit=self.context.limit, complete=self._is_complete(index))
         result = summary.result(
             job.pipeline.name,

@@ -12,7 +12,7 @@ from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
 from leporello.config import Pipeline, Spec
 from leporello.config.placement import Placement
-from leporello.config.stage_factory import StageFactory
+from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example

@@ -97,6 +97,11 @@ class Run:
         return sum(result.cured for result in self.results)
 
     @property
+    def faults(self) -> int:
+        """How many faults of metrics there are, over all results; no prediction is lost by them."""
+        return sum(len(result.faults) for result in self.results)
+
+    @property
     def differing(self) -> tuple[ResultDifference, ...]:
         """What came out otherwise when it was run again."""
         return tuple(d for verification in self.verified for d in verification.differing)
@@ -149,6 +154,7 @@ def run(
     config: Sequence[ConfigSource] = (),
     overrides: Sequence[str] = (),
     split: str = "",
+    metrics: Sequence[str] = (),
     limit: int | None = None,
     out: Path | None = None,
     update: bool = False,
@@ -172,6 +178,8 @@ def run(
         config: The user's own files, laid over the built-in one.
         overrides: Settings as those of `--set`: `retriever.k=5,10`.
         split: Name of a split, in place of that of every task.
+        metrics: Metrics in place of those of every task: names, `./file.py:Class`, or YAML of a
+            mapping with `class`.
         limit: Number of examples a task at most.
         out: The run's directory, or its URL; by default `runs/NAME`, named after what is run.
         update: Whether to do again what was made with another config, source, model or data, rather
@@ -205,7 +213,13 @@ def run(
         "threads": threads,
     }
     jobs = prepare(
-        pipelines, tasks, config=config, overrides=overrides, split=split, placement=placement
+        pipelines,
+        tasks,
+        config=config,
+        overrides=overrides,
+        split=split,
+        metrics=metrics,
+        placement=placement,
     )
     for job in jobs:
         job.placement.check()

@@ -14,7 +14,7 @@ from leporello.core.files import read_rows
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles, RowCounts
 from leporello.jobs.results import ExampleStatistics
-from leporello.metrics import make_metrics
+from leporello.jobs.signature import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
 __all__ = ["JobProgress", "Watch"]
@@ -95,7 +95,9 @@ class Watch:
 
     def _progress(self, pipeline: str, task: str, expected: int | None, died: int) -> JobProgress:
         files = JobFiles(self.directory, pipeline, task)
-        followed = self._followed.setdefault((pipeline, task), _FollowedJob(files))
+        followed = self._followed.setdefault(
+            (pipeline, task), _FollowedJob(files, self.directory.jobs()[pipeline, task])
+        )
         under_way = followed.read_on()
         return JobProgress(
             pipeline=pipeline,
@@ -116,6 +118,7 @@ class _FollowedJob:
     """The files of one job, as far as they have been read."""
 
     files: JobFiles
+    signature: Mapping[str, Any]
     finished: dict[int, RowCounts] = field(default_factory=dict)
     statistics: dict[str, StatisticsTable] = field(default_factory=dict)
     seen: list[tuple[float, int]] = field(default_factory=list)
@@ -162,7 +165,7 @@ class _FollowedJob:
     def scores(self) -> dict[str, float]:
         """Returns the headline of each metric over the shards that are finished."""
         scores: dict[str, float] = {}
-        for name, metric in make_metrics([*self.statistics]).items():
+        for name, metric in metrics_of_run(self.signature, self.statistics).items():
             scores |= {
                 headline: score
                 for headline, score in metric.aggregate(self.statistics[name]).items()

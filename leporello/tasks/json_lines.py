@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.errors import ConfigError, UserError, did_you_mean
-from leporello.core.protocols import Loader, Positive
+from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders import load, load_bytes
 from leporello.loaders.collection import collection_hash, load_collection
@@ -61,7 +61,8 @@ class JsonLines:
             and a data set's name, or a URL; `{split}` in it stands for the split. What is
             compressed with gzip, bzip2, zstd or xz is unpacked once, to the cache.
         instruction: The prompt, put before what is read.
-        metrics: Names of the metrics that predictions are scored with.
+        metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
+            `class` and its parameters.
         ignore: Fields of the rows that are passed over; other unknown fields are faults.
         split: Name of the split, in place of `{split}` in the path, or of a data set that has it.
         headers: Names for what follows (document, question, answer) in the prompt.
@@ -81,7 +82,7 @@ class JsonLines:
 
     path: Path
     instruction: str = ""
-    metrics: tuple[str, ...] = ("f1",)
+    metrics: tuple[MetricEntry, ...] = field(default=("f1",), hash=False)
     ignore: tuple[str, ...] = ()
     split: str = ""
     headers: tuple[str, ...] = ()

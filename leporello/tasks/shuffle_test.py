@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from io import BufferedReader
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.files import opened
-from leporello.core.protocols import Count, Positive
+from leporello.core.protocols import Count, MetricEntry, Positive
 from leporello.core.records import JSON, Document, Example
 from leporello.loaders.files import LARGEST
 from leporello.metrics import check_metrics
@@ -58,7 +58,8 @@ class ShuffleTest:
             may tell them apart.
         ignore: Fields of the rows that are passed over; other unknown fields are faults.
         split: Name of the split, in place of `{split}` in the path.
-        metrics: Names of the metrics that predictions are scored with.
+        metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
+            `class` and its parameters.
     """
 
     path: Path
@@ -70,7 +71,7 @@ class ShuffleTest:
     white_space: Literal["normalised", "faithful"] = "normalised"
     ignore: tuple[str, ...] = ()
     split: str = ""
-    metrics: tuple[str, ...] = ("shuffle_accuracy",)
+    metrics: tuple[MetricEntry, ...] = field(default=("shuffle_accuracy",), hash=False)
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)

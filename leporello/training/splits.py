@@ -9,7 +9,7 @@ from typing import Any
 
 from leporello.config import TaskSpec
 from leporello.core.errors import UserError
-from leporello.core.protocols import Task
+from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Example
 from leporello.core.training import Training
 from leporello.engine.task_examples import examples_of, task_errors
@@ -109,9 +109,9 @@ class Part:
         return getattr(self.source, name)
 
     @property
-    def metrics(self) -> tuple[str, ...]:
+    def metrics(self) -> tuple[MetricEntry, ...]:
         """The task's."""
-        names: tuple[str, ...] = self.source.metrics
+        names: tuple[MetricEntry, ...] = self.source.metrics
         return names
 
     def examples(self) -> Iterator[Example]:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec
+from leporello.config.metrics import metrics_of
 from leporello.config.placement import Placement
 from leporello.core.errors import UserError
 from leporello.engine.limits import Limits
@@ -19,7 +20,6 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
-from leporello.metrics import make_metrics
 from leporello.runs.batch import Batch
 from leporello.runs.interrupts import Interrupts
 from leporello.training.splits import Splits
@@ -46,14 +46,14 @@ class Evaluation:
             UserError: There is no such data, or it is faulty, or its metrics are.
         """
         if self.splits.validation is not None:
-            make_metrics(checked_metrics(self.splits.validation))
+            metrics_of(checked_metrics(self.splits.validation))
             self.splits.validation.fingerprint()
 
     @cached_property
     def headline(self) -> str:
         """The score that the task's first metric ranks by; empty if there is none, or no task."""
         source = self.splits.validation
-        metrics = make_metrics(checked_metrics(source)) if source is not None else {}
+        metrics = metrics_of(checked_metrics(source)) if source is not None else {}
         return next((metric.headline for metric in metrics.values()), "")
 
     def score(self, result: Result) -> float:
@@ -79,7 +79,9 @@ class Evaluation:
     def _run(self, point: PipelineSpec) -> Result:
         source = self.splits.validation
         assert source is not None
-        signature = job_signature(point, self.splits.task, source.fingerprint())
+        signature = job_signature(
+            point, self.splits.task, source.fingerprint(), self.splits.task.metrics_of(source)
+        )
         job = Job(point, self.splits.task, source, signature, Placement(workers=0))
         with TemporaryDirectory() as folder, Interrupts() as interrupts:
             context = RunContext(

@@ -245,7 +245,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
             chunker: {class: Lead}
             reader: {class: Lead}
           i:
-            chunker: Whole
+            chunker: 7
             reader: {class: Lead}
           j:
             retriever: {class: Fusion, retrievers: {class: BM25}}
@@ -269,7 +269,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         "mine.yaml:14: f.extends: there is no pipeline 'leed'; did you mean 'lead'",
         "mine.yaml:15: g: needs a reader",
         "mine.yaml:18: h.chunker.class: chunkers has no class 'Lead'",
-        "mine.yaml:21: i.chunker: a stage is a mapping such as {class: NAME}, got 'Whole'",
+        "mine.yaml:21: i.chunker: a stage is a NAME, or a mapping such as {class: NAME}, got 7",
         "mine.yaml:24: j.retriever.retrievers: needs a list of retrievers, got",
         "mine.yaml:26: j.tasks: there is no task 'samples'; did you mean 'sample'",
         "mine.yaml:28: k.chunker: FixedTokens refuses this:",
@@ -294,7 +294,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         ("default: {pipelin: lead}", "mine.yaml:1: default: unknown key 'pipelin'; did you mean"),
         (
             "tasks: {t: {class: Sample, metrics: [f2]}}",
-            "mine.yaml:1: tasks.t: Sample refuses this: there is no metric 'f2'",
+            "mine.yaml:1: tasks.t.metrics.0.class: there is no metric 'f2'",
         ),
         ("tasks: {t: {class: JsonLines}}", "mine.yaml:1: tasks.t: JsonLines needs the parameter"),
         ("tasks: {t: {class: Nope}}", "mine.yaml:1: tasks.t.class: tasks has no class"),

@@ -108,3 +108,21 @@ def test_a_package_that_cannot_be_imported_hinders_nothing_else(
     ) as e:
         load_config([config(tmp_path, "{class: Broken}")])
     assert str(module) in str(e.value)
+
+
+def test_a_bare_name_stands_for_a_class_without_parameters(tmp_path: Path) -> None:
+    """Of stages, of those nested in them and in sweeps; `check` prints the long form."""
+    file = tmp_path / "short.yaml"
+    file.write_text(
+        "pipelines:\n  base: {retriever: TfIdf, reader: Lead}\n"
+        "  mine: {extends: base, retriever: {k: 3}, combiner: {class: Refine}}\n"
+        "  both: {retriever: {class: Fusion, retrievers: [BM25, {class: First, k: 2}]},"
+        " reader: {sweep: [Lead, BestSentence]}}\n"
+    )
+    loaded = load_config([file], ["retriever.retrievers.0.k=7"], ["both"])
+    assert loaded.pipelines["mine"][0].build().retriever.k == 3
+    first, second = loaded.pipelines["both"]
+    assert (first.name, second.name) == ("both@reader=Lead", "both@reader=BestSentence")
+    assert first.build().retriever.retrievers[0].k == 7
+    shown = leporello("check", "--config", file, "base").output
+    assert "retriever: {class: TfIdf, k: 10, sublinear: false, ngrams: 1}" in shown

@@ -20,8 +20,8 @@ from lamps import project, same_bytes
 
 from leporello.api import Run, UserError, run
 from leporello.config.placement import Placement
+from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.engine.limits import Limits
-from leporello.engine.tracebacks import REMAPPED_PATHS
 from leporello.executors.interface import BatchSpec
 from leporello.executors.ray import executor as ray_data
 from leporello.executors.ray.actor import ShardActor

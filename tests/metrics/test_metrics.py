@@ -163,7 +163,7 @@ def test_unknown_metrics_are_named() -> None:
     """A metric that is none is refused with what was likely meant."""
     with pytest.raises(UserError, match="no metric 'rogue'; did you mean 'rouge'; allowed:"):
         make_metrics(["f1", "rogue"])
-    with pytest.raises(ValueError, match="no metric 'F2'"):
+    with pytest.raises(UserError, match="no metric 'F2'"):
         check_metrics(["F2"])
     assert list(make_metrics(["rouge", "f1"])) == ["rouge", "f1"]
 

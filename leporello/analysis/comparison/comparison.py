@@ -14,7 +14,7 @@ from leporello.analysis.comparison.outcomes import Outcome, Outcomes, outcomes
 from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
-from leporello.metrics import make_metrics
+from leporello.jobs.signature import metrics_of_run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -159,7 +159,7 @@ def _compare_task(
     ids = _ids(outcomes, labels, common)
     first = baseline or labels[0]
     reference = labels.index(first) if first in labels else None
-    metrics = make_metrics(_shared_metrics(outcomes))
+    metrics = metrics_of_run(outcomes[0].signature, _shared_metrics(outcomes))
     rows = [[outcome.finished[one] for one in ids] for outcome in outcomes]
     scores = compared(rows, metrics, reference, draws)
     return TaskComparison(

@@ -15,6 +15,7 @@ from leporello.analysis.comparison.significance import (
     randomisation,
 )
 from leporello.metrics import Metric, Resampled, Statistics
+from leporello.metrics.own import resampled
 
 _SAME = 1e-9  # scores of an example that differ by less are a tie
 
@@ -123,11 +124,12 @@ def _scores(
     table = [[row[index] or {} for index in scored] for row in table_of_all]
     aggregates = [metric.aggregate(statistics) for statistics in table]
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, len(scored)) for s in aggregates]
-    if not scored or not isinstance(metric, Resampled):
+    summed = resampled(metric, table) if scored else None
+    if summed is None:
         return plain
     # Examples of one document are no independent draws.
     owners = _owners(rows, scored) if draws.by_document else None
-    trial = _Resample(metric, table, plain, draws, owners)
+    trial = _Resample(summed, table, plain, draws, owners)
     return trial.scores() if baseline is None else trial.against(baseline)
 
 

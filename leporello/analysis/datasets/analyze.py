@@ -13,10 +13,10 @@ from leporello.analysis.datasets.statistics import (
     analyze_predictions,
 )
 from leporello.config import load_config
+from leporello.config.metrics import metrics_of
 from leporello.core.files import read_rows
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
-from leporello.metrics import make_metrics
 
 # Its references are labels; the paper takes what is asked about.
 _SPREAD_OF_QUESTION = ("contract_nli",)
@@ -62,7 +62,7 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
     for pipeline, task in directory.jobs():
         source = config.tasks[task].spec.build()
         rows = read_rows(directory.results(pipeline, task) / "predictions.jsonl")
-        metrics = make_metrics(source.metrics)
+        metrics = metrics_of(config.tasks[task].metrics_of(source))
         discrepancy = analyze_predictions(examples_of(source, task), rows, metrics)
         discrepancies.append(JobDiscrepancy(pipeline, task, discrepancy))
     return discrepancies

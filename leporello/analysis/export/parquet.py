@@ -12,7 +12,8 @@ from leporello.core.environment.extras import require
 from leporello.core.files import in_utf8
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
-from leporello.metrics import Metric, make_metrics
+from leporello.jobs.signature import metrics_of_run
+from leporello.metrics import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +61,7 @@ def _metrics(directory: RunDirectory, pipelines: list[str], task: str) -> dict[s
     for pipeline in pipelines:
         examples = JobFiles(directory, pipeline, task).statistics()
         names |= dict.fromkeys(next((e.statistics for e in examples if e.statistics), {}))
-    return make_metrics(names)
+    return metrics_of_run(directory.jobs()[pipelines[0], task], names)
 
 
 def _schema(metrics: Mapping[str, Metric]) -> pa.Schema:

@@ -17,7 +17,8 @@ from leporello.analysis.funnel.example_trace import (
 from leporello.analysis.funnel.gold import Gold, gold_of
 from leporello.cache.store import Cache
 from leporello.config import Config, load_config
-from leporello.config.stage_factory import StageFactory
+from leporello.config.metrics import metrics_of
+from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memo_key import memo_key
 from leporello.core.errors import UserError
@@ -34,7 +35,8 @@ from leporello.engine.journal.serialization import (
 from leporello.engine.selection import divided
 from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory
-from leporello.metrics import GoldError, Metric, make_metrics
+from leporello.metrics import GoldError, Metric
+from leporello.metrics.own import MetricError
 from leporello.models.locate import cache_directory
 
 
@@ -63,8 +65,9 @@ def _of_task(
     directory: RunDirectory, config: Config, task: str, pipelines: Sequence[str]
 ) -> Iterator[ExampleTrace]:
     source = config.tasks[task].spec.build()
-    metric = make_metrics(filter(None, [answer_metric(source.metrics)]))
-    jobs = [*_job_readers(directory, config, task, pipelines, [*metric.values()])]
+    metrics = metrics_of(config.tasks[task].metrics_of(source))
+    counting = [metrics[name] for name in filter(None, [answer_metric([*metrics])])]
+    jobs = [*_job_readers(directory, config, task, pipelines, counting)]
     every = examples_of(source, task)
     # Behind the last row of the last job the data are not read on.
     examples = takewhile(lambda _: any(job.rows.left for job in jobs), every)
@@ -188,7 +191,7 @@ class _JobReader:
         for metric in self.metrics:
             try:
                 statistics = metric.statistics(prediction, example)
-            except GoldError:  # for which the run failed it
+            except (GoldError, MetricError):  # for which the run failed it, or told of it
                 return None
             return None if statistics is None else metric.score(statistics)
         return None

@@ -93,6 +93,9 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
         if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_TELLING:
             text = f"{name}: {_percent(unseen)} of the files is in no chunk (explain shows what)"
             console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        for text, count in r.faults.items():
+            fault = f"{name}: {text} ({count:,} of {r.examples:,} examples; no score of it)"
+            console.print(fault, style="red", markup=False, highlight=False, soft_wrap=True)
         if not r.noted:
             continue
         heading = f"{name}: notes on {r.noted:,} of {r.examples:,} examples (calls.jsonl, explain)"
@@ -124,9 +127,9 @@ def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -
     pipelines = list(map(_name, results))
     shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]
     if len(names) <= _SCORES_ABREAST:
-        table, labels, rows = _table(title, "pipeline", *names), pipelines, shown
+        table, labels, rows = _table(title, "pipeline", *map(escape, names)), pipelines, shown
     else:
-        table, labels = _table(title, "score", *pipelines), list(names)
+        table, labels = _table(title, "score", *pipelines), list(map(escape, names))
         rows = [list(row) for row in zip(*shown, strict=True)]
     for label, row in zip(labels, rows, strict=True):
         table.add_row(label, *row)

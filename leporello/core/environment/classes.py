@@ -26,6 +26,8 @@ from leporello.core.protocols import Kind
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+# Where plug-ins' files that came from another machine lie here, by their paths there.
+REMAPPED_PATHS: dict[str, str] = {}
 _LONGEST = 1_000  # letters of a name; no file system has longer paths to a file
 
 
@@ -81,7 +83,7 @@ def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> An
     """
     if not name or not name.isprintable() or len(name) > _LONGEST:
         shown = name if len(name) <= _LONGEST else f"{name[:40]}…"
-        raise ClassError(f"{shown!r} is no name of a class; {_own(kind)}")
+        raise ClassError(f"{shown!r} is no name of a class; {_own()}")
     if ":" in name:
         file, _, attribute = name.rpartition(":")
         return _class_of(load_file(path_of(file, folder)), attribute)
@@ -115,7 +117,8 @@ def _named(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
         return ours[name]
     if not points:
         known = did_you_mean(name, [*ours, *offered])
-        raise ClassError(f"{kind.title} has no class {name!r}{known}; {_own(kind, name)}")
+        absent = f"there is no {kind.key}" if kind.table else f"{kind.title} has no class"
+        raise ClassError(f"{absent} {name!r}{known}; {_own(name)}")
     try:
         return _checked(points[0].load(), name, origin(points[0]))
     except ClassError:
@@ -126,11 +129,8 @@ def _named(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
         ) from None
 
 
-def _own(kind: Kind, name: str = "Mine") -> str:
-    return (
-        f"a class of your own is named as `file.py:{name}` or `package.module.{name}`, one of an"
-        f" installed package by its entry point in the group {kind.group}"
-    )
+def _own(name: str = "Mine") -> str:
+    return f"a class of your own is named as `file.py:{name}` or `package.module.{name}`"
 
 
 def _class_of(module: ModuleType, attribute: str) -> Any:  # noqa: ANN401 -- of any kind
@@ -169,6 +169,7 @@ def load_file(path: Path) -> ModuleType:
     Raises:
         ClassError: There is no such file, or importing it failed.
     """
+    path = Path(REMAPPED_PATHS.get(str(path), path))
     name = file_module_name(path)
     # A second module of one file would have a second class, unequal to the first.
     if name in sys.modules:

@@ -10,13 +10,11 @@ from pathlib import Path
 
 _AROUND = 3  # lines before and behind
 _LONGEST = 120  # letters of a line
-_OURS = Path(__file__).parents[2]
+_PACKAGE = Path(__file__).parents[2]
 _STAGES = ("chunkers", "retrievers", "readers", "combiners")  # beside it in a checkout
-_FOREIGN = (
-    _OURS,
-    *(_OURS.parent / name for name in _STAGES),
-    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")),
-)
+_OURS = (_PACKAGE, *(_PACKAGE.parent / name for name in _STAGES))
+_STDLIB = Path(sysconfig.get_path("stdlib"))
+_INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
 
 
 def told_with_lines(error: BaseException) -> str:
@@ -42,15 +40,24 @@ def _own_places(error: BaseException) -> Iterator[tuple[str, int]]:
     """Yields file and line of the user's own code, the innermost first."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         yield error.filename, error.lineno
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if is_own_file(frame.filename):
-            yield frame.filename, frame.lineno or 0
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if _is_code(frame.filename)
+    ]
+    own = [frame for frame in frames if not _is_installed(frame.filename)]
+    # Of an installed plug-in the outermost: within are the libraries that it calls.
+    for frame in [*reversed(own), *frames]:
+        yield frame.filename, frame.lineno or 0
 
 
-def is_own_file(file: str) -> bool:
-    """Says whether a file is the user's: no library's, and none of Leporello's."""
+def _is_code(file: str) -> bool:
+    """Says whether a file is neither Python's nor Leporello's."""
     path = Path(file)
-    return path.is_file() and not any(path.is_relative_to(folder) for folder in _FOREIGN)
+    ours = any(path.is_relative_to(folder) for folder in _OURS)
+    return path.is_file() and not ours and (_is_installed(file) or not path.is_relative_to(_STDLIB))
+
+
+def _is_installed(file: str) -> bool:
+    return any(Path(file).is_relative_to(folder) for folder in _INSTALLED)
 
 
 def _excerpt(file: str, line: int) -> Iterator[str]:

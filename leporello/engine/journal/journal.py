@@ -111,6 +111,7 @@ class FinishedRow:
         reads: Reads as columns; None if it failed.
         notes: Notes of its stages.
         failure: Row of the failure, with its traceback; None unless it failed.
+        faults: Faults of metrics that failed on it, by metric; None if none did.
     """
 
     KEY: ClassVar[str] = "done"
@@ -121,6 +122,7 @@ class FinishedRow:
     reads: Mapping[str, Any] | None = None
     notes: Sequence[str] = ()
     failure: Mapping[str, Any] | None = None
+    faults: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         if (self.prediction is None) == (self.failure is None):

@@ -13,7 +13,8 @@ from pathlib import Path
 import leporello
 from leporello.cache.source_code import is_own, sources
 from leporello.config import Spec
-from leporello.engine.tracebacks import REMAPPED_PATHS
+from leporello.config.metrics import own_metrics
+from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.child_process import show_log
 from leporello.executors.interface import BatchSpec
 
@@ -57,7 +58,8 @@ def _root(module: str, path: Path) -> Path:
 
 def _all_specs(spec: BatchSpec) -> Iterable[Spec]:
     stages = [stage for stages in spec.stages for stage in stages.values()]
-    return [nested for stage in (*stages, spec.source) for nested in stage.all_specs()]
+    own = own_metrics(spec.metrics)
+    return [nested for stage in (*stages, spec.source, *own) for nested in stage.all_specs()]
 
 
 @dataclass(frozen=True)

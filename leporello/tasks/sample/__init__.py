@@ -9,10 +9,11 @@ import dataclasses
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Section
 from leporello.loaders import load
 from leporello.metrics import check_metrics
@@ -36,10 +37,11 @@ class Sample:
     versions: questions whose evidence it does not have are left out, and named in a warning.
 
     Attributes:
-        metrics: Names of the metrics that predictions are scored with.
+        metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
+            `class` and its parameters.
     """
 
-    metrics: tuple[str, ...] = ("f1", "exact_match", "recall")
+    metrics: tuple[MetricEntry, ...] = field(default=("f1", "exact_match", "recall"), hash=False)
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)

@@ -1,0 +1,78 @@
+"""The metrics of a task: what YAML or a command lists -> what scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from leporello.config.specs import Spec
+from leporello.config.sweeps import SweepPoints, spec_of
+from leporello.config.tree import Tree
+from leporello.core.errors import UserError
+from leporello.core.protocols import METRIC, MetricEntry
+from leporello.core.records import JSON
+from leporello.metrics import METRICS, Metric
+from leporello.metrics.own import OwnMetric
+
+
+def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
+    """Returns the metrics of a list in YAML; their faults are kept by `points`."""
+    items = tree.value if isinstance(tree.value, list) else []
+    if not isinstance(tree.value, list):
+        points.faults.append(tree.fault(f"{points.owner}.metrics: must be a list of metrics"))
+    specs = []
+    for place, item in enumerate(items):
+        options = points.of_class(item.as_class(), METRIC, f"metrics.{place}")
+        if len(options) > 1:
+            fault = f"{points.owner}.metrics.{place}: one metric; no parameter of it can be swept"
+            points.faults.append(item.fault(fault))
+        specs += [spec for _, spec in options[:1]]
+    return specs
+
+
+def entry_of(spec: Spec) -> MetricEntry:
+    """Returns a metric as a task lists it: by its name alone where it was given no parameters."""
+    resolved = spec.resolved()
+    given: dict[str, JSON] = {name: resolved[name] for name in spec.params}
+    return {"class": spec.name, **given} if given else spec.name
+
+
+def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
+    """Returns the metrics that a task lists, or the texts of `--metric`.
+
+    Raises:
+        ConfigError: What is wrong with one.
+    """
+    texts = (entry if isinstance(entry, str) else json.dumps(entry) for entry in entries)
+    return [spec_of(text, METRIC, "metrics") for text in texts]
+
+
+def own_metrics(entries: Iterable[MetricEntry]) -> list[Spec]:
+    """Returns the metrics among these that Leporello does not bring.
+
+    Raises:
+        ConfigError: As `specs_of`.
+    """
+    return [spec for spec in specs_of(entries) if spec.cls not in METRICS.values()]
+
+
+def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
+    """Returns the metrics that a task lists, by their names.
+
+    Raises:
+        UserError: One cannot be had, or two have one name.
+    """
+    found: dict[str, Metric] = {}
+    for spec in specs_of(entries):
+        built = spec.build()
+        own = spec.cls not in METRICS.values()
+        metric: Metric = OwnMetric(built, _given(spec)) if own else built
+        if found.setdefault(metric.name, metric) != metric:
+            raise UserError(
+                f"two metrics are called {metric.name!r}: give a class of your own another `name`"
+            )
+    return found
+
+
+def _given(spec: Spec) -> Mapping[str, JSON]:
+    return {name: value for name, value in spec.resolved().items() if name in spec.params}

@@ -1,0 +1,175 @@
+"""Metrics of the user's own: two methods, named in YAML and on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from leporello.cli import app
+from leporello.config import load_config
+from leporello.config.metrics import metrics_of
+from leporello.core.errors import UserError
+from leporello.metrics.own import OwnMetric
+
+MINE = '''
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class WordCount:
+    """How long answers are."""
+
+    most: float = 1000
+
+    def statistics(self, prediction, example):
+        return (min(len(prediction.prediction.split()), self.most),)
+
+    def aggregate(self, statistics):
+        counts = [count for [count] in statistics]  # lists: they come from a file
+        return {"mean": sum(counts) / len(counts), "longest": max(counts)}
+
+class Raising(WordCount):
+    def statistics(self, prediction, example):
+        return 1 / len(example.id.strip("f")) if example.references else None
+
+class NoJson(WordCount):
+    def statistics(self, prediction, example):
+        return {1, 2}
+
+class NoNumber(WordCount):
+    def aggregate(self, statistics):
+        return float("nan")
+
+class Short:
+    def aggregate(self, statistics):
+        return 1
+
+class Narrow(WordCount):
+    def statistics(self, prediction):
+        return 1
+'''
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Writes a file with metrics, and a config whose task has one of them."""
+    (tmp_path / "mine.py").write_text(MINE)
+    config = tmp_path / "mine.yaml"
+    config.write_text(
+        "tasks:\n  asked: {class: Sample, metrics: [f1, {class: ./mine.py:WordCount, most: 9}]}\n"
+    )
+    return config
+
+
+def leporello(*words: object) -> Result:
+    """Calls the command line in this process."""
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+def test_a_metric_of_ones_own_counts_wherever_a_built_in_one_does(
+    mine: Path, tmp_path: Path
+) -> None:
+    """In a run, its comparison with another, the report, export and score."""
+    run, other, name = tmp_path / "run", tmp_path / "other", f"{tmp_path}/mine.py:WordCount"
+    common = ("--config", mine, "--task", "asked", "--limit", 6, "--workers", 0)
+    done = leporello("run", "lead", *common, "--out", run)
+    assert done.exit_code == 0, done.output
+    row = json.loads((run / "lead/asked/metrics.json").read_text())
+    assert [*row["scores"]] == ["f1", "word_count", "word_count[mean]", "word_count[longest]"]
+    assert row["scores"]["word_count"] == row["scores"]["word_count[mean]"] <= 9
+    assert "class:WordCount|source:" in row["signatures"]["word_count"]
+    assert row["signatures"]["word_count"].endswith("|most:9.0")
+    asked = ("--metric", f"{{class: {name}, most: 3}}", "--metric", "recall")
+    leporello("run", "best-sentence", "lead", *common, *asked, "--out", other)
+    compared = json.loads(leporello("compare", other, "--samples", 100, "--format", "json").output)
+    first, second = compared["boards"][0]["entries"]
+    assert first["scores"]["word_count"]["interval"]
+    assert second["scores"]["word_count"]["difference"]
+    assert "was not computed alike" in leporello("compare", run, other, "--samples", 100).output
+    assert leporello("report", run, "--out", tmp_path / "report.html").exit_code == 0
+    assert "word_count" in leporello("watch", run, "--once", "--json").output
+    assert ", word_count " in leporello("explain", run, row_id(run)).output
+    scored = leporello("score", run / "lead/asked/predictions.jsonl", "--config", mine,
+                       "--task", "asked", *asked, "--json")  # fmt: skip
+    assert "ids of the task are missing" in str(scored.exception)
+    changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run)
+    assert "was made with something else" in str(changed.exception)
+
+
+def row_id(run: Path) -> str:
+    """Returns the id of a finished example."""
+    with (run / "lead/asked/predictions.jsonl").open() as rows:
+        return str(json.loads(next(rows))["id"])
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Raising", "Raising.statistics failed: ZeroDivisionError: division by zero"),
+        ("NoJson", "NoJson.statistics returned {1, 2}, which is no JSON"),
+        ("NoNumber", "NoNumber.aggregate returned nan, which is no finite number"),
+    ],
+)
+def test_a_metric_that_fails_is_told_with_its_line_and_loses_no_prediction(
+    mine: Path, tmp_path: Path, name: str, told: str
+) -> None:
+    """Its score is left out, since it would be of other examples; the others are there."""
+    source = (tmp_path / "mine.py").read_text()
+    (tmp_path / "mine.py").write_text(source.replace('strip("f")', "strip(example.id)"))
+    asked = ("--metric", "f1", "--metric", f"{tmp_path}/mine.py:{name}")
+    done = leporello("run", "lead", "--config", mine, "--task", "asked", *asked, "--limit", 3,
+                     "--workers", 0, "--out", tmp_path / "run")  # fmt: skip
+    assert done.exit_code == 1
+    assert told in done.output
+    assert f"({tmp_path}/mine.py, line " in done.output
+    row = json.loads((tmp_path / "run/lead/asked/metrics.json").read_text())
+    assert ([*row["scores"]], row["examples"], row["failures"]) == (["f1"], 3, 0)
+    predictions = tmp_path / "run/lead/asked/predictions.jsonl"
+    assert len(predictions.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("metrics", "told"),
+    [
+        ("[./mine.py:WordCont]", "0.class: .*has no class 'WordCont'; did you mean 'WordCount'"),
+        ("[f1, f2]", "1.class: there is no metric 'f2'; allowed: bleu"),
+        ("[{class: ./mine.py:WordCount, mots: 3}]", "0.mots: .* did you mean 'most'"),
+        ("[{class: ./mine.py:WordCount, most: [1, 2]}]", "no parameter of it can be swept"),
+        ("[./mine.py:Short]", "Short is no metric: it has no method 'statistics'"),
+        ("[./mine.py:Narrow]", r"must take \(prediction, example\)"),
+        ("f1", "must be a list of metrics"),
+    ],
+)
+def test_faults_of_metrics_in_yaml_are_told(mine: Path, metrics: str, told: str) -> None:
+    """With file and line, as those of stages."""
+    mine.write_text(f"tasks:\n  asked: {{class: Sample, metrics: {metrics}}}\n")
+    with pytest.raises(UserError, match=f"mine.yaml:2: tasks.asked.metrics.*{told}"):
+        load_config([mine])
+
+
+def test_a_task_without_metrics_of_its_own_to_choose_takes_them_too(mine: Path) -> None:
+    """A data set's official ones are replaced, and its config says so."""
+    mine.write_text("tasks: {mine: {class: Scrolls, name: qasper, metrics: [rouge]}}")
+    task = load_config([mine]).tasks["mine"]
+    assert task.metrics_of(task.spec.build()) == ("rouge",)
+    assert task.resolved()["metrics"] == ["rouge"]
+
+
+@pytest.mark.usefixtures("mine")
+def test_two_of_one_name_are_refused_and_defaults_can_be_overridden(tmp_path: Path) -> None:
+    """`name`, `headline`, `signature` and `score` of the class count if it has them."""
+    with pytest.raises(UserError, match="two metrics are called 'word_count'"):
+        metrics_of([{"class": f"{tmp_path}/mine.py:WordCount", "most": n} for n in (1, 2)])
+    (tmp_path / "named.py").write_text(
+        "class Named:\n    name, headline, signature = 'own', 'b', 'mine|v1'\n"
+        "    def statistics(self, prediction, example):\n        return 1\n"
+        "    def aggregate(self, statistics):\n        return {'a': 1, 'b': len(statistics)}\n"
+        "    def score(self, statistics):\n        return 7\n"
+    )
+    [metric] = metrics_of([f"{tmp_path}/named.py:Named"]).values()
+    assert (metric.name, metric.headline, metric.signature) == ("own", "own", "mine|v1")
+    assert metric.aggregate([{"value": 1}] * 2) == {"own": 2.0, "own[a]": 1.0, "own[b]": 2.0}
+    assert metric.score({"value": 1}) == 7.0
+    assert isinstance(metric, OwnMetric)
