@@ -74,10 +74,8 @@ def score(
             continue
         prediction = _prediction(file, row, example) if row else empty_prediction(example)
         has_hits = row is None or "hits" in row
-        told = {
-            n: m for n, m in counting.items() if has_hits or not getattr(m, "needs_hits", False)
-        }
-        summary.add(_scored(told, prediction, example, failed.get(example.id)))
+        told = counting.items() if has_hits else without_hits
+        summary.add(_scored(dict(told), prediction, example, failed.get(example.id)))
     _check_ids(file, missing, [] if _short(task) in SUBSETS else list(rows))
     return summary.result(file.name, task)
 
