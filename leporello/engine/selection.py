@@ -99,9 +99,11 @@ def select_apart(
         examples: Examples, all on one document.
         timeout: Seconds that a call may take for each example in it.
     """
-    if timeout is not None:  # loading takes its time, and must not be interrupted
-        load_models(stages.chunker)
-        load_models(stages.retriever)
+    if timeout is not None:  # what takes its time once is no example's, and not interrupted
+        for stage in (stages.chunker, stages.retriever):
+            load_models(stage)
+            if cache := examples[0].document.cache:
+                cache.fingerprint(stage)
     limit = None if timeout is None else timeout * len(examples)
     try:
         with stage_errors("retriever"), time_limit(limit):
