@@ -171,7 +171,8 @@ def _spec(name: str) -> ModuleSpec | None:
         above = _spec(parent)
         folders = above.submodule_search_locations if above else None
         return PathFinder.find_spec(name, folders) if folders else None
-    except (ImportError, ValueError):  # a name that is none, or a module without a spec
+    except (ImportError, ValueError, KeyError):
+        # A name that is none, a module without a spec, a namespace in a package not yet imported.
         return None
 
 

@@ -29,6 +29,7 @@ from leporello.cli import (
     explain,
     export,
     mcp,
+    new,
     run,
     schema,
     score,
@@ -53,7 +54,7 @@ app = typer.Typer(
     help="Answers from documents far longer than a model can read.",
 )
 _VERBS = (
-    run.run, run.check, run.plan, listing.list_things, listing.models,
+    run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
     schema.schema, ask.ask, serve.serve, mcp.mcp,
     explain.explain, score.score, compare.compare, compare.report, compare.watch, export.export,
     export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -43,11 +43,12 @@ from leporello.core.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from leporello.config import PipelineSpec
     from leporello.runs.run import Run
 
 __all__ = ["check", "plan", "run"]
 
-_FAILED, _INTERRUPTED = 1, 130
+_FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
 _MAX_ACTIVE = 64  # as leporello.engine.limits.Limits has it
 _FAILURES = 10  # told at the end of a run; all of them are in its files
 
@@ -230,22 +231,58 @@ def _show_failures(console: Console, done: Run) -> None:
 def check(
     config: ConfigFiles = None,
     pipelines: Annotated[
-        list[str] | None, typer.Argument(help="To be shown in full; --set is for these.")
+        list[str] | None,
+        typer.Argument(help="To be shown in full, or tried; --set is for these."),
     ] = None,
     overrides: Overrides = None,
+    try_out: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Run all stages of the pipelines, else of those of your files, on a tiny document:"
+            " models are loaded, and an endpoint is asked, which may cost a fraction of a cent.",
+        ),
+    ] = False,
 ) -> None:
-    """Tells all faults of a config at once, before any work; named pipelines are shown in full."""
+    """Tells all faults of a config at once, before any work; named pipelines are shown in full.
+
+    With --try, a pipeline that lacks a model, a key or a file, or whose stages fail, is told in a
+    line, and makes the exit status 2.
+    """
     from leporello.config import load_config
     from leporello.config.class_page import as_yaml
+    from leporello.config.tree import read_tree
     from leporello.jobs.jobs import check_files
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
     chosen = loaded.select(pipelines or ())
+    if try_out:
+        trees = [read_tree(file).items.get("pipelines") for file in config or ()]
+        own = [name for tree in trees if tree for name in tree.items]
+        _try_out(chosen if pipelines else loaded.select(own) if own else [])
+        return
     check_files(point for points in loaded.pipelines.values() for point in points)
     if pipelines:
         typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
     points = sum(map(len, loaded.pipelines.values()))
     typer.echo(f"no faults: {points} pipelines, {len(loaded.tasks)} tasks")
+
+
+def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
+    """Prints a line a pipeline; a fault is the user's."""
+    from leporello.runs.trial import trials
+
+    if not pipelines:
+        raise UserError(
+            "there is nothing to try: name pipelines (`check --try PIPELINE`), or a file of your"
+            " own that has some (`--config FILE`)"
+        )
+    faults = 0
+    for name, problem in trials(pipelines):
+        typer.echo(f"{name}: {problem or 'ok'}")
+        faults += bool(problem)
+    if faults:
+        raise typer.Exit(_USERS_MISTAKE)
 
 
 def plan(
@@ -275,7 +312,7 @@ def plan(
 
     overrides = with_model(overrides, model)
     if ladder:
-        from leporello.cli.plan_oracles import print_oracle_command
+        from leporello.cli.display.plan_oracles import print_oracle_command
 
         print_oracle_command(
             pipelines or (),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 import multiprocessing
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -170,19 +172,31 @@ def variants(made: Any) -> Iterator[tuple[str, Any]]:
             yield field.name, changed
 
 
-def steps(call: Callable[[], Any]) -> int:
-    """Returns how many lines of Python a call runs: its time, whatever else the machine does."""
+class _TooManyStepsError(BaseException):
+    """Ends what runs too long; nothing is to catch it."""
+
+
+def steps(call: Callable[[], Any], most: float = math.inf) -> int:
+    """Returns how many lines of Python a call runs: its time, whatever else the machine does.
+
+    Args:
+        call: Function that is called.
+        most: Number of lines after which it is ended.
+    """
     count = 0
 
     def counted(_frame: FrameType, _event: str, _argument: object) -> Any:
         nonlocal count
         count += 1
+        if count > most:
+            raise _TooManyStepsError
         return counted
 
     before = sys.gettrace()
     sys.settrace(counted)
     try:
-        call()
+        with suppress(_TooManyStepsError):
+            call()
     finally:
         sys.settrace(before)
     return count

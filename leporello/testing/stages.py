@@ -20,9 +20,9 @@ from leporello.core.records import Chunk, Document, Example, Output, Read
 from leporello.core.spans import letters, merge
 from leporello.engine.limits import Limits
 from leporello.engine.selection import select
+from leporello.engine.shard_rows import rows_of
 from leporello.testing.contract import Maker, alike, fail, variants
 from leporello.testing.echo import Echo
-from leporello.testing.engine_runs import rows_of
 from leporello.testing.text_contract import TextContract
 
 __all__ = ["ChunkerContract", "CombinerContract", "ReaderContract", "RetrieverContract"]

@@ -17,8 +17,8 @@ from leporello.core.records import Chunk, Combination, Document, Example, Hit, O
 from leporello.engine.attempts import TRIES, Attempts, Phase
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.limits import Limits
+from leporello.engine.shard_rows import rows_of
 from leporello.executors.attempt_log import AttemptLog
-from leporello.testing.engine_runs import rows_of
 
 CAUSE = Attempts().cause
 WINDOW: Phase = ("window", 0, 2)

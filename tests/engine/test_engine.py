@@ -31,8 +31,8 @@ from leporello.core.records import (
 )
 from leporello.engine.journal.journal import Journal
 from leporello.engine.limits import Limits
+from leporello.engine.shard_rows import rows_of
 from leporello.metrics import make_metrics
-from leporello.testing.engine_runs import rows_of
 
 SMALL = Limits(max_active=5, window=4)
 

@@ -19,7 +19,7 @@ from leporello.engine.journal.journal import (
     finished_in,
 )
 from leporello.engine.journal.serialization import Reply, output_row, reads_to_columns, reply_of
-from leporello.testing.engine_runs import finished_rows
+from leporello.engine.shard_rows import finished_rows
 
 DOCUMENT = Document("d", "It rained.")
 READ = Read((DOCUMENT.chunk(0, 2), "note"), "Why?")

@@ -19,8 +19,8 @@ from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read, Span
 from leporello.engine.attempts import Attempts, Phase
 from leporello.engine.journal.journal import Journal
+from leporello.engine.shard_rows import Rows, finished_rows, rows_of
 from leporello.engine.sliding import Slots
-from leporello.testing.engine_runs import Rows, finished_rows, rows_of
 
 COUNT = 32
 

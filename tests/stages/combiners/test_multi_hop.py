@@ -30,8 +30,8 @@ from leporello.core.records import (
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import ReadError
 from leporello.engine.selection import select
+from leporello.engine.shard_rows import rows_of
 from leporello.retrievers import BM25
-from leporello.testing.engine_runs import rows_of
 
 TEXT = """\
 Scarlett was played on the screen by Vivien Leigh, an actress from Darjeeling.

@@ -1,0 +1,61 @@
+"""Pipelines tried on a tiny document before a long run: what they lack is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from leporello.config import Pipeline, PipelineSpec
+from leporello.config.stage_factory import StageFactory
+from leporello.core.calls.nested import check_files, load_models
+from leporello.core.errors import UserError
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import Document, Example, Span
+from leporello.core.secrets import is_set
+from leporello.engine.shard_rows import rows_of
+
+_TEXT = "Who lives in the mill?\n\nThe cat lives in the mill.\n\nThe king lives in his castle."
+
+
+def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:
+    """Yields each pipeline's name and what it lacks, which is nothing if it works.
+
+    Models are loaded, every stage works at a tiny document, and an endpoint is asked for real.
+    """
+    factory = StageFactory()
+    for pipeline in pipelines:
+        unset = [variable for variable in pipeline.variables() if not is_set(variable)]
+        if unset:
+            yield pipeline.name, f"the environment has no {', '.join(unset)}"
+            continue
+        try:
+            problem = _problem(factory.build(pipeline))
+        except (UserError, ValueError) as error:  # what stages refuse when they are made
+            problem = str(error)
+        yield pipeline.name, " ".join(problem.split())
+
+
+def _problem(stages: Pipeline) -> str:
+    """Returns why none of the examples could be worked at; nothing if one could."""
+    for stage in stages.all():
+        check_files(stage)
+        load_models(stage)
+    problems = []
+    for example in _examples():
+        with TemporaryDirectory() as folder:
+            [row] = rows_of(Path(folder) / "journal.jsonl", [example], stages, metrics=())
+        if (failure := row.get("failure")) is None:
+            return ""
+        problems.append(f"the {failure['stage']} failed: {failure['error']}")
+    return problems[0]
+
+
+def _examples() -> Iterator[Example]:
+    """Yields a question, a choice, and a benchmark's input: tasks ask one of these."""
+    parts = (Span(0, 22), Span(24, 50), Span(52, len(_TEXT)))
+    asked = Example("tried", Document("tried", _TEXT, parts=parts), "Who lives in the castle?")
+    yield asked
+    yield replace(asked, choices=("the cat", "the king"))
+    yield replace(asked, metadata=OfficialPrompt("Read:\n", "\n\n", asked.question).metadata())

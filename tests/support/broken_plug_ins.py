@@ -1,0 +1,124 @@
+"""Plug-ins, each with a fault that the kit is to find."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from typing import Any, ClassVar
+
+from leporello import Document, Example, Hit, Output, Read, Span
+from leporello.readers import Lead
+from leporello.retrievers import First
+
+COUNT = itertools.count()
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of the text, by what a test has it do wrong."""
+
+    wrong: str = ""
+
+    def chunk(self, document: Any) -> Any:
+        ends = [n for n, letter in enumerate(document.text) if letter == " "]
+        spans = [Span(a, b) for a, b in itertools.pairwise([0, *ends, len(document.text)])]
+        match self.wrong:
+            case "backwards":
+                spans.reverse()
+            case "quadratic":
+                spans = [s for s in spans if all(s.start <= o.start or s > o for o in spans)]
+            case "emoji":
+                document.text.encode("ascii")
+            case "random":
+                spans = spans[next(COUNT) % 5 :]
+            case "thread":
+                assert threading.current_thread() is threading.main_thread()
+            case "process":
+                assert not parent_process()
+            case "exit" if parent_process():
+                os._exit(3)
+        return iter(spans)
+
+
+@dataclass
+class Thawed:
+    """No frozen dataclass."""
+
+    wrong: str = ""
+    chunk = Words.chunk
+
+
+@dataclass(frozen=True)
+class Firsts(First):
+    """The first chunks, by what a test has it do wrong."""
+
+    wrong: str = ""
+    search_only: ClassVar[tuple[str, ...]] = ("k",)
+
+    def index(self, chunks: Any) -> Any:
+        return {"firsts": [chunk.start for chunk in chunks[: self.k]]}
+
+    def search(self, index: Any, questions: Any, chunks: Any) -> Any:
+        hits = [Hit(c, -float(c.start)) for c in chunks if c.start in index["firsts"]][: self.k]
+        if self.wrong == "company":
+            return [hits[: len(questions)] for _ in questions]
+        return [hits[::-1] if self.wrong == "order" else hits for _ in questions]
+
+
+@dataclass(frozen=True)
+class Leaks(Lead):
+    """Says what the first input of the call asks."""
+
+    def read(self, inputs: Any) -> Any:
+        return [Output(inputs[0].question) for _ in inputs]
+
+    def count(self, texts: Any) -> Any:
+        return [1 for _ in texts]
+
+
+@dataclass(frozen=True)
+class Remembers:
+    """A combiner that knows how often it was asked."""
+
+    def combine(self, example: Any, hits: Any) -> Any:
+        [output] = yield [Read((), str(next(COUNT)))]
+        return output.text
+
+
+@dataclass(frozen=True)
+class Careless:
+    """A loader that reads no foreign file and places beyond the text."""
+
+    suffixes = (".txt",)
+
+    def load(self, path: Any) -> Any:
+        text = path.read_text("utf-8")
+        return Document(path.name, text, parts=(Span(0, len(text) + 1),))
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """A task whose documents come again."""
+
+    metrics = ("f1",)
+
+    def examples(self) -> Iterator[Example]:
+        yield from (Example(str(n), Document(str(n % 2), "a"), "?") for n in range(3))
+
+    def fingerprint(self) -> str:
+        return str(next(COUNT))
+
+
+@dataclass(frozen=True)
+class Sets:
+    """A metric whose statistics no file holds."""
+
+    def statistics(self, prediction: Any, example: Any) -> Any:
+        return {"words": {prediction.prediction}}
+
+    def aggregate(self, statistics: Any) -> float:
+        return 1.0

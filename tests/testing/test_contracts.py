@@ -1,0 +1,66 @@
+"""The kit fails what is wrong, with a sentence that says what to do."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from broken_plug_ins import (
+    Careless,
+    Firsts,
+    Leaks,
+    Remembers,
+    Scattered,
+    Sets,
+    Thawed,
+    Words,
+)  # fmt: skip
+
+from leporello import testing as kit
+
+CHUNKER, RETRIEVER, READER = kit.ChunkerContract, kit.RetrieverContract, kit.ReaderContract
+BROKEN = (
+    (CHUNKER, Thawed(), "parameters_are_known", r"dataclass\(frozen=True\)"),
+    (CHUNKER, Words("backwards"), "spans_are_in_order", "spans by their starts, each once"),
+    (CHUNKER, Words("quadratic"), "grows_with_the_length", "find the loop within a loop"),
+    (CHUNKER, Words("emoji"), "any_text", r"odd text \(byte order marks\), which is no fault"),
+    (CHUNKER, Words("random"), "same_input", "something else in a second call"),
+    (CHUNKER, Words("thread"), "threads_get", "failed on sound input: AssertionError"),
+    (CHUNKER, Words("process"), "another_process", "cannot be sent to a worker, or fails there"),
+    (CHUNKER, Words("exit"), "another_process", "ended the process that it worked in"),
+    (RETRIEVER, Firsts(3, "company"), "alone_as_among", "when each question was asked alone"),
+    (RETRIEVER, Firsts(3, "order"), "best_first", "must return hits best first"),
+    (RETRIEVER, Firsts(3), "search_only", "index that depends on 'k'"),
+    (READER, Leaks(), "in_any_company", "take back `depends_on_batch = False`"),
+    (READER, Leaks(), "number_of_tokens", "must count the tokens of each text"),
+    (kit.CombinerContract, Remembers(), "killed_run", "something else in a run that was killed"),
+    (kit.LoaderContract, Careless(), "spans_lie", "outside the document's characters"),
+    (kit.LoaderContract, Careless(), "no_such_file", "raise leporello.core.errors.UserError"),
+    (kit.TaskContract, Scattered(), "parameters_are_known", "must return a fingerprint"),
+    (kit.TaskContract, Scattered(), "stand_together", "one after the other with one Document"),
+    (kit.MetricContract, Sets(), "files_hold", "Object of type set is not JSON"),
+)
+
+
+@pytest.mark.parametrize(
+    ("contract", "made", "name", "told"), BROKEN, ids=[f"{b[1]}-{b[2]}" for b in BROKEN]
+)
+def test_what_is_broken_fails_with_what_to_do(
+    contract: Any, made: Any, name: str, told: str, tmp_path: Path
+) -> None:
+    """Each by the test that is for it."""
+    [method] = [each for each in dir(contract) if each.startswith("test_") and name in each]
+    one = type("Small", (contract,), {"huge": 4_000})()
+    given = getattr(one, method)
+    names = given.__code__.co_varnames[1 : given.__code__.co_argcount]
+    inputs: Any = getattr(one, "inputs_of", lambda _: None)(getattr(one, "cases", list)())
+    if contract is kit.LoaderContract:
+        inputs = [tmp_path / "a.txt"]
+        inputs[0].write_bytes(b"text")
+    if contract is kit.MetricContract:
+        inputs = [("a", example) for example in contract.examples]
+    offered = {"maker": lambda: copy.copy(made), "inputs": inputs, "tmp_path": tmp_path}
+    with pytest.raises(pytest.fail.Exception, match=told):
+        given(**{name: offered[name] for name in names})
