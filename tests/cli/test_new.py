@@ -56,9 +56,9 @@ def test_what_is_written_of_every_kind_passes_its_tests(tmp_path: Path) -> None:
             path = tmp_path / kind / place
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    path = os.pathsep.join(str(tmp_path / kind) for kind in KINDS)
+    places = os.pathsep.join(str(tmp_path / kind) for kind in KINDS)
     tests = [tmp_path / kind / "tests" for kind in KINDS]
-    assert " passed" in python(*PYTEST, *tests, folder=tmp_path, path=path)
+    assert " passed" in python(*PYTEST, *tests, folder=tmp_path, path=places)
 
 
 @pytest.mark.parametrize(
