@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from leporello.config import Pipeline, PipelineSpec
-from leporello.config.stage_factory import StageFactory
+from leporello.config.specs import StageFactory
 from leporello.core.calls.nested import check_files, load_models
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt

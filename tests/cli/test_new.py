@@ -13,7 +13,7 @@ from command_line import HERE, ROOT, leporello
 
 from leporello.cli.new import package
 
-KINDS = ("chunker", "retriever", "reader", "combiner", "loader", "task", "metric")
+KINDS = ("chunker", "reader", "combiner", "loader", "task", "metric")
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
@@ -41,16 +41,14 @@ def test_a_package_is_written_tested_installed_and_run(tmp_path: Path) -> None:
     listed = here("list", "SharedWords")
     assert "leporello-shared-words 0.1.0" in listed
     config = ("--config", folder / "shared_words.yaml", "shared_words")
-    tried = here("check", "--try", *config)
-    assert tried == "shared_words: ok\n"
     limits = ("--task", "sample", "--limit", "2", *HERE)
     here("run", *config, *limits)
     [written] = (tmp_path / "runs").rglob("run.yaml")
     assert "class: SharedWords" in written.read_text(encoding="utf-8")
 
 
-def test_what_is_written_of_every_kind_passes_its_tests(tmp_path: Path) -> None:
-    """The kit says so, and configs load as soon as the class is known."""
+def test_what_is_written_of_other_kinds_passes_its_tests(tmp_path: Path) -> None:
+    """The kit says so; that of a retriever is above."""
     for kind in KINDS:
         for place, text in package(kind, f"My{kind.capitalize()}").items():
             path = tmp_path / kind / place
