@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast test-slow wheel check format docs benchmarks clean
+.PHONY: demo test test-fast test-slow wheel check format docs gallery clean
 
 demo: $(READY)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
@@ -33,6 +33,9 @@ format: $(READY)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+gallery: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache

@@ -17,6 +17,7 @@ from command_line import HERE, ROOT, leporello
 
 from leporello.cli import app
 from leporello.config import load_config
+from leporello.config.catalogue import runs_offline
 from leporello.config.tree import parse
 from leporello.core.errors import ConfigError
 from leporello.core.protocols import KINDS
@@ -127,6 +128,18 @@ def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
         paths[-1].write_text(block, encoding="utf-8")
     names = [point.name for point in load_config(paths).pipelines["swept"]]
     assert names[0] == "swept@retriever=TfIdf,retriever.k=5"
+
+
+def test_the_gallery_shows_its_pipelines_as_they_are() -> None:
+    """Whoever changes one runs `make gallery` again, which says what it scores then."""
+    shown = _pages()["gallery.md"]
+    text = (ROOT / "docs" / "gallery.yaml").read_text(encoding="utf-8")
+    blocks = re.findall(r"^  (\S+):\n    description: (.*)\n((?:    .*\n)+)", text, re.MULTILINE)
+    assert len(blocks) == 20
+    for name, description, yaml in blocks:
+        assert f"## {name}\n\n{description}\n\n```yaml\npipelines:\n  {name}:\n{yaml}```" in shown
+    config = load_config([ROOT / "docs" / "gallery.yaml"])
+    assert all(runs_offline(config.pipelines[name][0]) for name, *_ in blocks)
 
 
 def test_the_faults_that_the_readme_shows_are_the_faults_that_are_told(tmp_path: Path) -> None:
