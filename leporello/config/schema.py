@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import PydanticInvalidForJsonSchema
 
 from leporello.config.parameters import (
     Parameter,
@@ -18,10 +20,11 @@ from leporello.config.parameters import (
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
 from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
-from leporello.core.protocols import KINDS, LOADER, TASK, Kind
+from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
 from leporello.core.records import JSON
 from leporello.core.training import Training
 
+_KINDS = (*KINDS.values(), LOADER, TASK, METRIC)
 _TEXT: JSON = {"type": "string"}
 _TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _ANY_NAMES: Mapping[str, JSON] = {"type": "object", "additionalProperties": _TEXT}
@@ -66,7 +69,7 @@ def schema() -> dict[str, JSON]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
         **top,
-        "$defs": {kind.key: _kind(kind) for kind in (*KINDS.values(), LOADER, TASK)},
+        "$defs": {kind.key: _kind(kind) for kind in _KINDS},
     }
 
 
@@ -89,11 +92,13 @@ def _kind(kind: Kind) -> JSON:
         with suppress(ClassError):  # `list` tells it
             found[other] = find_class(other, kind, Path())
     built_in = [_class(name, cls) for name, cls in found.items()]
+    own: JSON = {"type": "string", "pattern": r"[.:]"}
+    bare: JSON = _told("A class with its defaults", {"anyOf": [{"enum": [*found]}, own]})
     name = "Class of your own, as ./file.py:Class or package.module.Class"
     plug_in: JSON = {
         "type": "object",
         "description": "A class of your own, with its parameters",
-        "properties": {"class": _told(name, {"type": "string", "pattern": r"[.:]"})},
+        "properties": {"class": _told(name, own)},
         "required": ["class"],
     }
     merged: JSON = {
@@ -101,7 +106,7 @@ def _kind(kind: Kind) -> JSON:
         "description": "Parameters merged into those of the pipeline that this one extends",
         "not": {"required": ["class"]},
     }
-    return {"anyOf": [*built_in, plug_in, *([] if kind in (LOADER, TASK) else [merged])]}
+    return {"anyOf": [*built_in, plug_in, bare, *([merged] if kind.key in KINDS else [])]}
 
 
 def _class(name: str, cls: type) -> JSON:
@@ -131,10 +136,15 @@ def _parameter(parameter: Parameter) -> dict[str, JSON]:
         value: Any = (
             {"type": "array", "items": stage} if takes_list(parameter.annotation) else stage
         )
+    elif MetricEntry in get_args(parameter.annotation):
+        value = {"type": "array", "items": {"$ref": "#/$defs/metric"}}
     elif takes_list(parameter.annotation) is None:
         value = {}
     else:
-        value = adapter(parameter.annotation).json_schema()
+        try:
+            value = adapter(parameter.annotation).json_schema()
+        except PydanticInvalidForJsonSchema:  # a function, which no file can give
+            value = {}
     items: JSON = {"type": "array", "items": value, "minItems": 1}
     sweep: JSON = _told("Values, each a point of a sweep", items)
     swept: list[JSON] = [{"type": "object", "properties": {"sweep": sweep}, "required": ["sweep"]}]

@@ -87,6 +87,12 @@ def test_the_shipped_pipelines_are_valid_by_the_schema() -> None:
     tree: Any = parse((ROOT / "pipelines.yaml").read_text(encoding="utf-8"), None).plain()
     validator = Draft202012Validator(schema())
     assert [error.message for error in validator.iter_errors(tree)] == []
+    short = {"reader": "Lead", "combiner": "./own.py:Mine"}
+    metrics = ["f1", {"class": "recall"}, "./own.py:Mine"]
+    task = {"class": "JsonLines", "path": "x", "metrics": metrics}
+    assert validator.is_valid({"pipelines": {"short": short}, "tasks": {"rows": task}})
+    assert not validator.is_valid({"tasks": {"rows": {**task, "metrics": ["f2"]}}})
+    assert not validator.is_valid({"pipelines": {"short": {"reader": "Led"}}})
     tree["pipelines"]["default"]["retriever"]["retriever"]["kk"] = 3
     assert not validator.is_valid(tree)
 
