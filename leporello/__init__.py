@@ -4,6 +4,7 @@ It divides a document, selects what matters, lets a short-context reader solve e
 recombines the outputs.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leporello.core.environment.old_names import answer_to_old_names
@@ -60,6 +61,5 @@ if not TYPE_CHECKING:  # the import of what runs takes a second
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from leporello import api
-
-        return getattr(api, name)
+        # By its name: stages import from here, and what they import is part of the cache's keys.
+        return getattr(import_module("leporello.api"), name)

@@ -28,7 +28,7 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 _HARMLESS = frozenset(
     {
         "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
-        "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops",
+        "platformdirs", "pydantic", "pydantic_core", "ruamel", "safetensors", "skops",
         "zstandard",
     }
 )  # fmt: skip
