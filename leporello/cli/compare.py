@@ -73,12 +73,22 @@ def report(
             "--baseline", help="What the others are tested against. [default: the first pipeline]"
         ),
     ] = "",
+    section: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--section",
+            metavar="lost|curves|training|FILE.py:CLASS|YAML",
+            help="What to show between scores and examples; may be given several times.",
+        ),
+    ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
 ) -> None:
     """Writes one HTML file about finished runs: tables, plots, and every example to look at."""
     from leporello.report import report as write_report
 
-    done = write_report(runs, out, inputs=inputs, tasks=task or (), baseline=baseline)
+    done = write_report(
+        runs, out, inputs=inputs, tasks=task or (), baseline=baseline, sections=section or ()
+    )
     for note in done.notes:
         typer.echo(f"note: {note}", err=True)
     size = done.bytes / 1e6

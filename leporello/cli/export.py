@@ -41,12 +41,14 @@ def export(
 def track(
     run: RunAt,
     *,
-    to: Annotated[Literal["mlflow", "wandb"], typer.Option("--to", help="Whose tracker.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="mlflow|wandb|FILE.py:CLASS|YAML", help="Which tracker.")
+    ],
     project: Annotated[
         str, typer.Option("--project", help="Where in it: a project, or an experiment.")
     ] = "leporello",
 ) -> None:
-    """Puts a run's parameters, scores and files into MLflow or Weights & Biases."""
+    """Puts a run's parameters, scores and files into MLflow, Weights & Biases, or one's own."""
     from leporello.analysis.export.trackers import track as track_run
 
     for name in track_run(run, to, project=project):

@@ -95,7 +95,8 @@ def _plug_ins(kind: Kind) -> dict[str, str]:
 
 def _described(name: str, thing: object) -> str:
     """Returns a name with the parameters; a metric, say, may have none."""
-    given = ", ".join(map(str, parameters(thing).values())) if isinstance(thing, type) else ""
+    known = parameters(thing).values() if isinstance(thing, type) else ()
+    given = ", ".join(str(one) for one in known if not callable(one.default) or one.required)
     return f"{name}({given})" if given or name[:1].isupper() else name
 
 

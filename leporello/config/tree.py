@@ -174,7 +174,7 @@ class _NodeConverter:
         try:
             value: Scalar = self.yaml.constructor.construct_object(node)
         except (ValueError, YAMLError):  # `!!int abc`
-            self.fault(node, f"{node.value!r} is not a value of the type that its tag says")
+            self.fault(node, f"{node.value!r:.60} is not a value of the type that its tag says")
             return None
         return value
 

@@ -438,4 +438,4 @@ BACKEND = Kind(
 )
 TRACKER = Kind("tracker", "leporello.analysis.export.trackers", ("track",), table="TRACKERS")
 SECTION = Kind("report_section", "leporello.report.sections", ("section",), table="SECTIONS")
-ALL_KINDS = (*KINDS.values(), LOADER, TASK, METRIC, BACKEND)
+ALL_KINDS = (*KINDS.values(), LOADER, TASK, METRIC, BACKEND, TRACKER, SECTION)

@@ -14,10 +14,9 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.environment.own_lines import told_with_lines
+from leporello.core.environment.own_lines import own_errors
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Example, Prediction
-from leporello.core.secrets import redact
 from leporello.metrics.protocol import GoldError, Metric, Resampled, Statistics
 
 if TYPE_CHECKING:
@@ -120,12 +119,10 @@ class OwnMetric:
 
     def _call(self, method: str, *given: object) -> object:
         try:
-            return getattr(self.inner, method)(*given)
-        except GoldError:
-            raise
-        except (Exception, SystemExit) as error:  # whatever it is, it is the class's
-            text = f"{type(self.inner).__name__}.{method} failed: {told_with_lines(error)}"
-            raise MetricError(redact(text)) from None
+            with own_errors(f"{type(self.inner).__name__}.{method}", GoldError):
+                return getattr(self.inner, method)(*given)
+        except UserError as error:  # whatever it is, it is the class's
+            raise MetricError(str(error)) from None
 
     def _number(self, method: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):

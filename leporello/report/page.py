@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leporello.analysis.comparison import ResultTable, TaskComparison
 from leporello.analysis.funnel import Funnel
@@ -16,7 +16,9 @@ from leporello.core.errors import UserError
 from leporello.core.files import atomically
 from leporello.report.join import JobRows
 from leporello.report.plots import Bar, Plot, bars, dots
-from leporello.report.training_section import TrainingSummary
+
+if TYPE_CHECKING:
+    from leporello.report.sections import ReportSection
 
 _HERE = Path(__file__).parent
 # What HTML cannot hold: control characters, lone surrogates, and what is no character at all.
@@ -41,9 +43,7 @@ class Page:
         title: Title of the page.
         tables: Tables of the comparison.
         scores: Plots of the scores.
-        funnels: Plots of what each stage kept.
-        trainings: Summaries of how trained readers were trained.
-        curves: All other plots.
+        sections: Sections that follow, by their ids.
         sources: Sources: one a run.
         tasks: Names and packed indexes, one of each task's examples.
         pieces: Ids and packed data of the examples' details.
@@ -53,9 +53,7 @@ class Page:
     title: str
     tables: Sequence[ResultTable]
     scores: Sequence[Plot]
-    funnels: Sequence[Plot]
-    trainings: Sequence[TrainingSummary]
-    curves: Sequence[Plot]
+    sections: Sequence[tuple[str, ReportSection]]
     sources: Sequence[PageSource]
     tasks: Sequence[tuple[str, str]]
     pieces: Sequence[tuple[str, str]]

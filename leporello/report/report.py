@@ -8,13 +8,16 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison import Comparison, Draws, TaskComparison, compare, tables_of
+from leporello.config.sweeps import spec_of
+from leporello.core.environment.own_lines import own_errors
+from leporello.core.errors import UserError
+from leporello.core.protocols import SECTION
 from leporello.jobs.directory import RunDirectory
-from leporello.report.curves import curves
 from leporello.report.example_facts import facts
 from leporello.report.example_index import Packed, pack
 from leporello.report.join import JobRows
-from leporello.report.page import Page, PageSource, funnel_plots, score_plots, write
-from leporello.report.training_section import trainings
+from leporello.report.page import Page, PageSource, score_plots, write
+from leporello.report.sections import SECTIONS, ReportData, ReportSection
 
 _CHARACTERS = 30_000_000  # of excerpts in all: some 15 MB of the file
 _EACH = 100_000  # an example never has more
@@ -44,6 +47,7 @@ def report(
     inputs: int = 100,
     tasks: Collection[str] = (),
     baseline: str = "",
+    sections: Sequence[str] = (),
     draws: Draws = Draws(),  # noqa: B008 -- frozen
 ) -> Report:
     """Writes one self-contained HTML file about finished runs.
@@ -57,6 +61,8 @@ def report(
         inputs: Number of examples of each task that are shown with the readers' exact inputs.
         tasks: Names of the only tasks to show; all if empty.
         baseline: Label of the pipeline that the others are tested against; by default the first.
+        sections: Sections between scores and examples: names, `./file.py:Class`, or YAML of a
+            mapping with `class`; all built-in ones if empty.
         draws: Settings of the resampling.
 
     Raises:
@@ -71,17 +77,15 @@ def report(
              characters=min(share, _EACH), inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
-    packed_tasks = list(zip(comparison.boards, packed, strict=True))
-    trained = trainings([job for task in comparison.boards for job in _jobs(task)])
-    notes = [*example_facts.notes, *trained.notes]
+    data = ReportData(runs, comparison, packed, example_facts)
+    shown = [*_sections(data, sections)]
+    notes = [*example_facts.notes, *chain.from_iterable(one.notes for _, one in shown)]
     notes += chain.from_iterable(map(_notes, comparison.boards, packed))
     page = Page(
         title=f"Report on {', '.join(run.resolve().name for run in runs)}",
         tables=tables_of(comparison),
         scores=[plot for task in comparison.boards for plot in score_plots(task)],
-        funnels=[p for one in packed for p in funnel_plots(one.jobs, example_facts.funnels)],
-        trainings=trained.summaries,
-        curves=[plot for task, one in packed_tasks for plot in curves(task, one, example_facts)],
+        sections=[(name, one) for name, one in shown if _says_anything(one)],
         sources=[_source(run) for run in runs],
         tasks=[(one.task, one.index) for one in packed],
         pieces=[*_pieces(packed)],
@@ -89,6 +93,22 @@ def report(
     )
     write(page, out)
     return Report(out, out.stat().st_size, sum(len(one.ids) for one in packed), tuple(notes))
+
+
+def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, ReportSection]]:
+    """Yields sections, each behind its id in the page."""
+    for place, text in enumerate(names or SECTIONS):
+        chosen = spec_of(text, SECTION, "--section").build()
+        with own_errors(f"report --section {text}"):
+            section: object = chosen.section(data)
+        if not isinstance(section, ReportSection):
+            name = type(chosen).__name__
+            raise UserError(f"{name}.section returned {section!r:.80}, which is no ReportSection")
+        yield text if text in SECTIONS else f"section-{place}", section
+
+
+def _says_anything(section: ReportSection) -> bool:
+    return bool(section.text or section.tables or section.plots or section.parts)
 
 
 def _most(comparison: Comparison) -> int:

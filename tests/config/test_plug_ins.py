@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from leporello.cache.dependencies import dependencies
 from leporello.cli import app
 from leporello.config import load_config
 from leporello.core.environment.classes import plug_ins
@@ -126,3 +127,132 @@ def test_a_bare_name_stands_for_a_class_without_parameters(tmp_path: Path) -> No
     assert first.build().retriever.retrievers[0].k == 7
     shown = leporello("check", "--config", file, "base").output
     assert "retriever: {class: TfIdf, k: 10, sublinear: false, ngrams: 1}" in shown
+
+
+BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("TfIDF", "retrievers has no class 'TfIDF'; did you mean 'TfIdf'"),
+        ("nowhere.deep.Mine", "there is no module 'nowhere' in .*, nor installed$"),
+        ("bom.Mine", "no module 'bom' in .*; did you mean 'boom'"),
+        ("./bom.py:Mine", "there is no file .*bom.py; did you mean 'boom.py'"),
+        ("parts.Mine", "parts is a folder .* and no module.*: name the file in it too, parts.FILE"),
+        ("parts.deep.Mine", "parts.deep is a folder .*parts/deep"),
+        ("json.not_there.Mine", "there is no module 'json.not_there'"),
+        ("leporello.readers.deep.Mine", "there is no module 'leporello.readers.deep'"),
+        ("./boom.py:Mine", r"(?s)ZeroDivisionError: division by zero \(.*boom.py, line 5\)\n"
+                           r"  +2 .*> +5 \|     return x / 0.* 8 \| half\(1\)$"),
+        ("./plain.py:half", "'half' of .*plain.py is no class but of type function"),
+        ("./plain.py:Mine", "plain.py has no class 'Mine'; allowed: Whole"),
+        ("./:Mine", "is not a Python file"),
+        ('"./a\\0b.py:Mine"', "is no name of a class; a class of your own is named as"),
+        ('"a\\0b"', "is no name of a class"),
+        (f"{'9' * 9_000}.X", r"'9{40}…' is no name of a class"),
+        (f"./{'a' * 900}.py:X", "there is no file"),
+        ("a..b", "is no name of a module"),
+        ("'.'", "is no name of a module"),
+        ("'~nobody/x.py:X'", "there is no file|is no path"),
+        ("'9'", "retrievers has no class '9'"),
+        ("9" * 9_000, "is not a value of the type that its tag says"),
+    ],
+)  # fmt: skip
+def test_a_name_that_leads_nowhere_is_told_in_a_sentence(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    """Nothing but a fault is raised, whatever stands there: what is wrong, and what was meant."""
+    (tmp_path / "parts/deep").mkdir(parents=True)
+    (tmp_path / "boom.py").write_text(BOOM)
+    (tmp_path / "plain.py").write_text("def half(x):\n    return x\n\n\nclass Whole:\n    pass\n")
+    with pytest.raises(UserError, match=told):
+        load_config([config(tmp_path, f"{{class: {name}}}")])
+
+
+def test_a_class_in_folders_without_init_is_found(tmp_path: Path) -> None:
+    """Namespace packages are packages, however deep."""
+    (tmp_path / "spaces/deep").mkdir(parents=True)
+    (tmp_path / "spaces/deep/last.py").write_text(LAST)
+    [point] = load_config([config(tmp_path, "spaces.deep.last.Last")]).pipelines["mine"]
+    assert point.build().retriever.k == 1
+
+
+OTHERS = """
+from leporello.report.sections import ReportSection
+
+class Told:
+    def track(self, job, project):
+        print(project, job.name, sorted(job.numbers)[:1], job.parameters["reader.class"])
+
+class Untold:
+    def track(self, job, project):
+        raise KeyError(project)
+
+class Longest:
+    '''Which answers are longest.'''
+
+    def section(self, data):
+        return ReportSection("Longest answers", text=f"{len(data.packed)} task <b>")
+
+class Blank:
+    def section(self, data):
+        return "nothing"
+
+class Echo:
+    '''Says what it is asked.'''
+
+    def check(self, model, dtype, decoding):
+        if dtype != "float32":
+            raise ValueError("Echo knows float32 alone")
+
+    def load(self, model, dtype, device):
+        return model
+
+    def write(self, model, tokens, decoding, prompts):
+        return []
+"""
+
+
+def test_trackers_and_report_sections_of_ones_own(install: Install, tmp_path: Path) -> None:
+    """By entry point or file; what they raise is told with their line, what they return checked."""
+    module = install("others", OTHERS, trackers="told = others:Told")
+    run = tmp_path / "run"
+    leporello("run", "lead", "--task", "sample", "--limit", 2, "--workers", 0, "--out", run)
+    assert (
+        "novels lead on sample ['cut'] Lead"
+        in leporello("track", run, "--to", "told", "--project", "novels").output
+    )
+    fault = str(leporello("track", run, "--to", f"{module}:Untold").exception)
+    assert f"failed: KeyError: 'leporello' ({module}, line 10)" in fault
+    page = tmp_path / "report.html"
+    made = ("report", run, "--out", page, "--section", "curves", "--section")
+    assert leporello(*made, f"{module}:Longest").exit_code == 0
+    assert "<h2>Longest answers</h2>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
+    assert '<section id="curves">' in page.read_text()
+    assert '<section id="lost">' not in page.read_text()
+    assert "is no ReportSection" in str(leporello(*made, f"{module}:Blank").exception)
+    assert "no report_section 'curvs'; did you mean 'curves'" in str(
+        leporello(*made, "curvs").exception
+    )
+    assert "told" in leporello("list", "trackers", "--json").output
+
+
+def test_a_backend_of_ones_own_is_part_of_what_results_depend_on(tmp_path: Path) -> None:
+    """It is named like a built-in one, checked when a config is, and its source is signed."""
+    (tmp_path / "others.py").write_text(OTHERS)
+    reader = "{class: CausalLM, model: smollm2-135m-instruct, backend: ./others.py:Echo%s}"
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"pipelines:\n  mine: {{reader: {reader % ''}}}\n")
+    [point] = load_config([file]).pipelines["mine"]
+    spec = point.stages["reader"]
+    assert spec.params["backend"] == f"{tmp_path}/others.py:Echo"
+    plain = {**spec.arguments(), "backend": "transformers"}
+    assert dependencies(spec.cls, plain).source in dependencies(spec.cls, spec.arguments()).source
+    assert dependencies(spec.cls, plain) != dependencies(spec.cls, spec.arguments())
+    file.write_text(f"pipelines:\n  mine: {{reader: {reader % ', dtype: int8'}}}\n")
+    with pytest.raises(UserError, match="Echo knows float32 alone"):
+        load_config([file])
+    file.write_text("pipelines:\n  mine: {reader: {class: Seq2Seq, model: ./m, backend: vllm}}\n")
+    with pytest.raises(UserError, match="'vllm' runs no such models; allowed: transformers, ctr"):
+        load_config([file])

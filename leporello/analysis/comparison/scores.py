@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from leporello.analysis.comparison.outcomes import Outcome
-from leporello.analysis.comparison.significance import (
-    Numbers,
-    bootstrap,
-    holm,
-    interval,
-    p_of_bootstrap,
-    randomisation,
-)
 from leporello.metrics import Metric, Resampled, Statistics
 from leporello.metrics.own import resampled
+
+if TYPE_CHECKING:
+    from leporello.analysis.comparison.significance import Numbers
 
 _SAME = 1e-9  # scores of an example that differ by less are a tie
 
@@ -164,6 +160,8 @@ class _Resample:
             draws: Settings of the resampling.
             owners: Number of each example's document; None draws each example alone.
         """
+        from leporello.analysis.comparison.significance import bootstrap
+
         self.metric, self.table, self.plain, self.draws = metric, table, plain, draws
         self.sums = [metric.summands(statistics) for statistics in table]
         self.how = {"samples": draws.samples, "seed": draws.seed}
@@ -177,6 +175,8 @@ class _Resample:
 
     def against(self, baseline: int) -> list[Score]:
         """Returns the scores with their differences to one of them."""
+        from leporello.analysis.comparison.significance import holm, randomisation
+
         others = [index for index in range(len(self.sums)) if index != baseline]
         p_values = (
             randomisation(
@@ -196,6 +196,8 @@ class _Resample:
         return scores
 
     def _difference(self, index: int, baseline: int, p: float, corrected: float) -> Difference:
+        from leporello.analysis.comparison.significance import p_of_bootstrap
+
         value = self.plain[index].value - self.plain[baseline].value
         resampled = self.drawn[index] - self.drawn[baseline]
         low, high = self._ends(resampled)
@@ -217,5 +219,7 @@ class _Resample:
         )
 
     def _ends(self, resampled: Numbers) -> tuple[float, float]:
+        from leporello.analysis.comparison.significance import interval
+
         low, high = interval(resampled, self.draws.confidence)
         return round(low, 4), round(high, 4)

@@ -1,5 +1,6 @@
 """A finished run in the trackers that people keep their experiments in: MLflow, Weights & Biases.
 
+A class of one's own may be a tracker too: `track(job, project)` is called with each `TrackedJob`.
 Where they keep them, and under which key, these libraries know from their own environment variables
 (`MLFLOW_TRACKING_URI`, `WANDB_MODE`, …).
 """
@@ -9,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from leporello.config.sweeps import spec_of
 from leporello.core.coverage import PARTS
 from leporello.core.environment.extras import require
+from leporello.core.environment.own_lines import own_errors
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
+from leporello.core.protocols import TRACKER
 from leporello.jobs.directory import RunDirectory
-
-Tracker: TypeAlias = Literal["mlflow", "wandb"]
 
 _FILES = ("predictions.jsonl", "failures.jsonl", "metrics.json", "timings.json")
 _COUNTS = ("examples", "failures", "empty", *PARTS)
@@ -25,8 +27,16 @@ _LONGEST = 500  # letters of a parameter, as MLflow's own limit has it
 
 
 @dataclass(frozen=True, slots=True)
-class _TrackedJob:
-    """One pipeline on one task, as a tracker shows it."""
+class TrackedJob:
+    """One pipeline on one task, as a tracker shows it.
+
+    Attributes:
+        name: Names of both.
+        parameters: Parameters of the pipeline's stages by path, `retriever.k`.
+        numbers: Scores and counts by name.
+        tags: Facts that are neither, by name.
+        files: Paths of what the run wrote.
+    """
 
     name: str
     parameters: Mapping[str, Any]
@@ -35,7 +45,7 @@ class _TrackedJob:
     files: tuple[Path, ...]
 
 
-def track(run: Path, tracker: Tracker, *, project: str = "leporello") -> list[str]:
+def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
     """Puts every pipeline on every task of a run into a tracker, as a run of its own.
 
     Parameters are those of the pipeline's stages, `retriever.k`; numbers the scores and the ledger;
@@ -43,7 +53,7 @@ def track(run: Path, tracker: Tracker, *, project: str = "leporello") -> list[st
 
     Args:
         run: Directory of the run.
-        tracker: Name of the tracker whose library is asked.
+        tracker: Name of the tracker, `./file.py:Class`, or YAML of a mapping with `class`.
         project: Name of the project in the tracker; MLflow calls this an experiment.
 
     Returns:
@@ -56,21 +66,21 @@ def track(run: Path, tracker: Tracker, *, project: str = "leporello") -> list[st
     jobs = [*_tracked(directory)]
     if not jobs:
         raise UserError(f"{run}: no finished run lies there")
-    send = _to_mlflow if tracker == "mlflow" else _to_wandb
-    require(f"track --to {tracker}", tracker)
-    for job in jobs:
-        send(job, project)
+    chosen = spec_of(tracker, TRACKER, "--to").build()
+    with own_errors(f"track --to {tracker}"):
+        for job in jobs:
+            chosen.track(job, project)
     return [job.name for job in jobs]
 
 
-def _tracked(directory: RunDirectory) -> Iterator[_TrackedJob]:
+def _tracked(directory: RunDirectory) -> Iterator[TrackedJob]:
     for (pipeline, task), signature in directory.jobs().items():
         folder = directory.results(pipeline, task)
         if not (folder / "metrics.json").exists():
             continue
         metrics = read_json(folder / "metrics.json")
         files = (*(folder / name for name in _FILES), directory.config, directory.manifest)
-        yield _TrackedJob(
+        yield TrackedJob(
             name=f"{pipeline} on {task}",
             parameters=dict(_flat(signature["pipeline"])),
             numbers={**metrics["scores"], **{name: float(metrics[name]) for name in _COUNTS}},
@@ -96,29 +106,56 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN
             yield own, inner
 
 
-def _to_mlflow(job: _TrackedJob, project: str) -> None:
-    import mlflow
+@dataclass(frozen=True)
+class Mlflow:
+    """MLflow: an experiment, where `MLFLOW_TRACKING_URI` says."""
 
-    mlflow.set_experiment(project)
-    with mlflow.start_run(run_name=job.name):
-        mlflow.log_params({name: str(value)[:_LONGEST] for name, value in job.parameters.items()})
-        # Brackets, as in `accuracy[3]`, are not allowed there.
-        numbers = {name.replace("[", "/").replace("]", ""): n for name, n in job.numbers.items()}
-        mlflow.log_metrics(numbers)
-        mlflow.set_tags(job.tags)
-        for path in job.files:
-            mlflow.log_artifact(str(path))
+    def track(self, job: TrackedJob, project: str) -> None:
+        """Logs a job as a run.
+
+        Raises:
+            UserError: The extra `mlflow` is not installed.
+        """
+        require("track --to mlflow", "mlflow")
+        import mlflow
+
+        mlflow.set_experiment(project)
+        with mlflow.start_run(run_name=job.name):
+            mlflow.log_params(
+                {name: str(value)[:_LONGEST] for name, value in job.parameters.items()}
+            )
+            # Brackets, as in `accuracy[3]`, are not allowed there.
+            numbers = {
+                name.replace("[", "/").replace("]", ""): n for name, n in job.numbers.items()
+            }
+            mlflow.log_metrics(numbers)
+            mlflow.set_tags(job.tags)
+            for path in job.files:
+                mlflow.log_artifact(str(path))
 
 
-def _to_wandb(job: _TrackedJob, project: str) -> None:
-    import wandb
+@dataclass(frozen=True)
+class Wandb:
+    """Weights & Biases: a project, as `WANDB_MODE` and its like say."""
 
-    config = {**job.parameters, **{f"run.{name}": value for name, value in job.tags.items()}}
-    tracked = wandb.init(project=project, name=job.name, config=config, reinit=True)
-    try:
-        for name, number in job.numbers.items():
-            tracked.summary[name] = number
-        for path in job.files:
-            tracked.save(str(path), base_path=str(path.parent), policy="now")
-    finally:
-        tracked.finish()
+    def track(self, job: TrackedJob, project: str) -> None:
+        """Logs a job as a run.
+
+        Raises:
+            UserError: The extra `wandb` is not installed.
+        """
+        require("track --to wandb", "wandb")
+        import wandb
+
+        config = {**job.parameters, **{f"run.{name}": value for name, value in job.tags.items()}}
+        tracked = wandb.init(project=project, name=job.name, config=config, reinit=True)
+        try:
+            for name, number in job.numbers.items():
+                tracked.summary[name] = number
+            for path in job.files:
+                tracked.save(str(path), base_path=str(path.parent), policy="now")
+        finally:
+            tracked.finish()
+
+
+TRACKERS: Mapping[str, type] = {"mlflow": Mlflow, "wandb": Wandb}

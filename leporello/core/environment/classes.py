@@ -174,11 +174,11 @@ def load_file(path: Path) -> ModuleType:
     # A second module of one file would have a second class, unequal to the first.
     if name in sys.modules:
         return sys.modules[name]
-    if not _is_file(path):
-        files = [file.name for file in path.parent.glob("*.py")] if path.parent.is_dir() else []
+    if not _is_there(path):
+        files = [file.name for file in path.parent.glob("*.py")]
         raise ClassError(f"there is no file {path}{likely(path.name, files)}")
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None or spec.loader is None or path.is_dir():
         raise ClassError(f"{path} is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up there
@@ -192,9 +192,9 @@ def load_file(path: Path) -> ModuleType:
     return module
 
 
-def _is_file(path: Path) -> bool:
+def _is_there(path: Path) -> bool:
     try:
-        return path.is_file()
+        return path.exists()
     except OSError:  # a name that is too long
         return False
 
@@ -236,7 +236,8 @@ def _reason(error: BaseException, name: str, folder: Path) -> str:
     top = name.partition(".")[0]
     found = sys.modules.get(top)
     places = [*getattr(found, "__path__", ())] if absent and found else [str(folder)]
-    if absent is None or not f"{name}.".startswith(f"{absent.removeprefix('leporello.')}."):
+    names = (f"{absent}.", f"{absent}.".removeprefix("leporello."))  # as 0.1 had it
+    if absent is None or not f"{name}.".startswith(names):
         return f"importing {name} failed: {told_with_lines(error)}"
     beside = folder / top
     if found and beside.is_dir() and str(beside) not in places:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import linecache
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from leporello.core.errors import UserError
+from leporello.core.secrets import redact
 
 _AROUND = 3  # lines before and behind
 _LONGEST = 120  # letters of a line
@@ -25,6 +29,22 @@ def told_with_lines(error: BaseException) -> str:
         return text
     file, line = place
     return "\n".join([f"{text} ({file}, line {line})", *_excerpt(file, line)])
+
+
+@contextmanager
+def own_errors(who: str, *passed: type[Exception]) -> Generator[None]:
+    """Turns whatever a class of the user's own raises into a `UserError` with its line.
+
+    Args:
+        who: The words with which the message begins.
+        passed: Exceptions that are passed on as they are.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, (UserError, *passed)):
+            raise
+        raise UserError(redact(f"{who} failed: {told_with_lines(error)}")) from None
 
 
 def _text_of(error: BaseException) -> str:

@@ -1,0 +1,91 @@
+"""The sections of a report between its scores and its examples, by their names.
+
+A class of the user's own is one too: `section(data)` is given all that the report knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from leporello.analysis.comparison import Comparison, ResultTable
+from leporello.report.curves import curves
+from leporello.report.example_facts import ExampleFacts
+from leporello.report.example_index import Packed
+from leporello.report.page import funnel_plots
+from leporello.report.plots import Plot
+from leporello.report.training_section import TrainingSummary, trainings
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """What a report knows.
+
+    Attributes:
+        runs: Directories of the runs.
+        comparison: Comparison of their pipelines, task by task.
+        packed: Examples of each task, with each job's scores.
+        facts: Facts of what became of the examples.
+    """
+
+    runs: Sequence[Path]
+    comparison: Comparison
+    packed: Sequence[Packed]
+    facts: ExampleFacts
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A section; one that has nothing but a title is left out.
+
+    Attributes:
+        title: Title of the section.
+        text: Paragraphs, parted by blank lines.
+        tables: Tables.
+        plots: Plots, as `leporello.report.plots` makes them.
+        parts: Parts with facts and plots of their own.
+        notes: Notes for the head of the report: what is left out, and why.
+    """
+
+    title: str
+    text: str = ""
+    tables: Sequence[ResultTable] = ()
+    plots: Sequence[Plot] = ()
+    parts: Sequence[TrainingSummary] = ()
+    notes: Sequence[str] = ()
+
+
+class Lost:
+    """Where answers are lost: whose proof each stage kept whole."""
+
+    def section(self, data: ReportData) -> ReportSection:
+        """Returns a plot a pipeline."""
+        found = (funnel_plots(one.jobs, data.facts.funnels) for one in data.packed)
+        return ReportSection(
+            "Where answers are lost", plots=[plot for plots in found for plot in plots]
+        )
+
+
+class Curves:
+    """Scores against lengths, places of the answer, swept parameters and cost."""
+
+    def section(self, data: ReportData) -> ReportSection:
+        """Returns the curves that there are data for."""
+        tasks = zip(data.comparison.boards, data.packed, strict=True)
+        return ReportSection(
+            "Curves", plots=[p for task in tasks for p in curves(*task, data.facts)]
+        )
+
+
+class TrainedReaders:
+    """How the readers were trained."""
+
+    def section(self, data: ReportData) -> ReportSection:
+        """Returns a part a trained reader."""
+        found = trainings([job for one in data.packed for job in one.jobs])
+        return ReportSection("Training", parts=found.summaries, notes=found.notes)
+
+
+SECTIONS: Mapping[str, type] = {"lost": Lost, "curves": Curves, "training": TrainedReaders}
