@@ -63,9 +63,7 @@ class Lost:
     def section(self, data: ReportData) -> ReportSection:
         """Returns a plot a pipeline."""
         found = (funnel_plots(one.jobs, data.facts.funnels) for one in data.packed)
-        return ReportSection(
-            "Where answers are lost", plots=[plot for plots in found for plot in plots]
-        )
+        return ReportSection("Where answers are lost", plots=[*chain.from_iterable(found)])
 
 
 class Curves:
@@ -74,9 +72,8 @@ class Curves:
     def section(self, data: ReportData) -> ReportSection:
         """Returns the curves that there are data for."""
         tasks = zip(data.comparison.boards, data.packed, strict=True)
-        return ReportSection(
-            "Curves", plots=[p for task in tasks for p in curves(*task, data.facts)]
-        )
+        found = (curves(*task, data.facts) for task in tasks)
+        return ReportSection("Curves", plots=[*chain.from_iterable(found)])
 
 
 class TrainedReaders:
