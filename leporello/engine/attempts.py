@@ -44,7 +44,7 @@ class Attempts:
         """Writes down that something is begun, and returns how many deaths it has caused.
 
         Args:
-            kind: `open`, `select`, `combine`, `window`, `read` or `load`.
+            kind: `open`, `select`, `combine`, `metric`, `window`, `read` or `load`.
             numbers: Numbers that name it within the shard.
         """
         phase: Phase = (kind, self.pipeline, *numbers)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leporello.config import Pipeline
-from leporello.core.records import Example, Read
+from leporello.core.records import Example, Prediction, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, stage_errors
@@ -24,8 +24,8 @@ from leporello.engine.journal.serialization import (
 from leporello.engine.selection import Selection
 from leporello.engine.task_examples import Normalizer
 from leporello.engine.time_limit import time_limit
-from leporello.metrics import Metric
-from leporello.metrics.own import statistics_of
+from leporello.metrics import Metric, Statistics
+from leporello.metrics.own import OwnMetric, statistics_of
 
 __all__ = ["ActiveCombiners", "Advance"]
 
@@ -139,8 +139,7 @@ class ActiveCombiners:
             with stage_errors("task"):
                 text = self.normalise(prediction.prediction, active.example)
                 prediction = dataclasses.replace(prediction, prediction=text)
-        with stage_errors("metric"):
-            statistics, faults = statistics_of(self.metrics, prediction, active.example)
+        statistics, faults = self._statistics(active.number, prediction, active.example)
         with stage_errors("combiner"):
             return encode(
                 FinishedRow(
@@ -153,12 +152,20 @@ class ActiveCombiners:
                 )
             )
 
+    def _statistics(
+        self, number: int, prediction: Prediction, example: Example
+    ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
+        """Returns what metrics say, and their faults; ours may start a program, and take long."""
+        own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
+        if own and self.attempts.begin("metric", number) >= TRIES:
+            raise ExampleError("metric", self.attempts.cause)
+        with stage_errors("metric"), time_limit(self.timeout if own else None):
+            return statistics_of(self.metrics, prediction, example)
+
     def _failed(self, number: int, example: Example, error: ExampleError) -> Advance:
         self._active.pop(number, None)
         try:
-            with stage_errors("metric"):
-                empty = empty_prediction(example)
-                statistics, faults = statistics_of(self.metrics, empty, example)
+            statistics, faults = self._statistics(number, empty_prediction(example), example)
         except ExampleError:  # a metric that cannot score even this
             statistics, faults = {}, {}
         failure = failure_row(example, error)

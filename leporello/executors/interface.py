@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol
 
 from leporello.config import Spec
+from leporello.config.metrics import own_metrics
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.limits import Limits
@@ -72,7 +73,8 @@ class BatchSpec:
         if sys.platform == "win32":  # which has no workers
             return ""
         stages = (spec for stages in self.stages for spec in stages.values())
-        specs = (each for spec in (*stages, self.source) for each in spec.all_specs())
+        roots = (*stages, self.source, *own_metrics(self.metrics))
+        specs = (each for spec in roots for each in spec.all_specs())
         foreign = (s.name for s in specs if not s.cls.__module__.startswith("leporello."))
         if name := next(foreign, ""):
             return f"{name} is no class of Leporello's"
