@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import re
@@ -15,12 +16,15 @@ import pytest
 import typer
 from command_line import HERE, ROOT, leporello
 
+from leporello import Document, Example
 from leporello.cli import app
 from leporello.config import load_config
 from leporello.config.catalogue import runs_offline
+from leporello.config.metrics import metrics_of
 from leporello.config.tree import parse
 from leporello.core.errors import ConfigError
 from leporello.core.protocols import KINDS
+from leporello.engine.journal.serialization import empty_prediction
 from leporello.jobs.shards import TaskReader, cut, layout_of
 from leporello.runs.ask import AskSettings, Session
 from leporello.runs.run import run
@@ -159,7 +163,7 @@ def test_the_faults_that_the_readme_shows_are_the_faults_that_are_told(tmp_path:
 def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
     """Loader and stages of docs/plug-ins.md answer a question."""
     lines = ["pipelines:", "  guide:"]
-    *stages, loader, _ = _blocks(PLUG_INS, "python")
+    *stages, loader, _, _ = _blocks(PLUG_INS, "python")
     (tmp_path / "own.py").write_text(loader, encoding="utf-8")
     for block in stages:
         [name] = re.findall(r"^class (\w+)", block, re.MULTILINE)
@@ -179,16 +183,22 @@ def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
 
 
 def test_the_task_of_the_guide_is_read_in_shards(tmp_path: Path) -> None:
-    """The last class of docs/plug-ins.md finds its documents."""
+    """It finds its documents; the metric of the guide scores by its tolerance."""
     for name in "abc":
         (tmp_path / name).write_text(f"Dear {name}")
-    found: dict[str, Any] = {}
-    exec(_blocks(PLUG_INS, "python")[-1], found)  # noqa: S102 -- this project's own guide
-    task = found["Letters"](tmp_path)
+    named: dict[str, Any] = {}
+    exec(_blocks(PLUG_INS, "python")[-2], named)  # noqa: S102 -- this project's own guide
+    task = named["Letters"](tmp_path)
     shards = [*cut(layout_of(task, "letters"), 2)]
     groups = TaskReader(task, "letters").documents(shards[1])
     assert [example.document.text for group in groups for example in group] == ["Dear c"]
     assert task.fingerprint()
+    (tmp_path / "my.py").write_text(_blocks(PLUG_INS, "python")[-1])
+    [metric] = metrics_of([{"class": f"{tmp_path}/my.py:Numbers", "tolerance": 0.5}]).values()
+    asked = Example("1", Document("d", "x"), "How many?", references=("7",))
+    told = [dataclasses.replace(empty_prediction(asked), prediction=text) for text in ("7.5", "8")]
+    found = [metric.statistics(one, asked) or {} for one in told]
+    assert metric.aggregate(found) == {"numbers": 50.0}
 
 
 def test_what_the_guide_trains_is_trained(tmp_path: Path) -> None:
