@@ -24,7 +24,7 @@ from leporello.cache import fingerprint as fingerprints
 from leporello.cache.dependencies import library_versions
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
-from leporello.chunkers import FixedTokens, Sentences
+from leporello.chunkers import FixedTokens
 from leporello.config import Pipeline
 from leporello.config.classes import check_methods
 from leporello.core.calls.contracts import StageError, index_methods, indexers
@@ -34,7 +34,7 @@ from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
 from leporello.engine.selection import Selection, select, select_apart
-from leporello.retrievers import BM25, All, Fusion, Neighbours, Random, TfIdf
+from leporello.retrievers import All, Fusion, Neighbours, TfIdf
 from leporello.text.tokens import HuggingFace, Words, tokenizer
 
 TEXT = "The miller had three sons. The eldest got the mill. The second got only the donkey."
@@ -346,36 +346,6 @@ def test_source_changes_what_its_stage_made(work: Workplace, cache: Cache, tmp_p
 
 
 # -- the same results, wherever they come from -----------------------------------------------------
-
-
-def spans(lists: Any) -> list[list[tuple[int, int, float]]]:
-    """Returns hits as numbers."""
-    return [[(hit.chunk.start, hit.chunk.end, hit.score) for hit in hits] for hits in lists]
-
-
-@pytest.mark.parametrize("chunker", [FixedTokens(4), FixedTokens(5, overlap=2), Sentences(9)])
-@pytest.mark.parametrize(
-    "retriever",
-    [
-        TfIdf(k=2), TfIdf(k=3, sublinear=True, ngrams=2), BM25(k=2), All(), Random(k=2),
-        Fusion((TfIdf(), Neighbours(BM25(k=1))), k=2),  # type: ignore[arg-type]  # takes examples
-    ],
-    ids=repr,
-)  # fmt: skip
-@pytest.mark.parametrize("text", [TEXT, "", "?! ...", "磨坊主有三个儿子。", "\ud800 x y"])
-def test_a_cache_changes_no_hit(tmp_path: Path, chunker: Any, retriever: Any, text: str) -> None:
-    """Without a cache, with an empty and with a full one the hits are the same to the last bit."""
-    cache, stages = Cache(tmp_path), Pipeline(chunker, retriever, None, None)
-    found = []
-    for shelf in (None, cache, cache):
-        document = Document("d", text)
-        if shelf:
-            document.use_cache(shelf)
-        examples = [Example(str(i), document, q) for i, q in enumerate((*QUESTIONS, "", "儿子"))]
-        lists = [found.hits for found in select(stages, examples)]
-        assert all(hit.chunk.document is document for hits in lists for hit in hits)
-        found.append(spans(lists))
-    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("text", [TEXT, "", "\ud800 one two", "磨坊主 one"])

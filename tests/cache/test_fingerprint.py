@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import subprocess
@@ -22,7 +21,6 @@ from leporello.cache.dependencies import dependencies, library_versions, signatu
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.source_code import source_hash
 from leporello.chunkers import FixedTokens, Recursive
-from leporello.config.parameters import parameters
 from leporello.core.annotations import marked
 from leporello.core.calls import memo_key as memo_keys
 from leporello.core.calls.memo_key import memo_key
@@ -121,24 +119,6 @@ def test_a_class_with_another_file_of_its_name_is_another(tmp_path: Path) -> Non
     before = known(mine(k=1.0))
     (tmp_path / "here" / "mine.py").write_text("")
     assert known(mine(k=1.0)) == before
-
-
-@pytest.mark.parametrize("package", sorted(kind.package for kind in KINDS.values()))
-def test_every_exported_stage_has_one(package: str, tmp_path: Path) -> None:
-    """What a stage of ours makes can be kept: all that it depends on can be told."""
-    needed = {
-        "model": str(tokenizer_file(tmp_path / "model")),
-        "retriever": TfIdf(),
-        "base_url": "http://localhost/v1",
-    }
-    exported = importlib.import_module(package)
-    for cls in (getattr(exported, name) for name in exported.__all__):
-        wanted = {n: p for n, p in parameters(cls).items() if p.required}
-        given = {n: needed.get(n, (TfIdf(), TfIdf())) for n in wanted}
-        found = known(cls(**given))
-        assert found["class"] == f"{cls.__module__}.{cls.__name__}"
-        assert found["sources"]
-        assert "numpy" in found["libraries"] or package in ("combiners", "readers")
 
 
 def test_parameters_are_part_of_it() -> None:

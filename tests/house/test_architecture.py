@@ -10,20 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-from leporello.config.classes import check_methods
 from leporello.core.protocols import KINDS
-
-STAGES = sorted(kind.package for kind in KINDS.values())
-
-
-@pytest.mark.parametrize("package", STAGES)
-def test_every_exported_stage_has_the_methods_of_its_kind(package: str) -> None:
-    """`__all__` is sorted by hand and holds stages only."""
-    module = importlib.import_module(package)
-    kind = next(kind for kind in KINDS.values() if kind.package == package)
-    assert module.__all__
-    for name in module.__all__:
-        assert check_methods(getattr(module, name), kind) is None
 
 
 def test_a_directory_at_the_top_is_a_key_of_a_pipeline() -> None:

@@ -7,7 +7,6 @@ import os
 import re
 import time
 from collections.abc import Callable
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,8 @@ from tiny_models import save
 from leporello import Document, Example, Failure, Read
 from leporello.api import Run, run
 from leporello.chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sections, Sentences, Whole
-from leporello.config import Pipeline
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.engine.limits import Limits
-from leporello.engine.selection import Selection, select_apart
 from leporello.readers import BestSentence, Lead
 from leporello.readers.prompting.template import Template, passage_text
 from leporello.readers.prompting.window import Window
@@ -46,30 +43,6 @@ RETRIEVERS: list[Any] = [TfIdf(), BM25(), First(), All(), Selected()]
 
 
 # Nobody else's results change
-
-
-def hits_of(odd: bool, chunker: Any, retriever: Any) -> dict[str, list[tuple[int, int, float]]]:
-    """Returns the hits of all examples, those of one document selected in one call."""
-    stages = Pipeline(chunker, retriever, None, None)
-    found: dict[str, list[tuple[int, int, float]]] = {}
-    for _, group in groupby(Odd(odd).examples(), lambda example: id(example.document)):
-        examples = [example for example in group if not example.fault]
-        for example, own in zip(examples, select_apart(stages, examples), strict=True):
-            assert isinstance(own, Selection), f"{example.id}: {own}"
-            found[example.id] = [(hit.chunk.start, hit.chunk.end, hit.score) for hit in own.hits]
-    return found
-
-
-@pytest.mark.parametrize("chunker", CHUNKERS, ids=repr)
-def test_odd_documents_and_questions_are_selected_from_and_leave_the_others_alone(
-    chunker: Any,
-) -> None:
-    """Every chunker and retriever takes them; what sound questions get does not change."""
-    for retriever in RETRIEVERS:
-        mixed, sound = (hits_of(odd, chunker, retriever) for odd in (True, False))
-        assert len(mixed) == len(list(Odd().examples())) - 3
-        assert {name: mixed[name] for name in sound} == sound
-        assert all(sound.values())
 
 
 ODD_TASKS = {

@@ -40,9 +40,17 @@ ON_CPU: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
 NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
     "CausalLM": lambda at: readers.CausalLM(at("gpt2"), max_new_tokens=8, **ON_CPU),
     "Classifier": lambda at: readers.Classifier(at("classifier"), **ON_CPU),
+    "CausalLM, beams": lambda at: readers.CausalLM(
+        at("chat"), num_beams=3, max_new_tokens=8, **{**ON_CPU, "max_input_tokens": 160}
+    ),
     "LateInteractionClassifier": lambda at: readers.LateInteractionClassifier(
         at("late"), at("classifier"), 100
     ),
+    "Seq2Seq, BART": lambda at: readers.Seq2Seq(at("bart"), max_new_tokens=8, **ON_CPU),
+    "Seq2Seq, CTranslate2": lambda at: readers.Seq2Seq(
+        at("t5"), max_new_tokens=8, backend="ctranslate2", **ON_CPU
+    ),
+    "Seq2Seq, LED": lambda at: readers.Seq2Seq(at("led"), max_new_tokens=8, **ON_CPU),
     "Seq2Seq": lambda at: readers.Seq2Seq(at("t5"), max_new_tokens=8, **ON_CPU),
 }
 # Of one passage each, and without choices.
@@ -55,10 +63,13 @@ PAIRS = ("PairClassifier", "Precedence")
 
 
 def test_every_reader_is_tried() -> None:
-    """A new one says what it is tried on."""
-    assert {*TEXTS, *CHOOSING, *NETWORKS, *ONE_PASSAGE, *PAIRS, "Embedded", "Endpoint"} == {
-        *readers.__all__
-    }
+    """A new one says what it is tried on; what has a network depends on its batches."""
+    networks = {name.partition(",")[0] for name in (*NETWORKS, *ONE_PASSAGE)}
+    others = {*TEXTS, *CHOOSING, *PAIRS, "Embedded", "Endpoint"}
+    assert networks | others == {*readers.__all__}
+    for name in {*networks, "Embedded"} - {"Classifier"}:
+        assert getattr(getattr(readers, name), "depends_on_batch", True) is True
+    assert readers.Calibrated(readers.Seq2Seq("no-model")).depends_on_batch is True
 
 
 class TestReaders(ReaderContract):

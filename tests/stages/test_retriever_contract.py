@@ -12,7 +12,12 @@ from tiny_models import save_classifier
 from leporello import readers, retrievers
 from leporello.retrievers import BM25, TfIdf
 from leporello.testing import RetrieverContract
+from leporello.testing.texts import long_text
 
+ELSEWHERE: tuple[type, ...] = (
+    retrievers.Evenly, retrievers.Fusion, retrievers.Mentions, retrievers.Mixed, retrievers.Oracle,
+    retrievers.OracleAnswer, retrievers.Random,
+)  # fmt: skip
 NETWORKS = ("Dense", "Rerank")
 MAKERS: Mapping[str, Callable[[str], Any]] = {
     "All": lambda _: retrievers.All(),
@@ -50,6 +55,18 @@ class TestRetrievers(RetrieverContract):
     def maker(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
         """Each retriever that is exported."""
         return lambda: MAKERS[request.param]("")
+
+    def test_a_blank_question_gets_the_beginning_and_a_short_text_is_got_whole(
+        self, maker: Callable[[], Any]
+    ) -> None:
+        """But by those that look for something, or for places all over."""
+        made = maker()
+        if not isinstance(made, ELSEWHERE):
+            [hits] = self.worked(made, self.case(long_text(900), " \n"))
+            assert [start for start, *_ in hits] == sorted(start for start, *_ in hits)
+            assert hits[0][0] == 0
+            [hits] = self.worked(made, self.case("One cat. " * 12, "dogs"))
+            assert {n for start, end, _ in hits for n in range(start, end)} == set(range(108))
 
 
 @pytest.mark.integration

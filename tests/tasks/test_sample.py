@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import logging
-from itertools import groupby
 from pydoc_data import topics
 
 import pytest
 
-from leporello.core.protocols import Task
 from leporello.tasks import Sample
 from leporello.text.outline import heading
-
-
-def test_three_documents_each_with_questions() -> None:
-    """The examples come document by document and share one Document each."""
-    task: Task = Sample()
-    grouped = [
-        (document, list(examples))
-        for document, examples in groupby(task.examples(), lambda example: example.document)
-    ]
-    assert [document.id for document, _ in grouped] == ["story", "report", "python"]
-    assert all(len(document.text) > 50_000 for document, _ in grouped)
-    assert all(len(examples) >= 5 for _, examples in grouped)
-    ids = [example.id for _, examples in grouped for example in examples]
-    assert len(set(ids)) == len(ids)
 
 
 def test_every_answer_has_its_place() -> None:
@@ -71,8 +55,3 @@ def test_the_metrics_are_checked() -> None:
     """A metric that is none is refused."""
     with pytest.raises(ValueError, match="there is no metric 'x'"):
         Sample(metrics=("x",))
-
-
-def test_the_sample_knows_its_length() -> None:
-    """As many as it yields, the left-out ones not counted."""
-    assert len(Sample()) == len(list(Sample().examples()))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from itertools import pairwise
-from types import FrameType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leporello import Document, Span
+from leporello.testing.contract import steps
 from leporello.testing.texts import ODD_QUESTIONS as QUESTIONS
 from leporello.testing.texts import TEXTS
 from leporello.text.mentions import mentions, mentions_in
@@ -142,22 +142,9 @@ def test_time_grows_linearly() -> None:
         "Then Will went. Will Turner will go.\nWILL\nWe saw Mr. Turner; Jim Turner was there. " * 20
     )
 
-    def calls(given: str) -> int:
-        count = 0
-
-        def counted(_frame: FrameType, event: str, _argument: object) -> None:
-            nonlocal count
-            count += event in {"call", "c_call"}
-
-        sys.setprofile(counted)
-        try:
-            mentions(given, "Will Turner")
-        finally:
-            sys.setprofile(None)
-        return count
-
-    calls(text)  # makes the patterns
-    assert calls(text * 10) < 11 * calls(text)
+    mentions(text, "Will Turner")  # makes the patterns
+    once, often = (steps(partial(mentions, text * n, "Will Turner")) for n in (1, 10))
+    assert often < 11 * once
 
 
 def test_a_document_is_searched_once_for_a_name() -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import FrameType
 from typing import Any, get_args
 
 import numpy as np
@@ -187,11 +184,6 @@ def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
             assert np.count_nonzero((starts >= span.start) & (starts < span.end)) <= bound
 
 
-def test_every_chunker_has_an_entry() -> None:
-    """A chunker that is exported is tried on the properties."""
-    assert sorted(ENTRIES) == sorted(chunkers.__all__)
-
-
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("entry", CASES)
 def test_promises(entry: Entry, model: str, folders: dict[str, str]) -> None:
@@ -205,55 +197,12 @@ def test_promises(entry: Entry, model: str, folders: dict[str, str]) -> None:
     holds()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("", id="empty"),
-        pytest.param(" \r\n\t\u2028\u3000 ", id="blank"),
-        pytest.param("\x00\x01\u200b", id="nothing that BERT keeps"),
-        pytest.param("\n" * 200_000, id="newlines"),
-        pytest.param("x" + "\n" * 200_000 + "y", id="newlines between"),
-        pytest.param("word " * 30_000, id="a line of words"),
-        pytest.param("x" * 200_000, id="a line without spaces"),
-        pytest.param("。你" * 10_000, id="ideographs"),
-        pytest.param(". " * 10_000, id="stops"),
-    ],
-)
-@pytest.mark.parametrize("entry", CASES)
-def test_extreme_documents(entry: Entry, text: str) -> None:
-    """The promises hold for blank documents and for lines of a megabyte."""
-    check(entry, text, 500, 50, "words")
-
-
 @pytest.mark.parametrize("model", MODELS[1:])
 @pytest.mark.parametrize("entry", CASES)
 def test_long_lines_of_models(entry: Entry, model: str, folders: dict[str, str]) -> None:
     """The promises hold where a text is tokenised in many pieces."""
     text = "\n" * 9_000 + "x" * 9_000 + " word 👩‍👩‍👧 é" * 900 + "\r\n你好。" * 600
     check(entry, text, 100, 30, folders[model])
-
-
-@pytest.mark.parametrize("entry", CASES)
-def test_time_grows_linearly(entry: Entry) -> None:
-    """Ten times the text takes about ten times as many calls."""
-    text = "One two three. Four five?\nSix. \n\nSeven eight nine ten eleven twelve 你好。\n" * 20
-
-    def calls(document: Document) -> int:
-        count = 0
-
-        def counted(_frame: FrameType, event: str, _argument: object) -> None:
-            nonlocal count
-            count += event in {"call", "c_call"}
-
-        sys.setprofile(counted)
-        try:
-            list(entry.build(20, 5 if entry.overlaps else 0, "words").chunk(document))
-        finally:
-            sys.setprofile(None)
-        return count
-
-    calls(Document("first", text))  # loads what is loaded on first use
-    assert calls(Document("ten", text * 10)) < 11 * calls(Document("one", text))
 
 
 def texts(chunker: Chunker, text: str) -> list[str]:
@@ -392,14 +341,6 @@ def test_overlap_must_be_less_than_size(chunker: type[FixedTokens | Recursive]) 
     """Chunks that would not advance are refused when the chunker is made."""
     with pytest.raises(ValueError, match=r"overlap \(5\) must be less than size \(5\)"):
         chunker(5, 5)
-
-
-@pytest.mark.parametrize("entry", CASES)
-def test_chunkers_are_provenance(entry: Entry) -> None:
-    """Chunkers are frozen dataclasses, equal and alike in print where their parameters are."""
-    one, other = entry.build(7, 1, "words"), entry.build(7, 1, "words")
-    assert dataclasses.is_dataclass(one)
-    assert (one, hash(one), repr(one)) == (other, hash(other), repr(other))
 
 
 @pytest.mark.parametrize("entry", CASES)

@@ -15,12 +15,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from leporello import Document, Example, Hit
 from leporello.chunkers import FixedTokens, Lines, MentionWindows
-from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.retrievers import Mentions
-from leporello.testing.texts import ODD_QUESTIONS as QUESTIONS
-from leporello.testing.texts import TEXTS
 from leporello.text.mentions import mentions
 from leporello.text.tokens import tokenizer
 
@@ -120,22 +117,6 @@ def test_a_name_that_is_never_mentioned_is_noted() -> None:
         with collect_notes() as notes:
             assert divide(MentionWindows(), document, question) == ()
         assert told in notes[0]
-
-
-@pytest.mark.parametrize("question", [*QUESTIONS, "a"], ids=lambda text: text[:9])
-def test_odd_documents_and_questions_raise_nothing(question: str) -> None:
-    """Whatever they are, the pipeline goes on."""
-    for name, make in TEXTS.items():
-        document = Document(name, make(300))
-        with collect_notes():
-            chunks = divide(MentionWindows(7), document, question)
-            retrieve(Mentions(), [Example("e", document, question)], chunks)
-
-
-def test_it_runs_once_a_question() -> None:
-    """It takes the question, which other chunkers do not."""
-    assert asks_question(MentionWindows())
-    assert not asks_question(FixedTokens())
 
 
 # -- the retriever -------------------------------------------------------------------------------

@@ -86,16 +86,6 @@ def test_training_is_the_same_to_the_byte(trained: Path, tmp_path: Path) -> None
     ).read_bytes()
 
 
-def test_what_it_says_to_a_text_does_not_depend_on_the_others(trained: Path) -> None:
-    """Nor on whether it has read the text before."""
-    reads, _ = _inputs()
-    classifier = Classifier(str(trained))
-    alone = [Classifier(str(trained)).read([read])[0].score for read in reads]
-    together = [output.score for output in classifier.read(reads)]
-    assert together == pytest.approx(alone, abs=1e-9)
-    assert [output.score for output in classifier.read(reads[::-1])][::-1] == together
-
-
 def test_the_question_can_be_read_too(tmp_path: Path) -> None:
     """Where only the question tells, only a classifier that reads it can learn."""
     inputs = [Read(("A long story.",), question=name) for name in ("Ann", "Bob") * 6]

@@ -275,15 +275,6 @@ def test_the_wait_is_interrupted() -> None:
         ctranslate2_models.waited([Never()])
 
 
-def test_batch_mates_change_nothing(reader: Callable[..., AnyReader]) -> None:
-    """What an input gets in a batch is what it gets alone, beams too."""
-    for name, parameters in (("t5", {}), ("chat", {}), ("llama-ending", BEAMS)):
-        made = reader(name, backend="ctranslate2", max_new_tokens=12, **parameters)
-        together = made.read(reads())
-        alone = [made.read([read])[0] for read in reads()]
-        assert all(map(same, together, alone))
-
-
 def test_equal_prompts_are_read_once(
     reader: Callable[..., AnyReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:

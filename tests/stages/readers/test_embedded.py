@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,12 +24,6 @@ FERRY = Document(
     "\n\nAnn Dunning found the unread fax behind the boiler. She gave it to the Widow Frack.",
 )
 HALVES = (FERRY.chunk(0, 91), FERRY.chunk(93, len(FERRY.text)))
-
-
-@pytest.fixture(scope="module", name="reader")
-def _reader() -> Embedded:
-    """The reader as pipelines have it."""
-    return Embedded(unanswerable="unanswerable")
 
 
 def answer(reader: Embedded, question: str, *passages: Chunk | str) -> Output:
@@ -54,18 +47,6 @@ def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, te
     assert output.span is not None
     assert FERRY.text[output.span.start : output.span.end] == text
     assert output.read == (Span(0, 91), Span(93, len(FERRY.text)))
-
-
-def test_what_was_asked_beside_it_changes_no_answer(reader: Embedded) -> None:
-    """Questions that are read together are answered as each alone, but for rounding."""
-    reads = [
-        Read(HALVES, q) for q in ("Who found the fax?", "Is there a ferry?", "Who was it? " * 30)
-    ]
-    alone = [reader.read([read])[0] for read in reads]
-    together = reader.read(reads)
-    assert [output.text for output in together] == [output.text for output in alone]
-    for one, other in zip(together, alone, strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-3)
 
 
 def test_a_question_for_yes_or_no_gets_one_of_them(reader: Embedded) -> None:
@@ -145,27 +126,6 @@ def test_below_the_threshold_nothing_is_answered() -> None:
     assert (output.text, output.span) == ("nothing", None)
     assert output.score is not None
     assert output.score < 1e6
-
-
-@pytest.mark.parametrize(
-    "passages",
-    [
-        ("",),
-        ("  \n\t",),
-        ("x" * 5000,),
-        ("船は橋の下を通る。" * 50,),
-        ("שלום עולם " * 100,),
-        ("word " * 3000,),
-        ("\ud800 broken",),
-    ],
-)
-@pytest.mark.parametrize("question", ["", "Who?", "why " * 10_000, "何?", "Is it A or B?"])
-def test_odd_texts_are_read(reader: Embedded, question: str, passages: tuple[str, ...]) -> None:
-    """Empty, huge and foreign texts give an output, and what is copied is copied."""
-    output = answer(reader, question, *passages)
-    assert isinstance(output.text, str)
-    assert output.score is not None
-    assert np.isfinite(output.score)
 
 
 def test_without_passages_nothing_is_answered(reader: Embedded) -> None:

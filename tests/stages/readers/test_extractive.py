@@ -30,7 +30,7 @@ from transformers import (
 from leporello.api import ask
 from leporello.core.calls.stage_calls import read as read_checked
 from leporello.core.errors import UserError
-from leporello.core.records import Chunk, Document, Output, Read
+from leporello.core.records import Chunk, Document, Read
 from leporello.readers import Extractive
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.encoders.question_answering import QuestionAnswering
@@ -412,10 +412,3 @@ def test_a_pipeline_keeps_the_surest_passage(learned: str, tmp_path: Path) -> No
     [holding] = [p for p in answer.passages if p.span.start <= span.start < p.span.end]
     assert holding.text == " ".join(parts[4])
     assert answer.coverage.read > 0.9 * answer.coverage.document
-
-
-def test_output_type(reader: Callable[..., Extractive]) -> None:
-    """No input, no output; the repr tells every parameter."""
-    made = reader("bert")
-    assert made.read([]) == list[Output]()
-    assert "null_threshold=0.0" in repr(made)

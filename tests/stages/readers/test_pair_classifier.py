@@ -152,17 +152,6 @@ def test_features_are_those_of_the_families() -> None:
     assert everything.shape == (1, 1 + 2 + 3 + 3 + len(HABITS))
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\n\n", "!?", "\ud800", "猫は長靴を履いた。", "x" * 20_000]
-)
-def test_odd_texts_have_a_probability(trained: str, text: str) -> None:
-    """No words, half surrogates, other scripts, one endless word."""
-    reads = [Read((), pair=(text, "The cat took the boots.")), Read((), pair=(text, text))]
-    for output in checked_read(PairClassifier(trained), reads):
-        assert output.score is not None
-        assert 0 <= output.score <= 1
-
-
 def test_families_can_be_left_out(tmp_path: Path) -> None:
     """The model knows what it was trained on, whatever the reader's parameter says later."""
     PairClassifier(features=("punctuation",)).learn(*pairs(60), tmp_path)

@@ -87,18 +87,6 @@ def same(one: Output, other: Output) -> bool:
     return dataclasses.replace(one, score=other.score, scores=other.scores) == other
 
 
-@pytest.mark.parametrize("beams", [1, 3])
-@pytest.mark.parametrize("name", NAMES)
-def test_batch_mates(name: str, beams: int, reader: Callable[..., AnyReader]) -> None:
-    """There is one output an input, in order, and it is the one the input gets alone."""
-    together = reader(name, num_beams=beams).read(reads())
-    assert len({output.text for output in together}) > 2
-    assert all(
-        same(output, reader(name, num_beams=beams).read([read])[0])
-        for read, output in zip(reads(), together, strict=True)
-    )
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_generation_score(name: str, reader: Callable[..., AnyReader]) -> None:
     """A written text's score is the mean log-probability that a plain forward gives its tokens."""

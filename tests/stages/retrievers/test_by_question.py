@@ -30,14 +30,6 @@ def test_all_is_given_where_all_must_be_read(question: str, count: int) -> None:
     assert len(hits) == count
 
 
-def test_every_question_gets_its_own() -> None:
-    """What another one asks changes nothing."""
-    questions = ["", "Which fact is about number 7?", "Summarise this", "What is number 4 about?"]
-    together = retrieve(ByQuestion(BM25(3)), asked(questions, CHUNKS), CHUNKS)
-    alone = [retrieve(ByQuestion(BM25(3)), asked([q], CHUNKS), CHUNKS)[0] for q in questions]
-    assert together == alone
-
-
 @given(st.integers(1, 30), st.integers(0, 25))
 def test_places_alone_decide(k: int, count: int) -> None:
     """As many chunks as asked for, each once, in their order; the ends take from both sides."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,16 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25L, BM25Okapi, BM25Plus
 from retrieval import asked, chunked
 
-from leporello import Chunk, Document, Hit, retrievers
+from leporello import Chunk, Document, Hit
 from leporello.cache.store import Cache
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
 from leporello.core.members import join
-from leporello.readers import BestSentence, Lead
+from leporello.readers import Lead
 from leporello.retrievers import (
     BM25,
     All,
-    ByQuestion,
     Dense,
-    Ends,
-    Evenly,
     First,
     Fusion,
     Neighbours,
@@ -36,9 +32,7 @@ from leporello.retrievers import (
     RankBM25,
     Rerank,
     RerankByReader,
-    Selected,
     TfIdf,
-    TwoSteps,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
 from leporello.retrievers.index.postings import number_bytes
@@ -52,31 +46,6 @@ STORY = (
 )
 QUESTIONS = ("Who got the donkey?", "What were the boots made of?", "Where did the ogre live?")
 CHINESE = "老磨坊主有三个儿子。大儿子得到了磨坊。二儿子得到了驴。小儿子只得到了猫。"
-
-Make = Callable[[str], Any]
-NETWORKS = {"Dense", "Rerank"}
-# A retriever of each exported class; what contains others, or reads a model, does so here too.
-CASES: dict[str, Make] = {
-    "All": lambda _: All(),
-    "BM25": lambda _: BM25(k=3),
-    "ByQuestion": lambda _: ByQuestion(BM25(k=3)),
-    "Dense": lambda model: Dense(k=3, model=model, batch_size=2),
-    "Ends": lambda _: Ends(k=3),
-    "Evenly": lambda _: Evenly(k=3),
-    "First": lambda _: First(k=3),
-    "Fusion": lambda _: Fusion((TfIdf(k=5), Neighbours(BM25(k=5)), Random(k=5)), k=3),  # type: ignore[arg-type]  # takes examples
-    "Neighbours": lambda _: Neighbours(BM25(k=3)),
-    "Random": lambda _: Random(k=3),
-    "RankBM25": lambda _: RankBM25(k=3),
-    "TwoSteps": lambda _: TwoSteps(BM25(k=3)),
-    "Rerank": lambda model: Rerank(TfIdf(k=5), model=model, k=3, batch_size=2),
-    "RerankByReader": lambda _: RerankByReader(TfIdf(k=5), BestSentence(), k=3),
-    "Selected": lambda _: Selected(),
-    "TfIdf": lambda _: TfIdf(k=3),
-}
-WIDENS = {"Fusion", "Neighbours"}  # their hits may span several chunks
-# Those that may have no hits: test_mention_windows.py, test_oracle.py.
-ELSEWHERE = {"Mentions", "Mixed", "Oracle", "OracleAnswer"}
 
 
 def word_pieces() -> Any:
@@ -129,19 +98,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[pytest.mark.integration] * (name in NETWORKS))
-        for name in sorted(CASES)
-    ]
-)
-def case(request: pytest.FixtureRequest) -> Any:
-    """Each exported retriever in turn; the model is made where one reads it."""
-    return CASES[request.param](
-        request.getfixturevalue("model") if request.param in NETWORKS else ""
-    )
-
-
 def found(retriever: Any, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
     """Retrieves as the engine does."""
     return retrieve(retriever, asked(questions, chunks), chunks)
@@ -152,99 +108,12 @@ def spans(hits: Sequence[Hit]) -> list[tuple[int, int]]:
     return [(hit.chunk.start, hit.chunk.end) for hit in hits]
 
 
-def test_every_exported_retriever_has_a_case() -> None:
-    """A retriever that is exported and has no contract test fails here."""
-    assert set(CASES) | ELSEWHERE == set(retrievers.__all__)
-
-
-def test_a_question_gets_one_list_of_at_most_k_hits(case: Any) -> None:
-    """There is one list a question, best first, at most k long, equal scores in document order."""
-    retriever, chunks = case, chunked(STORY)
-    lists = found(retriever, QUESTIONS, chunks)
-    assert len(lists) == len(QUESTIONS)
-    for hits in lists:
-        assert 1 <= len(hits) <= getattr(retriever, "k", len(chunks))
-        assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.chunk.start, hit.chunk.end))
-        assert all(type(hit.score) is float for hit in hits)
-        assert len(set(spans(hits))) == len(hits)
-
-
-def test_hits_are_chunks_of_the_document(case: Any) -> None:
-    """Hits are the chunks that were given, or spans made of them where that is the purpose."""
-    chunks = chunked(STORY)
-    bounds = {chunk.start for chunk in chunks}, {chunk.end for chunk in chunks}
-    for hit in (hit for hits in found(case, QUESTIONS, chunks) for hit in hits):
-        assert hit.chunk in chunks or type(case).__name__ in WIDENS
-        assert hit.chunk.start in bounds[0]
-        assert hit.chunk.end in bounds[1]
-
-
-def test_the_same_question_gets_the_same_hits(case: Any) -> None:
-    """A second retriever of the same parameters finds the same."""
-    chunks = chunked(STORY)
-    first, second = (found(case, QUESTIONS, chunks) for _ in range(2))
-    assert first == second
-
-
-def same(one: Sequence[Sequence[Hit]], other: Sequence[Sequence[Hit]]) -> bool:
-    """Says whether hits are the same chunks in order, scores equal but for a model's rounding.
-
-    What a model computes for a text in another batch differs in the last of a float's digits, and
-    a score that lies where rounding turns over then differs in the last digit that is kept.
-    """
-    pairs = [pair for hits in zip(one, other, strict=True) for pair in zip(*hits, strict=True)]
-    return all(a.chunk == b.chunk and abs(a.score - b.score) < 1.5e-5 for a, b in pairs)
-
-
-def test_a_question_is_answered_alone_as_among_others(case: Any) -> None:
-    """What is found depends neither on the other questions of a call nor on their order."""
-    retriever, chunks = case, chunked(STORY)
-    together = found(retriever, QUESTIONS, chunks)
-    assert same(together, [found(retriever, [question], chunks)[0] for question in QUESTIONS])
-    assert same(together[::-1], found(retriever, QUESTIONS[::-1], chunks))
-
-
-def test_no_chunks_give_no_hits(case: Any) -> None:
-    """An empty document gives an empty list for each question."""
-    assert found(case, QUESTIONS, []) == [[], [], []]
-
-
-def test_no_questions_give_no_lists(case: Any) -> None:
-    """Without examples there is nothing to return."""
-    retriever, chunks = case, chunked(STORY)
-    assert retriever.retrieve([], chunks) == []
-
-
-@pytest.mark.parametrize("question", ["", " \n"])
-def test_a_blank_question_gets_the_beginning(case: Any, question: str) -> None:
-    """A question that asks nothing gets the first chunks, in document order."""
-    if isinstance(case, Fusion | Random | Evenly):
-        return  # of places all over, some of them at random
-    hits = found(case, [question], chunked(STORY))[0]
-    assert hits[0].chunk.start == 0
-    assert spans(hits) == sorted(spans(hits))
-
-
 @pytest.mark.parametrize("retriever", [TfIdf(k=2), BM25(k=2), Fusion((TfIdf(), BM25()), k=2)])
 @pytest.mark.parametrize("question", ["", "?!", "zebra"])
 def test_a_question_without_known_terms_gets_the_beginning(retriever: Any, question: str) -> None:
     """Where no term is found all chunks are equal, and the first ones are returned."""
     chunks = chunked(STORY)
     assert [hit.chunk for hit in found(retriever, [question], chunks)[0]] == chunks[:2]
-
-
-def test_nasty_text_is_searched(case: Any) -> None:
-    """Documents of one character, of blanks, marks, lone surrogates and emoji raise nothing."""
-    for text in ("a", "\n", "。", "\udc80 x", "👩‍👩‍👧 e\u0301\x00", "-" * 300):
-        hits = found(case, ["a", text], chunked(text, mark="\t"))
-        assert [spans(one) for one in hits] == [[(0, len(text))]] * 2
-
-
-def test_fewer_chunks_than_k_are_all_returned(case: Any) -> None:
-    """A k beyond the number of chunks is no fault, and leaves none of the document out."""
-    chunks = chunked("One cat. Two dogs. ")
-    hits = found(case, ["dogs"], chunks)[0]
-    assert {c for start, end in spans(hits) for c in range(start, end)} == set(range(19))
 
 
 @pytest.mark.parametrize(
@@ -379,26 +248,6 @@ def test_many_questions_are_searched_in_blocks(
     for block in (1, 40, 1000):
         monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
         assert found(retriever, questions, chunks) == expected
-
-
-@pytest.mark.parametrize("retriever", [TfIdf(k=2), TfIdf(k=2, ngrams=2), BM25(k=2), Dense(k=2)])
-def test_an_index_can_be_kept(retriever: Any, model: str, tmp_path: Path) -> None:
-    """An index holds arrays and JSON alone, does not depend on k, and finds the same when read."""
-    if isinstance(retriever, Dense):
-        retriever = replace(retriever, model=model)
-    chunks = chunked(STORY)
-    index = retriever.index(chunks)
-    arrays: dict[str, Any] = {
-        key: value for key, value in index.items() if isinstance(value, np.ndarray)
-    }
-    plain = {key: value for key, value in index.items() if key not in arrays}
-    np.savez(tmp_path / "index.npz", **arrays)
-    (tmp_path / "index.json").write_text(json.dumps(plain), encoding="utf-8")
-    with np.load(tmp_path / "index.npz", allow_pickle=False) as kept:
-        read = {**kept, **json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))}
-    assert retriever.search(read, QUESTIONS, chunks) == retriever.retrieve(QUESTIONS, chunks)
-    other = replace(retriever, k=7).index(chunks)
-    assert all(np.array_equal(other[key], index[key]) for key in index)
 
 
 @dataclass(frozen=True)
