@@ -49,9 +49,3 @@ def test_what_another_python_words_otherwise_is_left_out_and_said(
     assert len(caplog.records) == 1
     assert all(example_id in caplog.text for example_id in task.left_out)
     assert task.fingerprint() != fingerprint
-
-
-def test_the_metrics_are_checked() -> None:
-    """A metric that is none is refused."""
-    with pytest.raises(ValueError, match="there is no metric 'x'"):
-        Sample(metrics=("x",))

@@ -26,6 +26,12 @@ FERRY = Document(
 HALVES = (FERRY.chunk(0, 91), FERRY.chunk(93, len(FERRY.text)))
 
 
+@pytest.fixture(scope="module", name="reader")
+def _reader() -> Embedded:
+    """The reader as pipelines have it."""
+    return Embedded(unanswerable="unanswerable")
+
+
 def answer(reader: Embedded, question: str, *passages: Chunk | str) -> Output:
     """Returns what it says to one question."""
     [output] = reader.read([Read(passages or HALVES, question)])
