@@ -21,10 +21,11 @@ import numpy as np
 
 from leporello.analysis.comparison.significance import bootstrap, interval
 from leporello.api import load_pipelines
+from leporello.config.metrics import metrics_of
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
 from leporello.engine.journal.serialization import empty_prediction
-from leporello.metrics import Resampled, Statistics, make_metrics
+from leporello.metrics import Resampled, Statistics
 from leporello.readers.embedded.encoder import Encoder, TextPair
 from leporello.report.plots import Point, Series, lines
 from leporello.retrievers import BM25, All, Ends, Evenly, First
@@ -100,7 +101,7 @@ def table(name: str, task: Any, stages: Any) -> dict[tuple[str, int], float]:  #
     """Prints the scores of a task and how they differ; returns them by way and chunks."""
     # MuLD's BLEU and ROUGE say little of answers of two words.
     names = ["f1"] if name == "muld/hotpotqa" else task.metrics
-    [metric] = make_metrics(names).values()
+    [metric] = metrics_of(names).values()
     assert isinstance(metric, Resampled)
     rows: dict[tuple[str, int], list[Statistics]] = {}
     units: list[int] = []

@@ -27,10 +27,11 @@ import numpy as np
 
 from leporello import readers
 from leporello.analysis.comparison.significance import bootstrap, interval
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.core.records import Example, Read
 from leporello.engine.journal.serialization import empty_prediction
-from leporello.metrics import Resampled, make_metrics
+from leporello.metrics import Resampled
 from leporello.tasks import Scrolls
 
 Stage = dict[str, Any]
@@ -89,7 +90,7 @@ def left_out(task: Scrolls) -> str:
     Raises:
         UserError: The split is not there, or not sound.
     """
-    [metric] = make_metrics(task.metrics).values()
+    [metric] = metrics_of(task.metrics).values()
     assert isinstance(metric, Resampled)
     examples = [example for example in task.examples() if not example.fault]
     texts = [example.document.text for example in examples]

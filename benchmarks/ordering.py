@@ -21,9 +21,9 @@ from statistics import fmean
 import numpy as np
 
 from leporello.api import run
+from leporello.config.metrics import metrics_of
 from leporello.core.records import Example
 from leporello.engine.journal.serialization import empty_prediction
-from leporello.metrics import make_metrics
 from leporello.tasks import ReportSumSort
 
 FILE = "other/report_sum_sort/data.jsonl"
@@ -95,7 +95,7 @@ def given_order(example: Example) -> str:
 
 def row(name: str, examples: Sequence[Example], said: Mapping[str, str]) -> None:
     """Prints the mean concordance with its 95 % interval; what was not answered has 0."""
-    metric = make_metrics(("concordance_index",))["concordance_index"]
+    metric = metrics_of(("concordance_index",))["concordance_index"]
     scores: dict[str, list[float]] = {}
     for example in examples:
         prediction = replace(empty_prediction(example), prediction=said.get(example.id, ""))

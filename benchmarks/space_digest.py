@@ -25,12 +25,12 @@ from leporello.api import load_pipelines
 from leporello.cache.store import Cache
 from leporello.chunkers import Parts
 from leporello.combiners import Percentage
+from leporello.config.metrics import metrics_of
 from leporello.core.calls.stage_calls import divide
 from leporello.core.log_odds import log_odds
 from leporello.core.records import Example, Hit, Output, Read
 from leporello.engine.journal.serialization import empty_prediction
 from leporello.engine.reading import WindowReader
-from leporello.metrics import make_metrics
 from leporello.models.locate import cache_directory
 from leporello.readers import Calibrated
 from leporello.tasks import ZeroScrolls
@@ -158,7 +158,7 @@ def drive(
 
 def scores(examples: Sequence[Example], found: Sequence[float]) -> NDArray[np.float64]:
     """Returns the exponential similarity of each digest's answer."""
-    [metric] = make_metrics(["exponential_similarity"]).values()
+    [metric] = metrics_of(["exponential_similarity"]).values()
     rows = [
         metric.statistics(replace(empty_prediction(e), prediction=f"{p:.0f}%"), e)
         for e, p in zip(examples, found, strict=True)

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from leporello.chunkers import Parts
 from leporello.combiners import AssignAuthors, ClusterAuthors
+from leporello.config.metrics import metrics_of
 from leporello.core.calls.stage_calls import divide
 from leporello.core.records import JSON, Example, Hit, Output, Prediction, Read
 from leporello.engine.journal.serialization import empty_prediction
-from leporello.metrics import make_metrics
 from leporello.readers import PairClassifier
 from leporello.readers.classical.stylometry import FAMILIES, Family
 from leporello.tasks import Muld
@@ -188,7 +188,7 @@ def compared(method: Method, classifier: PairClassifier, example: Example) -> ND
 
 def f1(examples: Sequence[Example], answers: Mapping[str, JSON]) -> dict[str, float]:
     """Returns the macro F1 of each task."""
-    [metric] = make_metrics(["pan21"]).values()
+    [metric] = metrics_of(["pan21"]).values()
     rows = [metric.statistics(_predicted(e, answers[e.id]), e) for e in examples]
     return metric.aggregate([row for row in rows if row])
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from leporello.config import Pipeline
+from leporello.config.metrics import metrics_of
+from leporello.core.protocols import MetricEntry
 from leporello.core.records import CacheProtocol, Example
 from leporello.engine.attempts import Attempts
 from leporello.engine.combining import ActiveCombiners
@@ -19,7 +21,6 @@ from leporello.engine.reading import WindowReader
 from leporello.engine.selection import select_document
 from leporello.engine.sliding import SlidingEngine, Slots
 from leporello.engine.task_examples import Normalizer, by_document
-from leporello.metrics import make_metrics
 
 Rows = list[dict[str, Any]]
 
@@ -33,7 +34,7 @@ def rows_of(
     cache: CacheProtocol | None = None,
     attempts: Attempts | None = None,
     slots: Slots | None = None,
-    metrics: Sequence[str] = ("f1",),
+    metrics: Sequence[MetricEntry] = ("f1",),
     normalise: Normalizer | None = None,
 ) -> Rows:
     """Finishes the examples with the journal at a path, and returns what it holds then."""
@@ -42,7 +43,7 @@ def rows_of(
     journal = Journal(path)
     journal.begin(ShardRow(0, 0, len(examples), "run"))
     combiners = ActiveCombiners(
-        stages, make_metrics(metrics), normalise, timeout, attempts or Attempts()
+        stages, metrics_of(metrics), normalise, timeout, attempts or Attempts()
     )
     reader = WindowReader(stages.reader, cache, timeout)
     engine: Engine | SlidingEngine

@@ -35,7 +35,6 @@ __all__ = [
     "Resampled",
     "Statistics",
     "check_metrics",
-    "make_metrics",
 ]
 
 METRICS: Mapping[str, type[Metric]] = {
@@ -56,17 +55,6 @@ METRICS: Mapping[str, type[Metric]] = {
     "rouge_scrolls_instance": RougeScrollsInstance,
     "shuffle_accuracy": ShuffleAccuracy,
 }
-
-
-def make_metrics(names: Iterable[str]) -> dict[str, Metric]:
-    """Returns built-in metrics of these names, in this order; others `leporello.config` makes.
-
-    Raises:
-        UserError: There is no metric of such a name, or it needs what is not installed.
-    """
-    chosen = tuple(names)
-    check_metrics(chosen)
-    return {name: METRICS[name]() for name in chosen}
 
 
 def check_metrics(entries: Iterable[MetricEntry]) -> None:

@@ -19,8 +19,8 @@ from leporello.analysis.datasets.statistics import (
     analyze_examples,
     analyze_predictions,
 )
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import make_metrics
 
 
 def example(text: str, *references: str, id_: str = "x", question: str = "") -> Example:
@@ -174,7 +174,7 @@ def discrepancy(
     rows = [
         {"id": str(n), "prediction": text} for n, (text, _) in enumerate(given) if text is not None
     ]
-    return analyze_predictions(examples, rows, make_metrics([metric]))
+    return analyze_predictions(examples, rows, metrics_of([metric]))
 
 
 def test_predictions_are_compared_in_length() -> None:

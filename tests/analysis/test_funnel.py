@@ -24,8 +24,8 @@ from leporello.analysis.funnel import (
 )
 from leporello.api import UserError, explain, run
 from leporello.cli import app
+from leporello.config.metrics import metrics_of
 from leporello.engine.journal.serialization import prediction_from_row
-from leporello.metrics import make_metrics
 
 PLUG_IN = """
 from collections import Counter
@@ -176,7 +176,7 @@ def test_a_chunker_divides_a_document_once_for_all_pipelines(
 
 def test_recall_is_that_of_the_metric(done: Path) -> None:
     """Both leave white space out."""
-    metric = make_metrics(["recall"])["recall"]
+    metric = metrics_of(["recall"])["recall"]
     document = Document("d", TEXT)
     rows = read_lines(done / "two" / "rows" / "predictions.jsonl")
     found = {row["id"]: prediction_from_row(row) for row in rows}

@@ -23,8 +23,9 @@ from leporello.analysis.comparison.significance import (
     p_of_bootstrap,
     randomisation,
 )
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import METRICS, Resampled, make_metrics
+from leporello.metrics import METRICS, Resampled
 from leporello.metrics.coco.meteor import MeteorCoco
 
 RANDOM = np.random.default_rng(5)
@@ -166,7 +167,7 @@ SUMMED = sorted(name for name in METRICS if issubclass(METRICS[name], Resampled)
 def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
     """Returns a metric and its statistics of many answers."""
     try:
-        metric = make_metrics([name])[name]
+        metric = metrics_of([name])[name]
     except UserError as error:
         pytest.skip(str(error))
     assert isinstance(metric, Resampled)

@@ -16,10 +16,10 @@ from leporello import Document, Example
 from leporello.analysis.export.submission import read_submission, submission_csv, submit
 from leporello.analysis.leaderboards import LEADERBOARDS, leaderboard_average
 from leporello.api import run, score
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.engine.journal.serialization import empty_prediction
 from leporello.jobs.results import Result
-from leporello.metrics import make_metrics
 
 INPUTS = json.loads((GOLDEN / "submission_inputs.json").read_text(encoding="utf-8"))
 TEXTS: dict[str, str] = INPUTS["predictions"]
@@ -327,7 +327,7 @@ def test_a_benchmarks_average_needs_every_task(benchmark: str) -> None:
 def test_scores_that_enter_an_average_are_given(name: str) -> None:
     """A metric gives one score by its own name, and that one counts."""
     try:
-        metric = make_metrics([name])[name]
+        metric = metrics_of([name])[name]
     except UserError as error:
         pytest.skip(str(error))
     gold = "2, 1 (B 60%)" if name != "concordance_index" else "2, 1"

@@ -13,6 +13,7 @@ import pytest
 
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
+from leporello.config.metrics import metrics_of
 from leporello.core.coverage import PARTS
 from leporello.core.errors import UserError
 from leporello.core.records import (
@@ -32,7 +33,6 @@ from leporello.core.records import (
 from leporello.engine.journal.journal import Journal
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
-from leporello.metrics import make_metrics
 
 SMALL = Limits(max_active=5, window=4)
 
@@ -227,7 +227,7 @@ def test_a_failed_example_scores_as_an_empty_prediction(tmp_path: Path) -> None:
     """Its statistics are there, with a score of zero."""
     example = Example("bad", Document("d", "w"), question="broken", references=("w",))
     rows, _ = _run(tmp_path / "journal.jsonl", [example])
-    [f1] = make_metrics(["f1"]).values()
+    [f1] = metrics_of(["f1"]).values()
     assert f1.score(rows[0]["statistics"]["f1"]) == 0.0
 
 
@@ -461,5 +461,5 @@ def test_a_task_may_bring_answers_into_the_form_that_its_metric_reads(tmp_path: 
         normalise=lambda text, asked: f"{text[:1].upper()}{asked.question[1:]}",
     )  # fmt: skip
     assert (row["prediction"]["prediction"], row["prediction"]["raw"]) == ("W", "w/w/1")
-    [metric] = make_metrics(["exact_match"]).values()
+    [metric] = metrics_of(["exact_match"]).values()
     assert metric.score(row["statistics"]["exact_match"]) == 100

@@ -16,8 +16,9 @@ from rouge_score.rouge_scorer import RougeScorer
 from sklearn.metrics import f1_score
 
 from leporello import Coverage, Document, Example, Prediction
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import METRICS, Metric, Statistics, make_metrics
+from leporello.metrics import METRICS, Metric, Statistics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
 from leporello.metrics.coco.meteor import _program, meteor
 from leporello.metrics.coco.tokenizer import coco_words, need_coco
@@ -59,7 +60,7 @@ def asked(*references: str, choices: tuple[str, ...] = ()) -> Example:
 def made(name: str) -> Metric:
     """Returns a metric; skips the test where what it needs is not installed, and says what."""
     try:
-        return make_metrics([name])[name]
+        return metrics_of([name])[name]
     except UserError as error:
         pytest.skip(str(error))
 

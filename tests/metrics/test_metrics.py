@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from leporello import Coverage, Document, Example, Prediction, Span
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics, make_metrics
+from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco
 from leporello.metrics.coco.java import LineProcess
 from leporello.metrics.coco.tokenizer import _program, coco_words
@@ -47,7 +48,7 @@ def asked(
 def made(name: str) -> Metric:
     """Returns a metric; skips the test where what it needs is not installed, and says what."""
     try:
-        return make_metrics([name])[name]
+        return metrics_of([name])[name]
     except UserError as error:
         pytest.skip(str(error))
 
@@ -162,10 +163,10 @@ def test_recall_of_blank_evidence_is_not_scored() -> None:
 def test_unknown_metrics_are_named() -> None:
     """A metric that is none is refused with what was likely meant."""
     with pytest.raises(UserError, match="no metric 'rogue'; did you mean 'rouge'; allowed:"):
-        make_metrics(["f1", "rogue"])
+        metrics_of(["f1", "rogue"])
     with pytest.raises(UserError, match="no metric 'F2'"):
         check_metrics(["F2"])
-    assert list(make_metrics(["rouge", "f1"])) == ["rouge", "f1"]
+    assert list(metrics_of(["rouge", "f1"])) == ["rouge", "f1"]
 
 
 # -- references that cannot be scored against, and answers that cannot be read ------------------
@@ -345,7 +346,7 @@ def test_a_missing_extra_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     told = rf"metric '{name}' needs the package {module},.*pip install 'leporello\[{extra}\]'"
     with pytest.raises(UserError, match=told):
-        make_metrics([name])
+        metrics_of([name])
 
 
 @pytest.mark.parametrize("name", ["bleu_coco", "rouge_l_coco", "meteor_coco"])
@@ -355,7 +356,7 @@ def test_a_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(UserError, match=f"metric '{name}' runs Java.*no `java` on the path"):
-        make_metrics([name])
+        metrics_of([name])
 
 
 ECHO = """

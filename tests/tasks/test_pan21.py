@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from leporello.api import UserError
+from leporello.config.metrics import metrics_of
 from leporello.core.records import Example, Prediction
 from leporello.engine.journal.serialization import empty_prediction
-from leporello.metrics import make_metrics
 from leporello.tasks import Pan21
 
 
@@ -149,7 +149,7 @@ def test_the_fingerprint_is_that_of_all_files(tmp_path: Path) -> None:
 def test_a_perfect_answer_is_read_whichever_form_it_has(tmp_path: Path) -> None:
     """The object of PAN's files, or a list of authors; gold stays out of what stages see."""
     write(tmp_path, 1, "One.\n\nTwo.\n\nThree.", [1, 2, 1])
-    example, [metric] = only(tmp_path), make_metrics(["pan21"]).values()
+    example, [metric] = only(tmp_path), metrics_of(["pan21"]).values()
     answer = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
     for text in (json.dumps(answer), "[1, 2, 1]", "1 2 1"):
         empty = empty_prediction(example)

@@ -15,9 +15,9 @@ from command_line import GOLDEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leporello.config.metrics import metrics_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.records import Coverage, Document, Example, Prediction
-from leporello.metrics import make_metrics
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy, interval, tag
 from leporello.tasks import ShuffleTest
 from leporello.tasks.shuffle_test import beginning, sentences_of, shuffles
@@ -342,7 +342,7 @@ def test_an_interval_holds_the_share(documents: list[list[bool]]) -> None:
 
 def test_the_metric_is_one_of_all_metrics(tmp_path: Path) -> None:
     """It says nothing of examples of other tasks; alone a text is neither right nor wrong."""
-    metric = make_metrics(["shuffle_accuracy"])["shuffle_accuracy"]
+    metric = metrics_of(["shuffle_accuracy"])["shuffle_accuracy"]
     plain = Example("e", Document("e", "x"))
     assert metric.statistics(predicted(plain, -1.0), plain) is None
     assert metric.aggregate([]) == {}

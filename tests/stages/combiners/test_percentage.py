@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.combiners import Percentage
+from leporello.config.metrics import metrics_of
 from leporello.core.notes import collect_notes
 from leporello.core.records import Document, Example, Hit, Output, Read
 from leporello.engine.failures import ReadError
-from leporello.metrics import make_metrics
 
 PARTS = ("Review 1:\nlovely", "Review 2:\ndull", "Review 3:\nlovely too")
 ODDS = st.floats(-20, 20)
@@ -107,7 +107,7 @@ def test_the_answer_is_a_percentage_as_the_metric_reads_it(
 ) -> None:
     """Digits and a `%` directly behind them, of decisions, of probabilities or of log odds."""
     value, _ = _drive(combiner, _judge)
-    metric: Any = make_metrics(["exponential_similarity"])["exponential_similarity"]
+    metric: Any = metrics_of(["exponential_similarity"])["exponential_similarity"]
     assert value == wanted
     assert metric.parses(value, _example()[0])
 
