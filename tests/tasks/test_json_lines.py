@@ -347,7 +347,7 @@ def test_the_split_stands_in_the_path(tmp_path: Path) -> None:
 
 def test_unknown_metrics_are_refused_at_construction() -> None:
     """A metric that is none is found before any file is read."""
-    with pytest.raises(ValueError, match="there is no metric 'rogue'; did you mean 'rouge'"):
+    with pytest.raises(UserError, match="there is no metric 'rogue'; did you mean 'rouge'"):
         JsonLines(Path("x"), metrics=("rogue",))
 
 

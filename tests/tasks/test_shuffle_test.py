@@ -240,7 +240,7 @@ def test_files_that_are_none_are_told(tmp_path: Path) -> None:
     ShuffleTest(written(tmp_path, {"text": "x"}).parent / "{split}.jsonl", split="rows").check()
     with pytest.raises(ValueError, match="block_sizes must be different sizes"):
         ShuffleTest(place, block_sizes=(1, 1))
-    with pytest.raises(ValueError, match="there is no metric 'shuffle_acuracy'; did you mean"):
+    with pytest.raises(UserError, match="there is no metric 'shuffle_acuracy'; did you mean"):
         ShuffleTest(place, metrics=("shuffle_acuracy",))
 
 
