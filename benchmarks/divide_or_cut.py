@@ -110,8 +110,7 @@ def table(name: str, task: Any, stages: Any) -> dict[tuple[str, int], float]:  #
         examples = [example for example in group if not example.fault]
         for key, texts in answers(stages, examples).items():
             rows.setdefault(key, []).extend(
-                metric.statistics(replace(empty_prediction(e), prediction=task.normalise(t, e)), e)
-                or {}
+                metric.statistics(replace(empty_prediction(e), prediction=t), e) or {}
                 for e, t in zip(examples, texts, strict=True)
             )
         units += [number] * len(examples)

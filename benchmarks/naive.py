@@ -103,8 +103,7 @@ def left_out(task: Scrolls) -> str:
         for example in (e for e, t in zip(examples, texts, strict=True) if t == text):
             whole = example.document.chunk(0, len(text))
             [output] = made.read([Read((whole,), example.question, choices=example.choices)])
-            answer = task.normalise(output.text, example)
-            predicted = replace(empty_prediction(example), prediction=answer)
+            predicted = replace(empty_prediction(example), prediction=output.text)
             statistics.append(metric.statistics(predicted, example) or {})
     units = sorted(known.index(text) for text in texts)
     table, count = metric.summands(statistics), np.array([float(len(units))])

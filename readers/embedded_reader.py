@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _SHIPPED = "leporello-en"
 _NOTHING = -1e9  # the score where there was nothing to read; JSON has no infinity
+# An instruction such as ZeroSCROLLS' `by writing its corresponding letter (either A, B, C, or D)`.
+_BY_LETTER = re.compile(r"\bletter\b[^.]*\bA\b[^.]*\bB\b")
 _LABELS = ("Not mentioned", "Entailment", "Contradiction")  # of a statement without choices
 
 
@@ -35,8 +39,9 @@ class Embedded:
 
     What a read asks for decides which of them reads it:
 
-    - choices: the likeliest of them; the labels of an inference (`Entailment`, `Contradiction`,
-      `Not mentioned`) are told of the statement that stands as the question;
+    - choices: the likeliest of them, or its letter where the instruction asks for that; the labels
+      of an inference (`Entailment`, `Contradiction`, `Not mentioned`) are told of the statement
+      that stands as the question;
     - a statement without choices: one of these labels;
     - no question, or one for a summary: sentences of the passages in the document's order;
     - any other question: a span, `yes`, or one of two names that it gives. Spans compare over all
@@ -132,7 +137,9 @@ class Embedded:
         for read, choice in zip(inputs, self._choices.choose(asked), strict=True):
             at = choice.span
             span = _span(read, at.passage, at.start, at.end) if at else None
-            outputs.append(_chosen(read, read.choices, choice.index, choice.probabilities, span))
+            by_letter = _BY_LETTER.search(read.instruction)
+            told = string.ascii_uppercase if by_letter else read.choices
+            outputs.append(_chosen(read, told, choice.index, choice.probabilities, span))
         return outputs
 
     def _judge(self, inputs: Sequence[Read]) -> list[Output]:

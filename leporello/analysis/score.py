@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +18,17 @@ from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.serialization import empty_prediction, prediction_from_row
+from leporello.engine.journal.serialization import (
+    as_text,
+    empty_prediction,
+    prediction_from_row,
+)
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.results import ExampleStatistics, Result, Summary
 from leporello.metrics import GoldError, Metric
 from leporello.metrics.own import statistics_of
 
+GOLD = "the gold is faulty:"
 _SHOWN = 5
 
 
@@ -47,7 +53,8 @@ def score(
 
     Predictions are scored as they stand: nothing is stripped or brought into another form. Where a
     row does not say what was selected, nothing is told of that (`recall`). An
-    example whose reference nothing can be scored against counts as a failure, as in a run.
+    example whose reference nothing can be scored against counts as a failure, as in a run, and is
+    a fault of the result that begins with `GOLD`.
 
     Raises:
         UserError: The file is unreadable, or its ids are not the task's; of a task on a subset
@@ -65,19 +72,25 @@ def score(
     failed = _failed(file)
     counting = metrics_of(spec.metrics_of(source))
     without_hits = [item for item in counting.items() if not getattr(item[1], "needs_hits", False)]
-    summary = Summary(counting)
-    missing = []
+    summary, gold = Summary(counting), Counter[str]()
+    missing, normalised = [], False
     for example in examples_of(source, task):
         row = rows.pop(example.id, None)
         if row is None and example.id not in failed:
             missing.append(example.id)
             continue
         prediction = _prediction(file, row, example) if row else empty_prediction(example)
+        if row and "raw" in row:
+            normalised |= as_text(row["raw"]) != row["prediction"]
         has_hits = row is None or "hits" in row
         told = counting.items() if has_hits else without_hits
-        summary.add(_scored(dict(told), prediction, example, failed.get(example.id)))
+        scored = _scored(dict(told), prediction, example, failed.get(example.id))
+        if scored.failure and not failed.get(example.id):
+            gold[f"{GOLD} {scored.failure[1]}"] += 1
+        summary.add(scored)
     _check_ids(file, missing, [] if _short(task) in SUBSETS else list(rows))
-    return summary.result(file.name, task)
+    result = summary.result(file.name, task, normalised=normalised)
+    return dataclasses.replace(result, faults={**result.faults, **dict(gold.most_common(_SHOWN))})
 
 
 def _scored(
@@ -87,6 +100,8 @@ def _scored(
     failure: tuple[str, str] | None,
 ) -> ExampleStatistics:
     """Returns what counts of an example, as a run would have it."""
+    if example.fault:
+        return ExampleStatistics(0, example.id, {}, failure=("task", example.fault))
     try:
         statistics, faults = statistics_of(metrics, prediction, example)
     except GoldError as error:

@@ -33,6 +33,7 @@ def score(
     as_json: AsJson = False,
 ) -> None:
     """Scores any predictions file with a task's metrics."""
+    from leporello.analysis.score import GOLD
     from leporello.analysis.score import score as score_file
     from leporello.cli.display import tables
 
@@ -42,4 +43,4 @@ def score(
     else:
         tables.scores(stdout(), [result])
     if result.faults:
-        raise typer.Exit(1)
+        raise typer.Exit(2 if any(text.startswith(GOLD) for text in result.faults) else 1)

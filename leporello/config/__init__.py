@@ -241,6 +241,8 @@ class _ConfigBuilder:
     def _task(self, name: str, tree: Tree) -> TaskSpec | None:
         variants = SweepPoints(f"tasks.{name}")
         own = {key: child for key, child in tree.items.items() if key != "metrics"}
+        if tree.file and tree.file.name == "run.yaml":  # of 0.2: its answers are as they are
+            own.pop("normalised", None)
         options = variants.of_class(tree.with_value(own), TASK, "")
         listed = metric_specs(variants, tree.items["metrics"]) if "metrics" in tree.items else []
         self.faults.extend(variants.faults)
@@ -265,15 +267,17 @@ class _ConfigBuilder:
                 hint = did_you_mean(task, tasks)
                 text = f"{name}.tasks: there is no task {task!r}{hint}"
                 self.faults.append(keys["tasks"].fault(text))
+        normalised = self._switch(name, "normalised", keys.get("normalised"))
         description = " ".join(self._strings(name, "description", keys.get("description")))
         training = self._training(name, keys.get("train"))
         placement = self._placement(name, keys.get("placement"))
         return [
             PipelineSpec(
-                f"{name}{_suffix(labels)}", stages, own_tasks, description, training, placement
+                f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
+                placement,
             )
             for labels, stages in self._points(name, keys)
-        ]
+        ]  # fmt: skip
 
     def _training(self, name: str, tree: Tree | None) -> TrainingSpec:
         if tree is None:
@@ -309,6 +313,12 @@ class _ConfigBuilder:
         else:
             return changed
         return {key: child for key, child in keys.items() if key != "model"}
+
+    def _switch(self, name: str, key: str, tree: Tree | None) -> bool:
+        if tree is not None and not isinstance(tree.value, bool):
+            fault = f"{name}.{key}: must be true or false, got {tree.plain()!r}"
+            self.faults.append(tree.fault(fault))
+        return tree is not None and tree.value is True
 
     def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
         if tree is None:

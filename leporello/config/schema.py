@@ -50,6 +50,10 @@ def schema() -> dict[str, JSON]:
         model=_told("What reads in place of the reader's model, by name", _TEXT),
         description=_told("Line about it for `list`", _TEXT),
         tasks=_told("Tasks that it runs on where none is named", _TEXTS),
+        normalised=_told(
+            "Whether answers are brought into the form that the task's metrics read",
+            {"type": "boolean", "default": False},
+        ),
         train=_told("How `train` trains the reader", _settings(Training)),
         placement=_told("Where a run works; no result depends on it", _settings(Placement)),
     )

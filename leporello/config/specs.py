@@ -163,6 +163,7 @@ class PipelineSpec:
         name: `mine`, or `mine@retriever.k=5`.
         stages: Stages by key, all four.
         tasks: Names of tasks that `run` takes when none is named.
+        normalised: Whether the task brings answers into the form that its metrics read.
         description: Description for `list`.
         training: Settings of the reader's training; no run depends on them.
         placement: Settings of where it runs; no result depends on them.
@@ -171,6 +172,7 @@ class PipelineSpec:
     name: str
     stages: Mapping[str, Spec]
     tasks: tuple[str, ...] = ()
+    normalised: bool = False
     description: str = field(default="", compare=False)
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
     placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
@@ -186,7 +188,8 @@ class PipelineSpec:
 
     def resolved(self) -> dict[str, JSON]:
         """Returns the pipeline with every default written out."""
-        return {key: spec.resolved() for key, spec in self.stages.items()}
+        stages: dict[str, JSON] = {key: spec.resolved() for key, spec in self.stages.items()}
+        return stages | ({"normalised": True} if self.normalised else {})
 
 
 @dataclass(frozen=True)

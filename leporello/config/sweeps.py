@@ -101,7 +101,9 @@ class SweepPoints:
             if name == "class":
                 continue
             if name not in allowed:
-                problem = f"{cls.__name__} has no parameter {name!r}{did_you_mean(name, allowed)}"
+                moved = "; it is a key of pipelines since 0.3, false unless given"
+                hint = moved if name == "normalised" else did_you_mean(name, allowed)
+                problem = f"{cls.__name__} has no parameter {name!r}{hint}"
                 self._fault(child, _join(path, name), problem)
             elif fault := fault_of_key(allowed[name], child.plain()):  # first: others repeat it
                 self._fault(child, _join(path, name), fault)

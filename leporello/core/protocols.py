@@ -329,8 +329,8 @@ class Task(Protocol):
     """Where examples come from; declared under `tasks:` rather than in a pipeline.
 
     A task that also has `__len__` lets the progress bar tell the time left. One that has
-    `normalise(text, example) -> str` brings answers into the form that its metrics read; what the
-    combiner returned is kept beside it.
+    `normalise(text, example) -> str` brings answers into the form that its metrics read, for
+    pipelines with `normalised: true`; what the combiner returned is kept beside it.
     """
 
     @property

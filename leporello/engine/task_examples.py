@@ -56,9 +56,9 @@ def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:
     raise UserError(f"{kind}.metrics must be a tuple of names, got {entries!r:.80}")
 
 
-def normalizer_of(task: Task) -> Normalizer | None:
-    """Returns a task's `normalise`, whose answers are checked; None if it has none."""
-    normalise = getattr(task, "normalise", None)
+def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
+    """Returns a task's `normalise`, checked as it answers; None if it has or should have none."""
+    normalise = getattr(task, "normalise", None) if wanted else None
     if normalise is None:
         return None
 

@@ -51,6 +51,7 @@ class BatchSpec:
         built: The task itself, for this process alone: what is validated on may be part of a
             declared task, and is then no other's.
         metrics: Metrics that predictions are scored with.
+        normalised: Names of the pipelines whose answers the task brings into their form.
     """
 
     pipelines: Sequence[str]
@@ -67,6 +68,7 @@ class BatchSpec:
     remote: RemoteRun | None = None
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
+    normalised: frozenset[str] = frozenset()
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""

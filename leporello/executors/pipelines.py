@@ -75,7 +75,7 @@ class Pipelines:
             WorkerPipeline(
                 Pipeline(**{key: factory.stage(stage) for key, stage in stages.items()}),
                 metrics,
-                normalizer_of(source),
+                normalizer_of(source, wanted=name in spec.normalised),
                 JobFiles(self.directory, name, spec.task),
             )
             for name, stages in zip(spec.pipelines, spec.stages, strict=True)

@@ -22,6 +22,12 @@ from leporello.metrics.statistics import StatisticsTable
 _NOTES = 5  # that are told; calls.jsonl has them all
 
 
+def marks(*, sees_gold: bool, normalised: bool) -> str:
+    """Returns what a table says behind the name of a pipeline that is not like others."""
+    told = ["sees the gold"] * sees_gold + ["normalised"] * normalised
+    return f" ({', '.join(told)})" if told else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One line of the table of scores.
@@ -40,6 +46,7 @@ class Result:
         notes: Notes of most examples, with their number.
         cured: Number of examples at which a stage failed with others, and not alone.
         faults: Faults of metrics, with the number of examples; such a metric has no score.
+        normalised: Whether answers were brought into the form that metrics read.
     """
 
     pipeline: str
@@ -55,6 +62,12 @@ class Result:
     notes: Mapping[str, int]
     cured: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
+    normalised: bool = False
+
+    @property
+    def marks(self) -> str:
+        """What a table says behind the pipeline's name."""
+        return marks(sees_gold=self.sees_gold, normalised=self.normalised)
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
@@ -184,7 +197,9 @@ class Summary:
         for name, share in shares(example.coverage).items():
             self._shares[name].append(share)
 
-    def result(self, pipeline: str, task: str, *, sees_gold: bool = False) -> Result:
+    def result(
+        self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False
+    ) -> Result:
         """Returns what it all came to.
 
         Raises:
@@ -209,6 +224,7 @@ class Summary:
             scores=scores,
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
+            normalised=normalised,
             shares=means,
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),

@@ -19,6 +19,7 @@ from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.engine.progress import Progress, ProgressCounts
+from leporello.engine.task_examples import normalizer_of
 from leporello.executors import executor_for
 from leporello.executors.interface import (
     BatchSpec,
@@ -237,6 +238,7 @@ class Batch:
             task=job.task.name,
             source=job.task.spec,
             metrics=job.metrics,
+            normalised=frozenset(j.pipeline.name for j in self.jobs if j.pipeline.normalised),
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
@@ -271,6 +273,7 @@ class Batch:
             job.pipeline.name,
             job.task.name,
             sees_gold=any(map(sees_gold, self._stages[index].all())),
+            normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
         )
         write_json(metrics_file, result.row())
         if self.wrote:

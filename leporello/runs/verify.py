@@ -95,7 +95,8 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
     stages, timeout = job.pipeline.build(), context.limits.example_timeout
     # Answers depend on what is read together, so batches are as large as they were.
     restore_batch_sizes(stages.reader, BatchSizes(context.directory, job.pipeline).kept)
-    combiners = ActiveCombiners(stages, {}, normalizer_of(job.source), timeout)
+    normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
+    combiners = ActiveCombiners(stages, {}, normalise, timeout)
     reader = WindowReader(stages.reader, None, timeout)
     with (
         TemporaryDirectory() as folder,

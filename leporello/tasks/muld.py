@@ -57,7 +57,6 @@ class Muld(Benchmark):
         data: Directory of the benchmarks' files: `muld/NAME_SPLIT.json.bz2` in it. None stands
             for `LEPORELLO_DATA`, else `data`.
         instruction: Text put before what is read; the benchmark itself has none.
-        normalised: Whether answers are brought into the form that the metric reads.
     """
 
     name: Literal[
@@ -66,7 +65,6 @@ class Muld(Benchmark):
     split: str = "test"
     data: Path | None = None
     instruction: str = ""
-    normalised: bool = True
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -96,8 +94,6 @@ class Muld(Benchmark):
 
     def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's
         """Returns an answer in the form that the metric reads."""
-        if not self.normalised:
-            return text
         if self.name == "character_id":
             return answers.label(text, LABELS)
         return answers.authors(text) if self.name == "style_change" else text

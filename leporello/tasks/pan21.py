@@ -36,13 +36,11 @@ class Pan21:
 
     Attributes:
         path: The folder.
-        normalised: Whether answers are brought into the form that the metric reads.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("pan21",)
 
     path: Path
-    normalised: bool = True
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples in the order of their numbers; faulty ones have a `fault`.
@@ -88,7 +86,7 @@ class Pan21:
 
     def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's
         """Returns an answer in the form that the metric reads."""
-        return answers.authors(text) if self.normalised else text
+        return answers.authors(text)
 
     def _problems(self) -> list[Path]:
         if not self.path.is_dir():

@@ -55,7 +55,6 @@ class Scrolls(Benchmark):
         data: Directory of the benchmarks' files: `scrolls/NAME.zip` in it, or
             `scrolls/NAME/SPLIT.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
         instruction: Text put before what is read; the benchmark itself has none.
-        normalised: Whether answers are brought into the form that the metric reads.
     """
 
     name: Literal[
@@ -71,7 +70,6 @@ class Scrolls(Benchmark):
     split: str = "validation"
     data: Path | None = None
     instruction: str = ""
-    normalised: bool = True
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -96,8 +94,6 @@ class Scrolls(Benchmark):
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""
-        if not self.normalised:
-            return text
         if self.name in ("quality", "quality_hard"):
             return answers.option_text(text, example.choices)
         if self.name == "contract_nli":

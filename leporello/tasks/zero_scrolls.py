@@ -68,7 +68,6 @@ class ZeroScrolls(Benchmark):
         chat: The authors' variant for chat models: no response header, and no explanation wanted.
         data: Directory of the benchmarks' files: `zero_scrolls/NAME.zip` in it, or
             `zero_scrolls/NAME/SPLIT.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
-        normalised: Whether answers are brought into the form that the metric reads.
     """
 
     name: Literal[
@@ -86,7 +85,6 @@ class ZeroScrolls(Benchmark):
     split: str = "validation"
     chat: bool = False
     data: Path | None = None
-    normalised: bool = True
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -111,8 +109,6 @@ class ZeroScrolls(Benchmark):
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""
-        if not self.normalised:
-            return text
         match self.name:
             case "quality":
                 return answers.option_letter(text, example.choices)

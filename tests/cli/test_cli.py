@@ -218,6 +218,20 @@ def test_score_gives_what_the_run_gave(tmp_path: Path) -> None:
     assert "1 ids of the task are missing (q3); 1 ids are not the task's (zz)" in done.stderr
 
 
+def test_score_says_which_gold_is_faulty(tmp_path: Path) -> None:
+    """What is sound is scored, what is not is counted and told, and the status is 2."""
+    rows = [{"id": i, "document": "d", "question": "q", "references": [i]} for i in ("A", "none")]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(
+        "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}"
+    )
+    (tmp_path / "given.json").write_text(json.dumps({"A": "A", "none": "B"}), encoding="utf-8")
+    arguments = ("score", "given.json", "--task", "rows", "--config", "own.yaml")
+    done = leporello(*arguments, folder=tmp_path, status=2)
+    assert "the gold is faulty: GoldError: example 'none'" in done.stdout
+    assert "100.00" in done.stdout
+
+
 def test_plan_tells_what_is_done_and_what_is_left(tmp_path: Path) -> None:
     """Documents and examples, before and after a limited run, and nothing is written."""
     config = _project(tmp_path)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import HERE, leporello, read_lines
 
-from leporello.api import ConfigError, UserError, ask, load_pipelines, run
+from leporello.analysis.datasets.analyze import analyze_run
+from leporello.analysis.score import score
+from leporello.api import ConfigError, UserError, ask, compare, load_pipelines, run
 
 PLUG_IN = """
 from dataclasses import dataclass
@@ -306,3 +308,38 @@ def test_what_is_edited_under_a_half_done_run_is_noticed(
     for name in ("predictions.jsonl", "calls.jsonl"):
         one, other = (tmp_path / run / "mine" / "rows" / name for run in ("out", "fresh"))
         assert one.read_bytes() == other.read_bytes()
+
+
+def test_an_answer_is_scored_as_it_is_unless_the_pipeline_says_otherwise(tmp_path: Path) -> None:
+    """Every table names who had it brought into the metric's form; its form is told of the raw."""
+    (tmp_path / "own.py").write_text(
+        "from leporello.tasks import JsonLines\n\nclass Shortened(JsonLines):\n"
+        "    def normalise(self, text, example):\n        return text.split()[-1]\n"
+    )
+    row = {"id": "a", "document": "It is four", "references": ["four"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(
+        "pipelines:\n  as-it-is: {reader: {class: Lead}}\n"
+        "  rewritten: {extends: as-it-is, normalised: true}\n"
+        "tasks:\n  rows: {class: ./own.py:Shortened, path: rows.jsonl, metrics: [exact_match]}\n",
+        encoding="utf-8",
+    )
+    config, out = [tmp_path / "mine.yaml"], tmp_path / "run"
+    done = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out)
+    assert [(r.scores["exact_match"], r.marks) for r in done.results] == [
+        (0.0, ""),
+        (100.0, " (normalised)"),
+    ]
+    [board] = compare([out]).boards
+    assert "rewritten's answers were normalised: no official score" in board.warnings
+    assert [j.discrepancy.predictions.mean for j in analyze_run(out) if j.discrepancy.predictions] \
+        == [3, 3]  # fmt: skip
+    scored = score(out / "rewritten" / "rows" / "predictions.jsonl", "rows", config=config)
+    assert (scored.scores, scored.marks) == ({"exact_match": 100.0}, " (normalised)")
+    assert run(["as-it-is"], ["rows"], config=config, overrides=["normalised=true"],
+               out=tmp_path / "set").results[0].marks  # fmt: skip
+    with pytest.raises(ConfigError, match="must be true or false, got 'often'"):
+        load_pipelines(config, ["normalised=often"], ["as-it-is"])
+    (tmp_path / "old.yaml").write_text("tasks: {q: {class: Scrolls, name: qmsum, normalised: no}}")
+    with pytest.raises(ConfigError, match=r"'normalised'; it is a key of pipelines since 0\.3"):
+        load_pipelines([tmp_path / "old.yaml"])

@@ -93,16 +93,6 @@ def test_free_text_stays_as_it_is(task: Any) -> None:
     assert task.normalise(text, example()) == text
 
 
-def test_it_can_be_turned_off() -> None:
-    """The answer is then scored as it is."""
-    for task in (
-        ZeroScrolls("space_digest", normalised=False),
-        Scrolls("contract_nli", normalised=False),
-        Muld("style_change", normalised=False),
-    ):
-        assert task.normalise("60 percent entailment 1 1", example()) == "60 percent entailment 1 1"
-
-
 def check(cases: dict[str, str], normalise: Callable[[str], str]) -> None:
     """Checks what becomes of some answers."""
     assert {text: normalise(text) for text in cases} == cases

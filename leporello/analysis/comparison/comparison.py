@@ -41,6 +41,7 @@ class PipelineScores:
         output_tokens: Number of tokens that the reader wrote.
         dollars: Dollars that reading cost, where the reader knows prices.
         sees_gold: Whether a stage had the references or the evidence in view.
+        normalised: Whether answers were brought into the form that metrics read.
     """
 
     label: str
@@ -55,6 +56,7 @@ class PipelineScores:
     output_tokens: int
     dollars: float | None
     sees_gold: bool
+    normalised: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,7 @@ def _pipeline_scores(
         output_tokens=sum(example.output_tokens for example in rows),
         dollars=sum(prices) if prices else None,
         sees_gold=outcomes.sees_gold,
+        normalised=outcomes.normalised,
     )
 
 
@@ -261,11 +264,9 @@ def _warnings(
         signatures = sorted({outcome.signatures.get(name, "") for outcome in outcomes})
         if len(signatures) > 1:
             warnings.append(f"{name} was not computed alike: {' / '.join(signatures)}")
-    warnings += [
-        f"{label} sees the gold"
-        for label, outcome in zip(labels, outcomes, strict=True)
-        if outcome.sees_gold
-    ]
+    for label, outcome in zip(labels, outcomes, strict=True):
+        warnings += [f"{label} sees the gold"] * outcome.sees_gold
+        warnings += [f"{label}'s answers were normalised: no official score"] * outcome.normalised
     unshared = {name for outcome in outcomes for name in outcome.metrics} - {
         *_shared_metrics(outcomes)
     }

@@ -52,6 +52,7 @@ class Outcomes:
         signature: Signature: all that the results depend on, as the manifest has it.
         signatures: Signatures of the metrics, by name: what exactly was computed.
         sees_gold: Whether a stage had the references or the evidence in view.
+        normalised: Whether answers were brought into the form that metrics read.
         seconds: Seconds of an example's dividing, selecting and reading, as last measured; None if
             they were not.
         finished: Outcomes by the example's id, in task order.
@@ -63,6 +64,7 @@ class Outcomes:
     signature: Mapping[str, JSON]
     signatures: Mapping[str, str]
     sees_gold: bool
+    normalised: bool
     seconds: float | None
     finished: Mapping[str, Outcome]
 
@@ -105,6 +107,7 @@ def _of_job(
 ) -> Outcomes:
     statistics = JobFiles(directory, pipeline, task).statistics()
     metrics = _json(directory, pipeline, task, "metrics.json")
+    task_given: Any = signature["task"]  # of 0.2, a task said it
     return Outcomes(
         run=directory.path,
         pipeline=pipeline,
@@ -112,6 +115,7 @@ def _of_job(
         signature=signature,
         signatures=metrics.get("signatures", {}),
         sees_gold=bool(metrics.get("sees_gold")),
+        normalised=bool(metrics.get("normalised", task_given.get("normalised"))),
         seconds=_seconds(_json(directory, pipeline, task, "timings.json")),
         finished={outcome.id: outcome for outcome in map(_outcome, statistics)},
     )

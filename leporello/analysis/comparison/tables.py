@@ -14,6 +14,7 @@ from leporello.analysis.comparison.oracle_gap import OracleGap
 from leporello.analysis.comparison.scores import Difference, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable
+from leporello.jobs.results import marks
 
 _LEVEL = 0.05
 _HUNDRED = 100
@@ -90,8 +91,8 @@ _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 def _scores(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
     scores = [entry.scores[metric] for metric in task.metrics]
     counts = (f"{entry.examples:,}", f"{entry.failures:,}")
-    gold = " (sees the gold)" if entry.sees_gold else ""
-    return (entry.label + gold, *counts, *map(_score, scores))
+    told = marks(sees_gold=entry.sees_gold, normalised=entry.normalised)
+    return (entry.label + told, *counts, *map(_score, scores))
 
 
 def _score(score: Score) -> str:

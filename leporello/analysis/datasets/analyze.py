@@ -15,6 +15,7 @@ from leporello.analysis.datasets.statistics import (
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.files import read_rows
+from leporello.engine.journal.serialization import as_text
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 
@@ -61,7 +62,9 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
     discrepancies = []
     for pipeline, task in directory.jobs():
         source = config.tasks[task].spec.build()
-        rows = read_rows(directory.results(pipeline, task) / "predictions.jsonl")
+        written = read_rows(directory.results(pipeline, task) / "predictions.jsonl")
+        # As they were given, though the pipeline may have them brought into another form.
+        rows = ({"id": row["id"], "prediction": as_text(row["raw"])} for row in written)
         metrics = metrics_of(config.tasks[task].metrics_of(source))
         discrepancy = analyze_predictions(examples_of(source, task), rows, metrics)
         discrepancies.append(JobDiscrepancy(pipeline, task, discrepancy))

@@ -88,7 +88,7 @@ def _tracked(directory: RunDirectory) -> Iterator[TrackedJob]:
                 "pipeline": pipeline,
                 "task": task,
                 "data": str(signature["data"]),
-                "sees_gold": str(metrics["sees_gold"]).lower(),
+                **{n: str(metrics.get(n, False)).lower() for n in ("sees_gold", "normalised")},
                 "directory": str(directory.path.resolve()),
             },
             files=tuple(path for path in files if path.exists()),

@@ -118,8 +118,7 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
 
 
 def _name(result: Result) -> str:
-    gold = " [yellow](sees the gold)[/yellow]" if result.sees_gold else ""
-    return escape(result.pipeline) + gold
+    return f"{escape(result.pipeline)}[yellow]{result.marks}[/yellow]"
 
 
 def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:

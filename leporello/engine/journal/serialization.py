@@ -24,6 +24,7 @@ from leporello.engine.journal.columns import from_columns, to_columns
 
 __all__ = [
     "Reply",
+    "as_text",
     "calls_from_row",
     "calls_row",
     "cost_of",
@@ -95,7 +96,7 @@ def prediction_of(
     )
     return Prediction(
         id=example.id,
-        prediction=_as_text(value),
+        prediction=as_text(value),
         raw=value,
         hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
         read=read,
@@ -109,7 +110,7 @@ def _seen(read: Read, output: Output) -> tuple[Span, ...]:
     return _spans(read) if output.read is None else output.read
 
 
-def _as_text(value: JSON) -> str:
+def as_text(value: JSON) -> str:
     """Returns what is scored: a text, the `answer` of a mapping that has such a text, or JSON."""
     if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
         value = answer
