@@ -19,6 +19,8 @@ _HEAVY = {
 # One thread a process, as a worker has: last digits depend on threads, and two busy processes with
 # several each slow each other down thirtyfold. Torch reads it when it is imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+# Hundreds of processes would compile the whole project anew, half a second each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Tests' own stages work in the process of `--workers 0`: to start one takes longer than they take.
 os.environ["LEPORELLO_UNSUPERVISED"] = "1"
 

@@ -37,6 +37,7 @@ _FOR_MODELS = frozenset({"sentence_transformers", "tokenizers", "torch", "transf
 # Distributions by package, where they have another name or others beneath them matter.
 _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "faiss": ("faiss-cpu",),
+    "pptx": ("python-pptx",),
     "sentence_transformers": ("sentence-transformers", "transformers", "tokenizers", "torch"),
     "sklearn": ("scikit-learn", "scipy"),
     "transformers": ("transformers", "tokenizers"),

@@ -214,12 +214,10 @@ def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yields all nodes, without what stands there for a type checker only."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in _FOR_TYPES:
-            for child in node.orelse:
-                yield child
-                yield from _running(child)
-        else:
+    """Yields all statements, without what stands there for a type checker only."""
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        if part == "body" and isinstance(tree, ast.If) and ast.unparse(tree.test) in _FOR_TYPES:
+            continue
+        for node in getattr(tree, part, ()):
             yield node
             yield from _running(node)

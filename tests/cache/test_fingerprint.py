@@ -17,17 +17,22 @@ import pytest
 from command_line import ROOT
 
 from leporello.cache import fingerprint as fingerprints
-from leporello.cache.dependencies import dependencies, library_versions, signature_of
+from leporello.cache.dependencies import (
+    _all_distributions,
+    dependencies,
+    library_versions,
+    signature_of,
+)
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.source_code import source_hash
 from leporello.chunkers import FixedTokens, Recursive
 from leporello.core.annotations import marked
 from leporello.core.calls import memo_key as memo_keys
 from leporello.core.calls.memo_key import memo_key
-from leporello.core.environment.classes import find_class
+from leporello.core.environment.classes import built_ins, find_class
 from leporello.core.errors import UserError
 from leporello.core.hashing import canonical, differences
-from leporello.core.protocols import KINDS, MODEL_MARK, SECRET_MARK, ModelSource, Secret
+from leporello.core.protocols import ALL_KINDS, KINDS, MODEL_MARK, SECRET_MARK, ModelSource, Secret
 from leporello.retrievers import BM25, Dense, Fusion, TfIdf
 from leporello.text.tokens import HuggingFace, Words
 
@@ -55,7 +60,7 @@ class Mine:
 SHOW = """
 import json, sys
 from pathlib import Path
-from leporello.core.environment.classes import find_class
+from leporello.core.environment.classes import built_ins, find_class
 from leporello.core.protocols import KINDS
 from leporello.config.parameters import parameters
 from leporello.cache.fingerprint import fingerprint
@@ -410,3 +415,33 @@ def test_marks_are_found_wherever_they_stand() -> None:
         assert marked(annotation, SECRET_MARK)
         assert not marked(annotation, MODEL_MARK)
     assert marked(ModelSource | None, MODEL_MARK)
+
+
+def test_distributions_of_built_in_classes_are_known_without_reading_what_every_one_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would cost every run most of a second."""
+
+    def refuse() -> dict[str, list[str]]:
+        raise AssertionError("a package's distribution is not in the table")
+
+    monkeypatch.setattr(metadata, "packages_distributions", refuse)
+    _all_distributions.cache_clear()
+    for kind in ALL_KINDS:
+        for cls in built_ins(kind).values():
+            library_versions.__wrapped__(cls, has_model=True)  # past its cache
+
+
+def test_a_plug_in_edited_twice_in_a_second_is_the_newer_one(tmp_path: Path) -> None:
+    """Its bytecode is not kept, which would be told from another's by seconds and size alone."""
+    plug_in, beside = tmp_path / "mine.py", tmp_path / "beside_mine.py"
+    plug_in.write_text("import beside_mine\nclass Mine:\n    word = beside_mine.WORD\n")
+    found = []
+    for word in ("one", "two"):
+        beside.write_text(f"WORD = {word!r}\n")
+        os.utime(beside, (1, 1))
+        code = "import sys; from pathlib import Path\n"
+        code += "from leporello.core.environment.classes import load_file\n"
+        code += f"print(load_file(Path({str(plug_in)!r})).Mine.word)"
+        found.append(subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True))
+    assert found == ["one\n", "two\n"]

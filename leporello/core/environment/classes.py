@@ -252,6 +252,8 @@ def _reason(error: BaseException, name: str, folder: Path) -> str:
 
 def _let_import_from(folder: Path) -> None:
     """Appends, never prepends: a user's file may not shadow an installed package."""
+    # Bytecode of a file that is edited twice in one second can be taken for the newer text's.
+    sys.dont_write_bytecode = True
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
         importlib.invalidate_caches()
