@@ -15,33 +15,6 @@ from leporello.storage import to_path
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "Address",
-    "AsJson",
-    "ConfigFiles",
-    "Data",
-    "Executor",
-    "Flights",
-    "Limit",
-    "Model",
-    "NoCache",
-    "Out",
-    "Overrides",
-    "Pipelines",
-    "ReaderGpus",
-    "ReaderReplicas",
-    "RunAt",
-    "RunsAt",
-    "Split",
-    "Tasks",
-    "Unsupervised",
-    "Workers",
-    "print_json",
-    "stderr",
-    "stdout",
-    "with_model",
-]
-
 
 def _set_data_directory(data: Path | None) -> Path | None:
     """Tells the tasks, which look there; the place of the data is no part of a run's config."""

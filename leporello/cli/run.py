@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from leporello.config import PipelineSpec
     from leporello.runs.run import Run
 
-__all__ = ["check", "plan", "run"]
-
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
 _MAX_ACTIVE = 64  # as leporello.engine.limits.Limits has it
 _FAILURES = 10  # told at the end of a run; all of them are in its files

@@ -10,8 +10,6 @@ import typer
 from leporello.cli.options import AsJson, ConfigFiles, Data, Metrics, Split, print_json, stdout
 from leporello.storage import to_path
 
-__all__ = ["score"]
-
 
 def score(
     *,

@@ -18,8 +18,6 @@ from leporello.core.protocols import SECRET_MARK, MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
 
-__all__ = ["Pipeline", "PipelineSpec", "Spec", "TaskSpec"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spec:

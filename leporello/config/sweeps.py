@@ -20,8 +20,6 @@ from leporello.core.protocols import Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 
-__all__ = ["Labels", "SweepPoints"]
-
 # What tells a point of a sweep from the others: (path, value), such as ("retriever.k", "5").
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 _Options: TypeAlias = list[tuple[Labels, Any]]

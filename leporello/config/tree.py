@@ -16,8 +16,6 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.records import JSON
 
-__all__ = ["Scalar", "Tree", "parse", "read_tree"]
-
 ConfigSource: TypeAlias = Path | Mapping[str, Any]
 Scalar: TypeAlias = bool | int | float | str | None
 _STANDARD = "tag:yaml.org,2002:"

@@ -7,18 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "BudgetSpentError",
-    "ConfigError",
-    "Fault",
-    "Interrupted",
-    "Stopped",
-    "UserError",
-    "did_you_mean",
-    "likely",
-]
-
-
 _LISTED = 30  # names that a message may list
 
 

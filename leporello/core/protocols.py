@@ -30,44 +30,6 @@ from leporello.core.records import (
     Span,
 )
 
-__all__ = [
-    "ALL_KINDS",
-    "BACKEND",
-    "BACKEND_MARK",
-    "KINDS",
-    "LOADER",
-    "METRIC",
-    "SECTION",
-    "TASK",
-    "TRACKER",
-    "BackendSource",
-    "Batching",
-    "CancelsReads",
-    "ChecksFiles",
-    "Chunker",
-    "Combiner",
-    "Count",
-    "FineTunes",
-    "Kind",
-    "Learns",
-    "Loader",
-    "MetricEntry",
-    "ModelSource",
-    "NonNegative",
-    "PacksBatches",
-    "Positive",
-    "Reader",
-    "RendersPrompt",
-    "Retriever",
-    "Secret",
-    "Sharded",
-    "Share",
-    "SharesLimits",
-    "Supervises",
-    "Targets",
-    "Task",
-]
-
 
 class _ModelMark:
     """Marks a parameter that names a model; see `ModelSource`."""

@@ -34,9 +34,6 @@ from leporello.engine.failures import ReadError, stage_errors
 from leporello.engine.journal.serialization import Reply
 from leporello.engine.selection import Selection, select
 
-__all__ = ["ActiveExample", "Call"]
-
-
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
 
 

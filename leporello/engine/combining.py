@@ -27,8 +27,6 @@ from leporello.engine.time_limit import time_limit
 from leporello.metrics import Metric, Statistics
 from leporello.metrics.own import OwnMetric, statistics_of
 
-__all__ = ["ActiveCombiners", "Advance"]
-
 
 @dataclass(frozen=True, slots=True)
 class Advance:

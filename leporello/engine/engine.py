@@ -24,8 +24,6 @@ from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReader
 from leporello.engine.selection import Selection
 
-__all__ = ["Engine"]
-
 
 @dataclass
 class _PendingReads:

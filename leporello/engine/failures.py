@@ -8,16 +8,6 @@ from leporello.core.errors import Interrupted, UserError
 from leporello.core.secrets import redact
 from leporello.engine.tracebacks import trace_of
 
-__all__ = [
-    "CURED",
-    "ExampleError",
-    "ReadError",
-    "is_passed_on",
-    "note_of_cure",
-    "stage_errors",
-]
-
-
 CURED = "failed with others, and not alone"  # a fault; what lack of memory explains is none
 
 

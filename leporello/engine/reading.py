@@ -24,14 +24,6 @@ from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
 from leporello.engine.journal.serialization import Reply, output_from_row, output_row, rounded
 from leporello.engine.time_limit import time_limit
 
-__all__ = [
-    "BatchStatistics",
-    "ReadStatistics",
-    "WindowReader",
-    "digest_of",
-    "restore_batch_sizes",
-]
-
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
 

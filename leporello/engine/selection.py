@@ -19,8 +19,6 @@ from leporello.core.records import Chunk, Example, Hit
 from leporello.engine.failures import ExampleError, note_of_cure, stage_errors
 from leporello.engine.time_limit import time_limit
 
-__all__ = ["Selection", "TimedSelections", "divided", "select", "select_apart", "select_document"]
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:

@@ -28,8 +28,6 @@ from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReader
 from leporello.engine.selection import Selection
 
-__all__ = ["SlidingEngine", "Slots"]
-
 _LOOK = 0.2  # seconds between looks at reads that may take too long
 
 

@@ -13,16 +13,6 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Document, Example, Span
 
-__all__ = [
-    "Normalizer",
-    "by_document",
-    "checked",
-    "checked_metrics",
-    "examples_of",
-    "normalizer_of",
-    "task_errors",
-]
-
 # Brings an answer into the form that a task's metrics read.
 Normalizer: TypeAlias = Callable[[str, Example], str]
 

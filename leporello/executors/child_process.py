@@ -20,8 +20,6 @@ from pathlib import Path
 
 from leporello.core.environment.platform import die_with_parent
 
-__all__ = ["ChildProcess", "connected", "end_with_parent", "show_log"]
-
 _LOOK = 1.0  # seconds between looks at the process that asks
 _PATIENCE = 0.2  # seconds for a process that closed its end to end
 

@@ -20,16 +20,6 @@ from leporello.jobs.files import RowCounts
 from leporello.jobs.shards import Shard
 from leporello.storage.runs import RemoteRun
 
-__all__ = [
-    "BatchSpec",
-    "Executor",
-    "PipelineShare",
-    "SelectStatistics",
-    "ShardOrder",
-    "ShardResult",
-    "SharedLimits",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class BatchSpec:

@@ -10,8 +10,6 @@ from typing import Any
 
 from leporello.core.environment.classes import file_module_name, load_file
 
-__all__ = ["dump", "load"]
-
 
 def dump(thing: object) -> bytes:
     """Returns a thing as bytes for a process of one's own; plug-ins' files are loaded there."""

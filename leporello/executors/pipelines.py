@@ -20,8 +20,6 @@ from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import TaskReader
 from leporello.metrics import Metric
 
-__all__ = ["Pipelines", "WorkerPipeline", "this_worker"]
-
 
 def this_worker() -> str:
     """Returns the name of this process and its machine."""

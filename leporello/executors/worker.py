@@ -20,8 +20,6 @@ from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
 
-__all__ = ["Reporter", "ShardWorker"]
-
 
 class Reporter:
     """The listener of a worker's engines: sums up what they do, and reports it now and then."""

@@ -10,8 +10,6 @@ from leporello.core.records import Example, Prediction, Span
 from leporello.core.spans import letters, merge, outside, overlap
 from leporello.metrics.protocol import Averaged, Statistics
 
-__all__ = ["Recall"]
-
 
 @dataclass(frozen=True)
 class Recall(Averaged):

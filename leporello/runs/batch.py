@@ -38,8 +38,6 @@ from leporello.jobs.timings import Timings, reading_key, selecting_key
 from leporello.models.locate import size
 from leporello.runs.budget import RunBudget
 
-__all__ = ["Batch", "batches"]
-
 _log = logging.getLogger("leporello")
 
 

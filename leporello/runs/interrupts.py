@@ -10,8 +10,6 @@ from typing import Any
 
 from leporello.core.errors import Interrupted, Stopped
 
-__all__ = ["Interrupts"]
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -24,9 +24,6 @@ from leporello.jobs.timings import Rate, Timings, reading_key, selecting_key
 from leporello.models.locate import cache_directory
 from leporello.runs.estimate import WorkEstimate
 
-__all__ = ["PlannedJob", "RunPlan", "StagePlan", "plan"]
-
-
 _SHOWN = 60  # characters of a parameter
 
 

@@ -34,8 +34,6 @@ from leporello.storage.runs import RemoteRun, remote_run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Run", "run"]
-
 _FEW = 100  # examples; a share of fewer says nothing
 
 

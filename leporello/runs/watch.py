@@ -17,8 +17,6 @@ from leporello.jobs.results import ExampleStatistics
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
-__all__ = ["JobProgress", "Watch"]
-
 _RECENT = 60.0  # seconds that the speed is measured over
 
 

@@ -23,8 +23,6 @@ from leporello.runs.ask import Answer, Session
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span
 
-__all__ = ["OpenDocuments", "TooLargeError", "about", "piece", "turn"]
-
 _PIECE = 20_000  # characters that are sent at once, at most
 _PASSAGES, _EXCERPT = 200, 600  # of an answer; characters of each
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")

@@ -16,8 +16,6 @@ from leporello.readers.endpoint.responses import Mode, Response
 if TYPE_CHECKING:
     from aiohttp import ClientSession, FormData
 
-__all__ = ["Client", "check_url"]
-
 T = TypeVar("T")
 _JSON = {"Content-Type": "application/json"}
 

@@ -39,8 +39,6 @@ from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import Template, encodable, passage_text
 from leporello.readers.prompting.window import OnOverflow, Window
 
-__all__ = ["Endpoint"]
-
 _MINUTE = 60.0
 _BATCHED = 0.5  # share of its price that services take for what is sent as a batch
 _parts = threading.RLock()  # what is made on first use is made once, whatever threads race for it

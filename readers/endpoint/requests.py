@@ -25,8 +25,6 @@ from leporello.readers.endpoint.responses import (
 from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
 
-__all__ = ["Dispatcher", "PendingRequest"]
-
 # Waits grow as 1, 2, 4, … s, drawn anew from nothing up to that: what failed together would
 # otherwise come back together.
 _FIRST_WAIT = 1.0

@@ -13,16 +13,6 @@ from typing import Any, Literal, TypeAlias
 from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import encodable
 
-__all__ = [
-    "EndpointError",
-    "EndpointReply",
-    "Response",
-    "ResponseFault",
-    "Usage",
-    "fault_of",
-    "outcome_of",
-]
-
 Mode: TypeAlias = Literal["chat", "completions", "messages"]
 Stops: TypeAlias = Literal["never", "always", "unless answered"]
 

@@ -9,8 +9,6 @@ from weakref import WeakValueDictionary
 from leporello.core.errors import BudgetSpentError
 from leporello.readers.endpoint.responses import Usage
 
-__all__ = ["Ledger", "SpendingLimit", "shared_ledger"]
-
 _MILLION = 1_000_000
 _DIGITS = 12  # of dollars: a token may cost a hundred-millionth
 

@@ -18,8 +18,6 @@ from leporello.core.items import items_of
 from leporello.core.records import Span
 from leporello.text.outline import cited
 
-__all__ = ["show_explanation"]
-
 _HITS_SHOWN = 12
 _INPUTS_SHOWN = 60
 _PLACES_SHOWN = 6

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from leporello.models.inventory import KnownModel
     from leporello.runs.verify import Verification
 
-__all__ = [
-    "excerpt",
-    "failures",
-    "kept",
-    "listing",
-    "page",
-    "prediction",
-    "reuses",
-    "scores",
-    "verified",
-    "where",
-]
-
 _EXCERPT = 360
 _HITS = 2  # passages that are shown of an answer
 _HITS_SHOWN = 12

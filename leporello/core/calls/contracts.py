@@ -10,18 +10,6 @@ from typing import Any
 from leporello.core.calls.nested import nested
 from leporello.core.protocols import Batching, Chunker, PacksBatches
 
-__all__ = [
-    "PARAMETERS",
-    "StageError",
-    "WrongCountError",
-    "asks_question",
-    "batching_of",
-    "has_index",
-    "index_methods",
-    "indexers",
-    "sees_gold",
-]
-
 # What a stage's method may take, by name: the first tuple must be there, of the second any.
 PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "chunk": (("document",), ("question",)),

@@ -29,8 +29,6 @@ from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
 from leporello.core.spans import merge
 
-__all__ = ["divide", "read", "retrieve", "stage_call"]
-
 _WANTED = "one list of Hit a question"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
 _RECORD = attrgetter(*_FIELDS)

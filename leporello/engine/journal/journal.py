@@ -31,17 +31,6 @@ from leporello.engine.journal.serialization import (
     outputs_to_columns,
 )
 
-__all__ = [
-    "DamagedJournalError",
-    "FinishedExample",
-    "FinishedRow",
-    "Journal",
-    "RecordedExample",
-    "ShardRow",
-    "encode",
-    "finished_in",
-]
-
 _SYNC = 1.0  # seconds between writings to the disk itself: what only a power cut can lose
 
 

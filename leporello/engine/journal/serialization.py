@@ -22,29 +22,6 @@ from leporello.core.spans import Span, merge
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.journal.columns import from_columns, to_columns
 
-__all__ = [
-    "Reply",
-    "as_text",
-    "calls_from_row",
-    "calls_row",
-    "cost_of",
-    "empty_prediction",
-    "failure_row",
-    "output_from_row",
-    "output_row",
-    "output_rows",
-    "outputs_to_columns",
-    "prediction_from_row",
-    "prediction_of",
-    "prediction_row",
-    "read_from_row",
-    "reads_from_columns",
-    "reads_to_columns",
-    "reply_of",
-    "rounded",
-    "whole_output",
-]
-
 # What came of one read.
 Reply: TypeAlias = Output | ReadError
 

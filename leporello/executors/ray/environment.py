@@ -18,8 +18,6 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.child_process import show_log
 from leporello.executors.interface import BatchSpec
 
-__all__ = ["WorkerEnvironment", "travelling_modules"]
-
 _PLUG_INS = "leporello_plug_ins"  # the folder in which plug-ins travel
 # What workers are to have of this process's environment, besides the pipelines' keys.
 # What tells where models, data and credentials are; the rest of an environment is the node's own.
