@@ -20,6 +20,9 @@ from leporello.metrics.exact_match import ExactMatch
 from leporello.metrics.exponential_similarity import ExponentialSimilarity
 from leporello.metrics.f1 import F1, F1Unidecode
 from leporello.metrics.f1_macro import F1Macro
+from leporello.metrics.long_context.infinite_bench import InfiniteBenchScore
+from leporello.metrics.long_context.longbench import LongBenchScore, LongBenchV2Accuracy
+from leporello.metrics.long_context.loogle import LooGLECloze, LooGLESimilarity
 from leporello.metrics.option_letter import OptionLetter
 from leporello.metrics.pan21 import StyleChangeF1
 from leporello.metrics.protocol import GoldError, Metric, Parses, Resampled, Statistics
@@ -45,6 +48,11 @@ METRICS: Mapping[str, type[Metric]] = {
     "f1": F1,
     "f1_macro": F1Macro,
     "f1_unidecode": F1Unidecode,
+    "infinite_bench": InfiniteBenchScore,
+    "longbench": LongBenchScore,
+    "longbench_v2": LongBenchV2Accuracy,
+    "loogle": LooGLESimilarity,
+    "loogle_cloze": LooGLECloze,
     "meteor_coco": MeteorCoco,
     "option_letter": OptionLetter,
     "pan21": StyleChangeF1,

@@ -72,9 +72,10 @@ def _in_ascii(text: str) -> str:
 def _best(normal: Callable[[str], str], guess: str, references: Sequence[str]) -> float:
     """Returns the best F1 over references, of words as they are after normalisation."""
     words = normal(guess).split()
-    return max(_f1(words, normal(text).split()) for text in references)
+    return max(token_f1(words, normal(text).split()) for text in references)
 
 
-def _f1(guess: Sequence[str], reference: Sequence[str]) -> float:
+def token_f1(guess: Sequence[str], reference: Sequence[str]) -> float:
+    """Returns the F1 of two lists of words, 0 to 1; 0 where they share none."""
     shared = (Counter(guess) & Counter(reference)).total()
     return 2 * shared / (len(guess) + len(reference)) if shared else 0.0

@@ -29,3 +29,28 @@ def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) ->
         if matches := row & positions.get(word, 0):
             row = ((row + matches) | (row - matches)) & full
     return size - row.bit_count()
+
+
+def lcs_places(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
+    """Returns where a longest common subsequence stands in both texts, from the last word on.
+
+    Of several it is that which a table's usual way back finds: from the end, equal words are
+    taken; else a word of the first text is passed where the table is larger without it than
+    without the second's, and one of the second text everywhere else.
+    """
+    full = row = (1 << len(second)) - 1
+    positions, rows = places(second), list[int]()
+    for word in first:
+        if matches := row & positions.get(word, 0):
+            row = ((row + matches) | (row - matches)) & full
+        rows.append(row)
+    found, i, j = list[tuple[int, int]](), len(first), len(second)
+    while i and j:
+        if first[i - 1] == second[j - 1]:
+            i, j = i - 1, j - 1
+            found.append((i, j))
+        elif rows[i - 1] >> (j - 1) & 1:  # the second's last word adds nothing
+            j -= 1
+        else:
+            i -= 1
+    return found

@@ -23,6 +23,8 @@ from leporello.metrics.coco.tokenizer import _program, coco_words
 GOLD = {
     "concordance_index": "2, 1, 3",
     "exponential_similarity": "60%",
+    "longbench_v2": "The correct answer is (B)",
+    "loogle_cloze": '{"<mask-0>": "Bob"}',
     "option_letter": "B",
     "pan21": "[1, 1, 2]",
 }

@@ -13,6 +13,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "ctranslate2": "ctranslate2",
     "faiss": "local",
     "haystack": "haystack",
+    "jieba": "chinese",
     "langchain_core": "langchain",
     "langchain_text_splitters": "langchain",
     "lm_eval": "lm-eval",

@@ -1,0 +1,187 @@
+"""LongBench as its `eval.py` and `metrics.py` score it, and LongBench v2 as its `result.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from statistics import fmean
+from typing import ClassVar, Literal
+
+from leporello.core.records import Example, Prediction
+from leporello.metrics.f1 import token_f1
+from leporello.metrics.long_context.chinese import bare, chinese_words, require_jieba
+from leporello.metrics.long_context.rouge_sets import rouge_l
+from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.text.squad import normalise
+
+_PARAGRAPH = re.compile(r"(?:Paragraph |段落)(\d+)")
+_COMMENTED = re.compile(r"`|#|//")
+
+
+@dataclass(frozen=True)
+class LongBenchScore(Averaged):
+    """The score that LongBench gives an answer to one of its tasks, the best over references.
+
+    `f1` is SQuAD's; `f1_zh` the same over jieba's words, without punctuation; `rouge_l` and
+    `rouge_l_zh` the F-measure of the package `rouge`, Chinese in jieba's words; `classification` is
+    1 over the number of labels that the answer names, if the right one is among them; `retrieval`
+    and `count` the share of the answer's numbers that are right; `code_similarity` how like the
+    first line of code is to the right one, in hundredths, by `difflib` (fuzzywuzzy's ratio where
+    python-Levenshtein, which LongBench does not ask for, is not installed).
+
+    Attributes:
+        score_by: Which of these it is.
+        first_line: Whether the answer's first line alone is scored, as of trec, triviaqa, samsum
+            and lsht.
+
+    Raises:
+        UserError: A score of Chinese, and the extra `chinese` is not installed.
+    """
+
+    score_by: Literal[
+        "f1",
+        "f1_zh",
+        "rouge_l",
+        "rouge_l_zh",
+        "classification",
+        "retrieval",
+        "count",
+        "code_similarity",
+    ] = "f1"
+    first_line: bool = False
+
+    name: ClassVar[str] = "longbench"
+
+    def __post_init__(self) -> None:
+        if self.score_by.endswith("_zh"):
+            require_jieba(f"the metric {self.name!r} with score_by: {self.score_by}")
+
+    @property
+    def signature(self) -> str:
+        """What is computed."""
+        lines = "first" if self.first_line else "all"
+        return (
+            f"longbench|score:{self.score_by}|lines:{lines}|references:max|average:mean|version:1"
+        )
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns `longbench`, or None where there are no references.
+
+        Raises:
+            GoldError: A reference of a retrieval task that names no paragraph.
+        """
+        if not example.references:
+            return None
+        text = prediction.prediction
+        if self.first_line:
+            text = text.lstrip("\n").split("\n", 1)[0]
+        score = _SCORES[self.score_by]
+        return {self.name: 100.0 * max(score(text, gold, example) for gold in example.references)}
+
+
+def _f1(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+    return token_f1(normalise(text).split(), normalise(gold).split())
+
+
+def _f1_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+    ours, theirs = (list(filter(None, map(bare, chinese_words(each)))) for each in (text, gold))
+    return token_f1(ours, theirs)
+
+
+def _rouge_l(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+    return rouge_l(text, gold).f
+
+
+def _rouge_l_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+    return rouge_l(*(" ".join(chinese_words(each)) for each in (text, gold))).f
+
+
+def _classification(text: str, gold: str, example: Example) -> float:
+    named = [label for label in example.choices if label in text]
+    # As theirs, which goes on behind the place of what it takes out: a neighbour is passed over.
+    for label in named:
+        if label in gold and label != gold:
+            named.remove(label)
+    return 1.0 / len(named) if gold in named else 0.0
+
+
+def _retrieval(text: str, gold: str, example: Example) -> float:
+    match = _PARAGRAPH.search(gold)
+    if match is None:
+        raise GoldError(example, f"the reference {gold!r:.80} names no `Paragraph N` or `段落N`")
+    return _count(text, match[1], example)
+
+
+def _count(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+    numbers = re.findall(r"\d+", text)
+    return numbers.count(gold) / len(numbers) if numbers else 0.0
+
+
+def _code_similarity(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's
+    lines = text.lstrip("\n").split("\n")
+    code = next((line for line in lines if not _COMMENTED.search(line)), "")
+    return 1.0 if code == gold else round(100 * SequenceMatcher(None, code, gold).ratio()) / 100
+
+
+_SCORES: Mapping[str, Callable[[str, str, Example], float]] = {
+    "f1": _f1,
+    "f1_zh": _f1_zh,
+    "rouge_l": _rouge_l,
+    "rouge_l_zh": _rouge_l_zh,
+    "classification": _classification,
+    "retrieval": _retrieval,
+    "count": _count,
+    "code_similarity": _code_similarity,
+}
+
+_ANSWER = (
+    re.compile(r"The correct answer is \(([A-D])\)"),
+    re.compile(r"The correct answer is ([A-D])"),
+)
+
+
+@dataclass(frozen=True)
+class LongBenchV2Accuracy(Averaged):
+    """Accuracy over letters, as LongBench v2 computes it: all, by difficulty and by length.
+
+    A letter counts only where the answer says `The correct answer is (B)`, with or without the
+    parentheses, as the prompt asks; asterisks are overlooked.
+    """
+
+    name: ClassVar[str] = "longbench_v2"
+    signature: ClassVar[str] = "longbench_v2|letter:the-correct-answer-is|average:mean|version:1"
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns `longbench_v2`, 100 or 0, and the example's difficulty and length.
+
+        Raises:
+            GoldError: A reference that is no letter from A to D.
+        """
+        if not example.references:
+            return None
+        gold = example.references[0]
+        letter = _letter(gold) or gold
+        if letter not in ("A", "B", "C", "D"):
+            raise GoldError(example, f"the reference {gold!r:.80} is none of A, B, C and D")
+        groups = {name: example.metadata.get(name) for name in ("difficulty", "length")}
+        return {self.name: 100.0 * (_letter(prediction.prediction) == letter), **groups}
+
+    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
+        """Says whether a text says which letter is correct."""
+        return _letter(text) is not None
+
+    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
+        """Returns the accuracy over all, and over each difficulty and length that there is."""
+        by_name: dict[str, list[float]] = {self.name: []} if statistics else {}
+        for each in statistics:
+            for name in (self.name, each["difficulty"], each["length"]):
+                if name:
+                    by_name.setdefault(name, []).append(each[self.name])
+        return {name: round(fmean(scores), 4) for name, scores in by_name.items()}
+
+
+def _letter(text: str) -> str | None:
+    text = text.replace("*", "")
+    return next((found[1] for pattern in _ANSWER if (found := pattern.search(text))), None)
