@@ -8,6 +8,9 @@ included; it may read the data directory and write layouts to the cache. Begin w
 from __future__ import annotations
 
 from leporello.tasks.json_lines import JsonLines
+from leporello.tasks.long_context.infinite_bench import InfiniteBench
+from leporello.tasks.long_context.longbench import LongBench, LongBenchV2
+from leporello.tasks.long_context.loogle import LooGLE
 from leporello.tasks.muld import Muld
 from leporello.tasks.pan21 import Pan21
 from leporello.tasks.report_sum_sort import ReportSumSort
@@ -18,7 +21,11 @@ from leporello.tasks.tables import Table, WebDataset
 from leporello.tasks.zero_scrolls import ZeroScrolls
 
 __all__ = [
+    "InfiniteBench",
     "JsonLines",
+    "LongBench",
+    "LongBenchV2",
+    "LooGLE",
     "Muld",
     "Pan21",
     "ReportSumSort",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import GOLDEN
 
 from leporello import tasks
 from leporello.testing import TaskContract
@@ -86,6 +87,17 @@ def ordered(folder: Path) -> Path:
     return rows(folder, "rows.jsonl", row)
 
 
+def official(folder: Path, name: str) -> Path:
+    """Writes the rows that the golden prompts of a newer benchmark were made of."""
+    cases = json.loads((GOLDEN / "long_context_prompts.json").read_text(encoding="utf-8"))["cases"]
+    row = next(case["row"] for case in cases if case["task"] == name)
+    if name == "longbench_v2":
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "data.json").write_text(json.dumps([row]))
+        return folder
+    return rows(folder, f"{name.replace('longbench/', 'longbench/data/')}.jsonl", row)
+
+
 def problems(folder: Path) -> Path:
     """Writes two problems of authorship, one with its truth."""
     for number in (1, 2):
@@ -106,7 +118,13 @@ def tar(folder: Path) -> Path:
 
 
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
+    "InfiniteBench": lambda at: tasks.InfiniteBench(
+        "code_run", data=official(at, "infinite_bench/code_run")
+    ),
     "JsonLines": lambda at: tasks.JsonLines(rows(at, "rows.jsonl") / "rows.jsonl"),
+    "LongBench": lambda at: tasks.LongBench("qasper", data=official(at, "longbench/qasper")),
+    "LongBenchV2": lambda at: tasks.LongBenchV2(data=official(at, "longbench_v2")),
+    "LooGLE": lambda at: tasks.LooGLE("longdep_qa", data=official(at, "loogle/longdep_qa")),
     "Muld": lambda at: tasks.Muld("vlsp", data=talks(at)),
     "Pan21": lambda at: tasks.Pan21(problems(at)),
     "ReportSumSort": lambda at: tasks.ReportSumSort(ordered(at) / "rows.jsonl"),

@@ -1,10 +1,11 @@
-"""The benchmarks' own files, line by line: JSON Lines as they are, in a zip, or as bz2."""
+"""The benchmarks' own files, row by row: JSON Lines as they are, in a zip, or as bz2; JSON."""
 
 from __future__ import annotations
 
 import bz2
 import io
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,9 @@ from leporello.loaders.files import LARGEST
 from leporello.storage import to_path
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
+# Bytes of a JSON list: an object in which there is none, and the end.
+_OBJECT = re.compile(rb"""[\s,\[]*+(\{(?:[^"{}]++|"(?:[^"\\]++|\\.)*+")*+\})""", re.DOTALL)
+_END = re.compile(rb"[\s,\[]*\]\s*")
 _SHOWN = 8  # members of a zip that a message names
 
 # What reading a file that is cut off, or damaged, may raise.
@@ -37,7 +41,7 @@ class Archive:
     """One split's rows, and the file that holds them.
 
     Attributes:
-        path: A zip, a bz2 file, or plain JSON Lines.
+        path: A zip, a bz2 file, plain JSON Lines, or a JSON list of objects without inner ones.
         members: Names that the rows may have in a zip; the first that is there is read.
     """
 
@@ -58,7 +62,7 @@ class Archive:
         return status.st_ino, status.st_size, status.st_mtime_ns
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields the rows, each behind its 1-based line, in the memory of one of them.
+        """Yields the lines, blank ones too, each behind its number from 1, in the memory of one.
 
         Raises:
             UserError: The file cannot be read, is cut off or damaged, or has no such member.
@@ -66,6 +70,10 @@ class Archive:
         number = 0
         with opened(self.path) as file:
             try:
+                if self.path.suffix == ".json":
+                    for number, row in _objects(file):
+                        yield number, row
+                    return
                 with self._unpacked(file) as rows:
                     for number, line in enumerate(iter(partial(rows.readline, LARGEST), b""), 1):
                         if len(line) == LARGEST:
@@ -79,6 +87,10 @@ class Archive:
                     f"{self}: is cut off or damaged after line {number}:"
                     f" {str(error) or type(error).__name__}; remove it and fetch it again"
                 ) from None
+
+    def rows(self) -> Iterator[tuple[int, bytes]]:
+        """Yields the lines that are not blank; see `lines`."""
+        return ((number, line) for number, line in self.lines() if not line.isspace())
 
     @contextmanager
     def _unpacked(self, file: BufferedReader) -> Iterator[IO[bytes]]:
@@ -107,6 +119,22 @@ class Archive:
             return archive.open(name)
         except (NotImplementedError, RuntimeError) as error:  # a method unknown here; a password
             raise UserError(f"{self}: cannot be unpacked: {error}") from None
+
+
+def _objects(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
+    """Yields the objects of a JSON list, each behind the line where it begins."""
+    held, line = b"", 1
+    while block := file.read(max(_BLOCK, len(held))):  # doubled: each byte is looked at few times
+        held, at = held + block, 0
+        while row := _OBJECT.match(held, at):
+            line += held.count(b"\n", at, row.start(1))
+            yield line, row[1]
+            line, at = line + row[1].count(b"\n"), row.end()
+        held = held[at:]
+        if len(held) > LARGEST:
+            raise UserError(f"{file.name}: from line {line} on, there is no list of plain objects")
+    if not _END.fullmatch(held):
+        raise EOFError(f"no plain object, nor the list's end, at line {line}")
 
 
 def zip_or_folder(folder: Path, name: str, split: str) -> tuple[Archive, Archive]:

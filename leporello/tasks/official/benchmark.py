@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -44,7 +44,7 @@ class Published:
 class Benchmark:
     """A task whose examples stand in the rows of a benchmark's file, one split a file.
 
-    A class of it is a frozen dataclass with `archive` and `take`.
+    A class of it is a frozen dataclass with `archive`, and `take` or `take_all`.
     """
 
     @property
@@ -70,6 +70,11 @@ class Benchmark:
             RowError: The row is none of this task: fields are missing, or of another type.
         """
         raise NotImplementedError
+
+    def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
+        """Takes a row apart that may hold several examples on its document; as `take`."""
+        taken = self.take(number, row)
+        return [] if taken is None else [taken]
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples, those on one document together, documents as they first appear.
@@ -105,7 +110,7 @@ class Benchmark:
             for document in documents:
                 group = DocumentGroup.of(document)
                 try:
-                    line, content = row(group.line - 1)
+                    line, content = row(group.number)
                 except LookupError:
                     raise _changed(archive) from None
                 example = self._first(group, content)
@@ -136,11 +141,12 @@ class Benchmark:
     def _first(self, group: DocumentGroup, content: bytes) -> Example:
         """Returns the example whose row brings a document's text."""
         try:
-            example = self.take(group.number, decode(content))
+            taken = self.take_all(group.number, decode(content))
         except RowError:
-            example = None
-        if example and (example.id, document_key(example.document)) == (group.first, group.key):
-            return example
+            taken = ()
+        for example in taken:
+            if (example.id, document_key(example.document)) == (group.first, group.key):
+                return example
         raise _changed(self.archive)
 
 
@@ -155,7 +161,7 @@ def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int
 
 
 def _documents(task: Benchmark, archive: Archive, facts: dict[str, JSON]) -> Iterator[DocumentRows]:
-    first_pass = RowIndex(task.take, archive)
+    first_pass = RowIndex(task.take_all, archive)
     for group in first_pass.read():
         yield group.rows()
     facts["sha256"] = first_pass.sha256
@@ -163,7 +169,7 @@ def _documents(task: Benchmark, archive: Archive, facts: dict[str, JSON]) -> Ite
 
 @lru_cache(maxsize=16)
 def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[tuple[int, bytes]]:  # noqa: ARG001 -- a file with another stamp is opened again
-    return ForwardReader(archive.lines)
+    return ForwardReader(archive.rows)
 
 
 def _together(group: DocumentGroup, first: Example, prefix: str, line: int) -> Iterator[Example]:

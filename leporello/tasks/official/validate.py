@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from leporello.core.errors import ConfigError, Fault, UserError
-from leporello.core.records import JSON, Document, DocumentRows, Example
+from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.fields import decode
 
-# Takes a row apart, given its number from 0: see `Benchmark.take`.
-Take: TypeAlias = Callable[[int, Mapping[str, Any]], Example | None]
+# Takes a row apart, given its number from 0: see `Benchmark.take_all`.
+Take: TypeAlias = Callable[[int, Mapping[str, Any]], Sequence[Example]]
 
 _MOST = 20  # faults after which a file is given up
 _NOWHERE = Document("", "")
@@ -125,7 +125,7 @@ class RowIndex:
 
     def _row(self, line: int, number: int, content: bytes) -> None:
         try:
-            if (example := self._take(number, decode(content))) is not None:
+            for example in self._take(number, decode(content)):
                 self._note(line, number, len(content), example)
         except RowError as error:
             self._faults += [Fault(self._archive.path, line, text) for text in error.faults]
@@ -178,6 +178,8 @@ def merged(example: Example, references: tuple[str, ...], fault: str) -> Example
 def _packed(example: Example) -> dict[str, JSON]:
     """Returns an example without its document as JSON, empty fields left out."""
     fields = {name: value for name in _FIELDS if (value := getattr(example, name))}
+    if example.evidence:
+        fields["evidence"] = [[span.start, span.end] for span in example.evidence]
     return {name: [*value] if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
@@ -185,4 +187,5 @@ def _unpacked(packed: Mapping[str, Any]) -> Example:
     fields: dict[str, Any] = {
         name: tuple(v) if isinstance(v, list) else v for name, v in packed.items()
     }
+    fields["evidence"] = tuple(Span(*ends) for ends in packed.get("evidence", ()))
     return Example(document=_NOWHERE, **fields)

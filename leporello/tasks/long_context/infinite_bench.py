@@ -1,0 +1,178 @@
+"""InfiniteBench (Zhang et al. 2024): twelve tasks on documents of 100,000 tokens and more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from leporello.core.protocols import MetricEntry
+from leporello.core.records import JSON, Document, Example
+from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of, texts_of
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.benchmark import Benchmark, Published
+from leporello.tasks.official.fields import text_of
+from leporello.text import answers
+
+_CALL = re.compile(r"func_[0-9]+\(-?[0-9]+\)")
+_RANK = re.compile(r"The .+ of")
+_LETTERS = "ABCD"
+_CHOICES = ("code_debug", "longbook_choice_eng")
+_NUMBERS = ("code_run", "math_find")
+
+
+@dataclass(frozen=True)
+class InfiniteBench(Benchmark):
+    """A task of InfiniteBench, from the benchmark's own file.
+
+    The document is the row's `context`, the question its `input`; `OfficialPrompt.of(example)` has
+    the authors' prompt. Numbers are references as JSON; of a choice both the option and its letter
+    are.
+
+    Attributes:
+        name: Name of the task, as the benchmark's files are named.
+        prompts: Whose prompts: `yarn-mistral`, which the authors give to all open models, or
+            `gpt4`, whose system messages are left out.
+        split: Always `test`.
+        data: Directory of the benchmarks' files: `infinite_bench/NAME.jsonl` in it. None stands for
+            `LEPORELLO_DATA`, else `data`.
+    """
+
+    name: Literal[
+        "passkey",
+        "number_string",
+        "kv_retrieval",
+        "longdialogue_qa_eng",
+        "longbook_sum_eng",
+        "longbook_choice_eng",
+        "longbook_qa_eng",
+        "longbook_qa_chn",
+        "math_find",
+        "math_calc",
+        "code_run",
+        "code_debug",
+    ]
+    prompts: Literal["yarn-mistral", "gpt4"] = "yarn-mistral"
+    split: str = "test"
+    data: Path | None = None
+
+    @property
+    def metrics(self) -> tuple[MetricEntry, ...]:
+        """The benchmark's own; of GPT-4's calculations the first number is left out."""
+        entry: dict[str, JSON] = {"class": "infinite_bench", "task": self.name}
+        is_chat = (self.name, self.prompts) == ("math_calc", "gpt4")
+        return ({**entry, "skip": 1},) if is_chat else (entry,)
+
+    @property
+    def published(self) -> Published:
+        """The task's own file."""
+        file = f"{self.name}.jsonl"
+        return Published("xinrongzhang2022/InfiniteBench", file, f"infinite_bench/{file}")
+
+    @property
+    def archive(self) -> Archive:
+        """The task's rows.
+
+        Raises:
+            UserError: There is no such split, or no such file.
+        """
+        task = f"infinite_bench/{self.name}"
+        check_split(task, self.split, ("test",))
+        return present(task, [Archive(data_directory(self.data) / self.published.place)])
+
+    def normalise(self, text: str, example: Example) -> str:
+        """Returns an answer in the form that the metric reads."""
+        return answers.option_letter(text, example.choices) if self.name in _CHOICES else text
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Example:
+        """Takes a row apart; see `Benchmark.take`."""
+        template, question = (
+            data_of("infinite_bench")[self.name][self.prompts],
+            text_of(row, "input"),
+        )
+        choices = texts_of(row, "options") if self.name in _CHOICES else ()
+        return Example(
+            id=f"{self.name}-{row.get('id', number)}",
+            document=Document("", text_of(row, "context")),
+            question=question,
+            instruction=instruction_of(template),
+            choices=choices,
+            references=references(self.name, row.get("answer"), choices),
+            metadata=prompt_of(template, self._fields(question, choices)).metadata(),
+        )
+
+    def _fields(self, question: str, choices: tuple[str, ...]) -> dict[str, str]:
+        """Returns what the authors put in the prompt, beside the document.
+
+        Raises:
+            RowError: There are not four options, or the question lacks what they look for.
+        """
+        fields = {"input": question, "question": question}
+        if self.name in _CHOICES:
+            if len(choices) != len(_LETTERS):
+                raise RowError([f"field 'options' must be four texts, got {len(choices)}"])
+            named = zip(_LETTERS, choices, strict=True)
+            fields |= {f"OPTION_{letter}": choice for letter, choice in named}
+        if self.name == "code_run":
+            call = _found(_CALL, question, "a call, `func_1(2)`")
+            fields |= {"func_call": call, "func": call.partition("(")[0]}
+        if self.name == "math_find":
+            rank = _found(_RANK, question, "what is looked for, `The largest number of`")
+            fields["prefix"] = f"What is {rank.lower()[:-3]} in the following list?"
+        return fields
+
+
+def _found(pattern: re.Pattern[str], question: str, what: str) -> str:
+    if match := pattern.search(question):
+        return match[0]
+    raise RowError([f"field 'input' must name {what}, got {question!r:.60}"])
+
+
+def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 -- any JSON
+    """Returns the references that a row's answer comes to, as the metric reads them.
+
+    Args:
+        task: Name of the task.
+        answer: The row's `answer`: a text, a number, or a list of them.
+        options: The row's options, where it has some.
+
+    Raises:
+        RowError: It is no answer of this task.
+    """
+    listed = answer if isinstance(answer, list) else [answer]
+    kind: type | tuple[type, ...] = str
+    if task == "math_calc":
+        listed = listed[0] if listed and isinstance(listed[0], list) else listed
+        kind = int
+    elif task in _NUMBERS:
+        # Copies in Parquet have numbers as texts.
+        listed = [_number(item) if isinstance(item, str) else item for item in listed]
+        kind = (int, float)
+    if not listed or not all(isinstance(i, kind) and not isinstance(i, bool) for i in listed):
+        wanted = "text" if kind is str else "a number"
+        raise RowError([f"field 'answer' must be {wanted} or a list of them, got {answer!r:.60}"])
+    if task in _CHOICES:
+        return _labelled(listed, options)
+    if task == "math_calc":
+        return (json.dumps(listed),)
+    return tuple(item if isinstance(item, str) else json.dumps(item) for item in listed)
+
+
+def _number(text: str) -> Any:  # noqa: ANN401 -- any JSON
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _labelled(answer: list[str], options: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the text of an option, and its letter."""
+    if len(answer) > 1 and answer[1] in tuple(_LETTERS):
+        return tuple(answer[:2])
+    if answer[0] not in options:
+        raise RowError([f"field 'answer' must be one of the options, got {answer!r:.60}"])
+    return answer[0], _LETTERS[options.index(answer[0])]

@@ -1,0 +1,193 @@
+"""LongBench (Bai et al. 2023), 21 tasks in English and Chinese, and LongBench v2 (2024)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from leporello.core.errors import UserError, did_you_mean
+from leporello.core.protocols import MetricEntry
+from leporello.core.records import JSON, Document, Example
+from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.long_context.templates import (
+    data_of,
+    instruction_of,
+    one_of,
+    prompt_of,
+    texts_of,
+)
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.benchmark import Benchmark, Published
+from leporello.tasks.official.fields import text_of
+from leporello.text import answers
+
+_PARAGRAPH = re.compile(r"(?:Paragraph |段落)\d")
+_LENGTHS = ((4000, "0-4k"), (8000, "4-8k"))  # of LongBench-E: characters or words, by language
+_LONGEST = "8k+"
+_OPTIONS = ("A", "B", "C", "D")
+
+
+@dataclass(frozen=True)
+class LongBench(Benchmark):
+    """A task of LongBench or LongBench-E, from the benchmark's own file.
+
+    The document is the row's `context`, the question its `input`; labels of trec and lsht are
+    `choices`. What the prompt tells is the instruction; `OfficialPrompt.of(example)` has the prompt
+    unaltered.
+
+    Attributes:
+        name: Name of the task, as the benchmark names it.
+        extended: Whether it is LongBench-E's, whose examples are in groups by length.
+        split: Always `test`.
+        data: Directory of the benchmarks' files: `longbench/data.zip` in it, or
+            `longbench/data/NAME.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
+    """
+
+    name: Literal[
+        "narrativeqa",
+        "qasper",
+        "multifieldqa_en",
+        "multifieldqa_zh",
+        "hotpotqa",
+        "2wikimqa",
+        "musique",
+        "dureader",
+        "gov_report",
+        "qmsum",
+        "multi_news",
+        "vcsum",
+        "trec",
+        "triviaqa",
+        "samsum",
+        "lsht",
+        "passage_count",
+        "passage_retrieval_en",
+        "passage_retrieval_zh",
+        "lcc",
+        "repobench-p",
+    ]
+    extended: bool = False
+    split: str = "test"
+    data: Path | None = None
+
+    published: ClassVar[Published] = Published("THUDM/LongBench", "data.zip", "longbench/data.zip")
+
+    def __post_init__(self) -> None:
+        if self.extended and not self._data["extended"]:
+            names = [name for name, data in data_of("longbench").items() if data["extended"]]
+            guess = did_you_mean(self.name, names)
+            raise UserError(f"LongBench-E has no task {self.name!r}{guess}")
+
+    @property
+    def metrics(self) -> tuple[MetricEntry, ...]:
+        """The benchmark's own."""
+        first_line: Mapping[str, JSON] = {"first_line": True} if "first_line" in self._data else {}
+        return ({"class": "longbench", "score_by": self._data["score_by"], **first_line},)
+
+    @property
+    def archive(self) -> Archive:
+        """The task's rows.
+
+        Raises:
+            UserError: There is no such split, or no such file.
+        """
+        suffix = "_e" if self.extended else ""
+        task, file = f"longbench{suffix}/{self.name}", f"{self.name}{suffix}.jsonl"
+        check_split(task, self.split, ("test",))
+        folder = data_directory(self.data) / "longbench"
+        zipped = Archive(folder / "data.zip", (f"data/{file}", file))
+        return present(task, (Archive(folder / "data" / file), zipped))
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
+        """Takes a row apart; see `Benchmark.take`."""
+        question, gold = text_of(row, "input"), texts_of(row, "answers")
+        prompt = prompt_of(self._data["prompt"], {"input": question})
+        return Example(
+            id=text_of(row, "_id"),
+            document=Document("", text_of(row, "context")),
+            question=question,
+            instruction=instruction_of(self._data["prompt"]),
+            choices=texts_of(row, "all_classes"),
+            references=gold,
+            group=_length(row) if self.extended else "",
+            metadata=prompt.metadata(),
+            fault=self._unfit(gold),
+        )
+
+    def _unfit(self, gold: tuple[str, ...]) -> str:
+        """Returns why the benchmark's metric could not score by these references, if so."""
+        wrong = [text for text in gold if not _PARAGRAPH.search(text)]
+        if self._data["score_by"] == "retrieval" and wrong:
+            return f"gold answer {wrong[0]!r:.60} names no `Paragraph N` or `段落N`"
+        return ""
+
+    @property
+    def _data(self) -> Mapping[str, Any]:
+        return data_of("longbench")[self.name]
+
+
+def _length(row: Mapping[str, Any]) -> str:
+    length = row.get("length")
+    if not isinstance(length, int) or isinstance(length, bool):
+        raise RowError([f"field 'length' must be a number, got {length!r:.60}"])
+    return next((name for end, name in _LENGTHS if length < end), _LONGEST)
+
+
+@dataclass(frozen=True)
+class LongBenchV2(Benchmark):
+    """LongBench v2's questions with four options each, from the benchmark's own file.
+
+    The options are `choices`, the gold is a letter; `group` is the difficulty, and both difficulty
+    and length are in `metadata`. As the authors do, white space around texts is taken away.
+
+    Attributes:
+        split: Always `test`; the hub calls it `train`.
+        data: Directory of the benchmarks' files: `longbench_v2/data.json` in it. None stands for
+            `LEPORELLO_DATA`, else `data`.
+    """
+
+    split: str = "test"
+    data: Path | None = None
+
+    metrics: ClassVar[tuple[MetricEntry, ...]] = ("longbench_v2",)
+    published: ClassVar[Published] = Published(
+        "THUDM/LongBench-v2", "data.json", "longbench_v2/data.json"
+    )
+
+    @property
+    def archive(self) -> Archive:
+        """The rows.
+
+        Raises:
+            UserError: There is no such split, or no such file.
+        """
+        check_split("longbench_v2", self.split, ("test",))
+        return present("longbench_v2", [Archive(data_directory(self.data) / self.published.place)])
+
+    def normalise(self, text: str, example: Example) -> str:
+        """Returns an answer in the words that the metric looks for."""
+        letter = answers.option_letter(text, example.choices)
+        return f"The correct answer is ({letter})" if letter in _OPTIONS else text
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
+        """Takes a row apart; see `Benchmark.take`."""
+        question = text_of(row, "question").strip()
+        options = {letter: text_of(row, f"choice_{letter}").strip() for letter in _OPTIONS}
+        template = data_of("longbench_v2")["longbench_v2"]["prompt"]
+        groups: dict[str, JSON] = {
+            "difficulty": one_of(row, "difficulty", ("easy", "hard")),
+            "length": one_of(row, "length", ("short", "medium", "long")),
+        }
+        return Example(
+            id=text_of(row, "_id"),
+            document=Document("", text_of(row, "context").strip()),
+            question=question,
+            instruction=instruction_of(template),
+            choices=tuple(options.values()),
+            references=(one_of(row, "answer", _OPTIONS),),
+            group=str(groups["difficulty"]),
+            metadata=prompt_of(template, {"input": question, **options}).metadata() | groups,
+        )

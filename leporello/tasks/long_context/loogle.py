@@ -1,0 +1,130 @@
+"""LooGLE (Li et al. 2023): questions near and far, masks to fill, and summaries."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from leporello.core.protocols import MetricEntry
+from leporello.core.records import Document, Example, Span
+from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.benchmark import Benchmark, Published
+from leporello.tasks.official.fields import text_of
+
+# Fields of rows with one question -> those of a question among several.
+_FLAT = {"Q": "question", "A": "answer", "S": "evidence"}
+
+
+@dataclass(frozen=True)
+class LooGLE(Benchmark):
+    """A task of LooGLE, from the benchmark's own file.
+
+    A row is a document with its questions (`input`, `qa_pairs`), or in the hub's newer files a
+    question with its document (`context`, `question`, `answer`).
+    The gold of a cloze is the dictionary of its masks, as JSON. Proofs that stand in the document
+    as the file has them are the example's evidence; the kind of a question is its group.
+
+    Attributes:
+        name: Name of the task, as the benchmark names it.
+        split: Always `test`.
+        data: Directory of the benchmarks' files: `loogle/NAME.jsonl` in it, or the former
+            `loogle/data.zip`. None stands for `LEPORELLO_DATA`, else `data`.
+    """
+
+    name: Literal["shortdep_qa", "longdep_qa", "longdep_summarization", "shortdep_cloze"]
+    split: str = "test"
+    data: Path | None = None
+
+    @property
+    def metrics(self) -> tuple[MetricEntry, ...]:
+        """Those of the benchmark's own that are arithmetic."""
+        return (self._data["metric"],)
+
+    @property
+    def published(self) -> Published:
+        """The task's own file, whose rows have a question each."""
+        file = self.name.removeprefix("longdep_") if "summ" in self.name else self.name
+        return Published("bigai-nlco/LooGLE", f"data/{file}.jsonl", f"loogle/{self.name}.jsonl")
+
+    @property
+    def archive(self) -> Archive:
+        """The task's rows.
+
+        Raises:
+            UserError: There is no such split, or no such file.
+        """
+        check_split(f"loogle/{self.name}", self.split, ("test",))
+        folder, file = data_directory(self.data) / "loogle", f"{self.name}.jsonl"
+        zipped = Archive(folder / "data.zip", (f"data/{file}", file))
+        return present(f"loogle/{self.name}", (Archive(folder / file), zipped))
+
+    def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
+        """Takes a row apart into its questions; see `Benchmark.take_all`."""
+        is_flat, title = "context" in row, str(row.get("title") or "")
+        document = Document("", text_of(row, "context" if is_flat else "input"), title=title)
+        if is_flat:
+            pairs: Sequence[Mapping[str, Any]] = [{new: row.get(old) for new, old in _FLAT.items()}]
+        elif "summ" in self.name:
+            pairs = [{"Q": "", "A": row.get("output")}]
+        else:
+            pairs = _pairs(row.get("qa_pairs"))
+        return [
+            self._example(f"{number}-{place}", document, pair) for place, pair in enumerate(pairs)
+        ]
+
+    def _example(self, place: str, document: Document, pair: Mapping[str, Any]) -> Example:
+        template = self._data["prompt"]
+        question = "" if "summ" in self.name else text_of(pair, "Q")
+        return Example(
+            id=f"{self.name}-{place}",
+            document=document,
+            question=question,
+            instruction=instruction_of(template),
+            references=(self._gold(pair),),
+            evidence=tuple(_evidence(document.text, pair.get("S"))),
+            group=str(pair.get("type") or ""),
+            metadata=prompt_of(template, {"input": question}).metadata(),
+        )
+
+    def _gold(self, pair: Mapping[str, Any]) -> str:
+        if "cloze" not in self.name:
+            return text_of(pair, "A")
+        masks = _literal(pair.get("A"))
+        if isinstance(masks, dict) and masks and all(isinstance(v, str) for v in masks.values()):
+            return json.dumps(masks, ensure_ascii=False)
+        raise RowError([f"field 'A' must be an object of masks and texts, got {masks!r:.60}"])
+
+    @property
+    def _data(self) -> Mapping[str, Any]:
+        return data_of("loogle")[self.name]
+
+
+def _pairs(value: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 -- any JSON
+    """Returns the questions of a row; copies have the list as Python writes it."""
+    value = _literal(value)
+    if isinstance(value, list) and value and all(isinstance(pair, dict) for pair in value):
+        return value
+    raise RowError(["field 'qa_pairs' must be a list of objects with `Q` and `A`"])
+
+
+def _literal(value: Any) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns what a text says in Python's writing; anything else as it is."""
+    if isinstance(value, str):
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return ast.literal_eval(value)
+    return value
+
+
+def _evidence(text: str, proofs: Any) -> list[Span]:  # noqa: ANN401 -- any JSON
+    listed = proofs if isinstance(proofs, list) else [proofs]
+    starts = [
+        (text.find(proof), len(proof)) for proof in listed if isinstance(proof, str) and proof
+    ]
+    return [Span(start, start + length) for start, length in starts if start >= 0]

@@ -1,0 +1,74 @@
+"""A benchmark's prompts, from its data file: what stands around the document, and what it tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.tasks.jsonl.schema import RowError
+
+_SLOT = "{context}"
+_FIELD = re.compile(r"(?<!{){\w+}")
+_SENTENCE = re.compile(r"[.!?。！？\"”]\s*$")
+_SHORTEST = 10  # characters of a line that tells what to do; shorter ones are headers
+
+
+@cache
+def data_of(benchmark: str) -> Mapping[str, Mapping[str, Any]]:
+    """Returns what a benchmark's data file says of each of its tasks."""
+    from ruamel.yaml import YAML
+
+    file = resources.files(__package__) / f"{benchmark}.yaml"
+    loaded: Mapping[str, Mapping[str, Any]] = YAML(typ="safe", pure=True).load(
+        file.read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+def prompt_of(template: str, fields: Mapping[str, str]) -> OfficialPrompt:
+    """Returns what stands around the document in a prompt, its other fields filled in."""
+    before, _, after = template.partition(_SLOT)
+    return OfficialPrompt(before.format(**fields), query=after.format(**fields))
+
+
+@cache
+def instruction_of(template: str) -> str:
+    """Returns the lines of a prompt that tell what to do, each once, without fields and headers."""
+    lines = [line.strip() for line in template.replace("{{", "{").replace("}}", "}").split("\n")]
+    if not _SENTENCE.search(lines[-1]):
+        lines.pop()  # the answer's beginning
+    told = (
+        line
+        for line in lines
+        if len(line) >= _SHORTEST and not _FIELD.search(line) and not line.endswith((":", "："))
+    )
+    return "\n".join(dict.fromkeys(told))
+
+
+def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Returns a field that must be a list of texts; none where it is null.
+
+    Raises:
+        RowError: It is missing, or something else.
+    """
+    if name not in row:
+        raise RowError([f"field {name!r} is missing; the row has {', '.join(row) or 'none'}"])
+    value = row[name] if row[name] is not None else []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
+    return tuple(value)
+
+
+def one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
+    """Returns a field that must be one of some words.
+
+    Raises:
+        RowError: It is missing, or none of them.
+    """
+    if (value := row.get(name)) not in allowed:
+        raise RowError([f"field {name!r} must be one of {', '.join(allowed)}, got {value!r:.60}"])
+    return str(value)

@@ -1,0 +1,221 @@
+"""LongBench, InfiniteBench and LooGLE: rows as the official loaders take them, and faulty ones."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from command_line import GOLDEN
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from leporello.core.errors import ConfigError, UserError
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.protocols import Task
+from leporello.core.records import Example
+from leporello.tasks import InfiniteBench, LongBench, LongBenchV2, LooGLE
+
+Row = dict[str, Any]
+PROMPTS: list[Mapping[str, Any]] = json.loads(
+    (GOLDEN / "long_context_prompts.json").read_text(encoding="utf-8")
+)["cases"]
+
+
+def written(data: Path, task: str, *rows: Row | str) -> Path:
+    """Writes rows where the task of this name looks for them; returns the data directory."""
+    bench, _, name = task.partition("/")
+    file = {"longbench": f"data/{name}.jsonl", "longbench_v2": "data.json"}
+    path = data / bench / file.get(bench, f"{name}.jsonl")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if bench == "longbench_v2":
+        path.write_text(json.dumps(rows, indent=4, ensure_ascii=False), encoding="utf-8")
+    else:
+        lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return data
+
+
+def task_of(task: str, data: Path, prompts: str = "yarn-mistral") -> Task:
+    """Returns the task of this name."""
+    bench, _, name = task.partition("/")
+    made: Mapping[str, Callable[[], Any]] = {
+        "longbench": lambda: LongBench(cast(Any, name), data=data),
+        "longbench_v2": lambda: LongBenchV2(data=data),
+        "infinite_bench": lambda: InfiniteBench(cast(Any, name), cast(Any, prompts), data=data),
+        "loogle": lambda: LooGLE(cast(Any, name), data=data),
+    }
+    return cast(Task, made[bench]())
+
+
+def whole(example: Example) -> str:
+    """Returns an example's input as its prompt rebuilds it."""
+    prompt = OfficialPrompt.of(example)
+    assert prompt is not None
+    return prompt.around(example.document.text)
+
+
+@pytest.mark.parametrize(
+    "case", PROMPTS, ids=lambda case: f"{case['task']}-{case.get('prompts', '')}"
+)
+def test_prompts_are_those_of_the_official_code(case: Mapping[str, Any], tmp_path: Path) -> None:
+    """To the character, around a document that is the row's own text."""
+    data = written(tmp_path, case["task"], case["row"])
+    [example] = task_of(case["task"], data, case.get("prompts", "")).examples()
+    row = case["row"]
+    text = row["input"] if "loogle" in case["task"] else row["context"]
+    assert example.document.text == (text.strip() if "v2" in case["task"] else text)
+    assert whole(example) == case["prompt"]
+    assert not example.fault
+    assert all(line in case["prompt"] for line in example.instruction.split("\n"))
+    if "answer" in case:
+        wanted = case["answer"] if isinstance(case["answer"], list) else [case["answer"]]
+        listed = [wanted] if "math_calc" in case["task"] else wanted
+        read = [text if isinstance(text, str) else json.dumps(text) for text in listed]
+        assert list(example.references) == read
+
+
+texts = st.text(alphabet='ab {}\n"\\é雾.', max_size=30)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=4), st.sampled_from([None, 0, 4]))
+def test_a_list_of_objects_is_read_row_by_row(
+    tmp_path: Path, pairs: list[tuple[str, str]], indent: int | None
+) -> None:
+    """However the list is laid out, its texts come back, with white space around them away."""
+    more = {f"choice_{letter}": letter for letter in "ABCD"}
+    more |= {"difficulty": "easy", "length": "short", "answer": "A"}
+    rows = [
+        {"_id": str(n), "question": question, "context": context, **more}
+        for n, (context, question) in enumerate(pairs)
+    ]
+    written(tmp_path, "longbench_v2", *rows)
+    path = tmp_path / "longbench_v2" / "data.json"
+    path.write_text(json.dumps(rows, indent=indent, ensure_ascii=indent == 0), encoding="utf-8")
+    found = {e.id: (e.document.text, e.question) for e in LongBenchV2(data=tmp_path).examples()}
+    assert found == {str(n): (c.strip(), q.strip()) for n, (c, q) in enumerate(pairs)}
+
+
+def longbench(name: str = "qasper", **more: object) -> Row:
+    """Returns a row as LongBench has it."""
+    fields = {"input": "Who?", "context": "He.", "answers": ["he"], "length": 1}
+    return {**fields, "dataset": name, "language": "en", "all_classes": None, "_id": "a", **more}
+
+
+V2: Row = {
+    "_id": "a", "difficulty": "easy", "length": "short", "question": "Who?", "answer": "A",
+    "context": "He.", **{f"choice_{letter}": letter for letter in "ABCD"},
+}  # fmt: skip
+INFINITE: Row = {"id": 1, "context": "He.", "input": "Who?", "answer": ["he"], "options": []}
+
+FAULTY: list[tuple[str, Row | str, str]] = [
+    ("longbench/qasper", "{", ":2: not JSON"),
+    ("longbench/qasper", {"input": "x"}, ":2: field 'answers' is missing"),
+    ("longbench/qasper", longbench(_id="b", answers="he"), ":2: field 'answers' must be a list"),
+    ("longbench/trec", longbench(_id="b", all_classes=[1]), ":2: field 'all_classes' must be"),
+    ("longbench/qasper", longbench(context="She."), ":2: id 'a' stands on line 1 with another"),
+    ("infinite_bench/passkey", INFINITE | {"answer": 7, "id": 2}, ":2: field 'answer' must be"),
+    ("infinite_bench/code_run", INFINITE | {"id": 2}, ":2: field 'answer' must be a number"),
+    ("infinite_bench/code_run", INFINITE | {"answer": 7}, ":2: field 'input' must name a call"),
+    ("infinite_bench/code_debug", INFINITE, ":2: field 'answer' must be one of the options"),
+    ("infinite_bench/math_calc", INFINITE | {"answer": 7}, ":2: "),
+    ("loogle/shortdep_qa", {"input": "He.", "qa_pairs": "none"}, ":2: field 'qa_pairs' must be"),
+    ("loogle/shortdep_cloze", {"input": "x", "qa_pairs": [{"Q": "a", "A": "b"}]}, ":2: field 'A'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "row", "message"), FAULTY)
+def test_faulty_rows_are_told_with_file_and_line(
+    tmp_path: Path, task: str, row: Row | str, message: str
+) -> None:
+    """Before anything is read."""
+    good: Mapping[str, Row] = {
+        "longbench": longbench(answers=["he"]),
+        "infinite_bench": next(
+            c["row"] for c in reversed(PROMPTS) if c["task"] in (task, "infinite_bench/passkey")
+        ),
+        "loogle": next(c["row"] for c in PROMPTS if c["task"] in (task, "loogle/shortdep_qa")),
+    }
+    data = written(tmp_path, task, good[task.partition("/")[0]], row)
+    if "math_calc" in task:
+        message, data = (
+            ":2: field 'input' is missing",
+            written(tmp_path, task, good["infinite_bench"], {"context": "x"}),
+        )
+    with pytest.raises(ConfigError) as error:
+        list(task_of(task, data).examples())
+    assert f"{task.split('/')[1]}.jsonl{message}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("answer", "E"), ("difficulty", None), ("length", 3), ("choice_C", 1)]
+)
+def test_faulty_questions_of_v2_are_told_with_their_line(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    """The line is that where the object begins."""
+    data = written(tmp_path, "longbench_v2", V2, V2 | {"_id": "b", field: value})
+    with pytest.raises(ConfigError, match=rf"data.json:{len(V2) + 4}: field '{field}' must be"):
+        list(LongBenchV2(data=data).examples())
+
+
+@pytest.mark.parametrize("text", ['[{"_id": "a"', '[{"a": {}}]', "no list", '[{"_id": "a"}'])
+def test_a_list_that_is_cut_off_is_told(tmp_path: Path, text: str) -> None:
+    """So is one whose objects have inner ones."""
+    path = tmp_path / "longbench_v2" / "data.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"is cut off or damaged|field"):
+        list(LongBenchV2(data=tmp_path).examples())
+
+
+def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
+    """LongBench-E's files lie beside the others, and its examples are grouped by length."""
+    (tmp_path / "longbench").mkdir()
+    with zipfile.ZipFile(tmp_path / "longbench" / "data.zip", "w") as archive:
+        lengths = (3999, 4000, 7999, 8000)
+        rows = [longbench(_id=str(n), length=n, input=f"Who, {n}?") for n in lengths]
+        archive.writestr("data/qasper_e.jsonl", "\n".join(map(json.dumps, rows)))
+        archive.writestr("data/qasper.jsonl", json.dumps(longbench()))
+    found = {e.id: e.group for e in LongBench("qasper", extended=True, data=tmp_path).examples()}
+    assert found == {"3999": "0-4k", "4000": "4-8k", "7999": "4-8k", "8000": "8k+"}
+    assert [e.group for e in LongBench("qasper", data=tmp_path).examples()] == [""]
+    with pytest.raises(UserError, match="LongBench-E has no task 'lsht'"):
+        LongBench("lsht", extended=True)
+    with pytest.raises(UserError, match="has no split 'train'"):
+        list(LongBench("qasper", split="train", data=tmp_path).examples())
+
+
+def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
+    """A document with its questions, as a list or as Python writes it; a question a row."""
+    pairs = [{"Q": f"Who, {n}?", "A": "he", "S": ["He.", "gone"]} for n in range(2)]
+    rows = [
+        {"input": "He. She.", "title": "t", "qa_pairs": pairs, "output": "none"},
+        {"input": "They.", "title": "u", "qa_pairs": str(pairs), "output": "none"},
+        {"context": "He. She.", "question": "Why?", "answer": "so", "evidence": ["She."]},
+    ]
+    data = written(tmp_path, "loogle/shortdep_qa", *rows)
+    found = list(LooGLE("shortdep_qa", data=data).examples())
+    ids = [f"shortdep_qa-{place}" for place in ("0-0", "0-1", "2-0", "1-0", "1-1")]
+    assert [example.id for example in found] == ids
+    spans = [
+        [example.document.text[s.start : s.end] for s in example.evidence] for example in found
+    ]
+    assert spans == [["He."], ["He."], ["She."], [], []]
+    assert len({id(example.document) for example in found}) == 2
+    assert len(LooGLE("shortdep_qa", data=data)) == 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("B", "The correct answer is (B)"), ("she", "The correct answer is (B)"), ("?", "?")],
+)
+def test_answers_of_v2_in_the_words_of_its_metric(answer: str, expected: str) -> None:
+    """A letter or an option becomes the sentence that is looked for; anything else stays."""
+    [case] = [case for case in PROMPTS if case["task"] == "longbench_v2"]
+    example = LongBenchV2().take(0, case["row"])
+    assert LongBenchV2().normalise(answer, example) == expected
