@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Statistics, means
-from leporello.text.lcs import lcs_length, places
+from leporello.text.lcs import lcs_length, lcs_places, places
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,6 +175,22 @@ def _f(shared: int, reference_size: int, guess_size: int) -> float:
         return 0.0
     precision, recall = shared / guess_size, shared / reference_size
     return 2 * precision * recall / (precision + recall)  # rounds as `rouge_score` does
+
+
+def rouge_l_sum(text: str, reference: str) -> float:
+    """Returns `rouge_score`'s rougeLsum, 0 to 1: sentences are lines, no word counts twice."""
+    ours, theirs = (
+        [_WORD.findall(line.lower()) for line in each.split("\n") if line]
+        for each in (text, reference)
+    )
+    left, sizes = Counter(chain(*ours)), (sum(map(len, theirs)), sum(map(len, ours)))
+    hits = 0
+    for wanted in theirs:
+        shared = {place for given in ours for _, place in lcs_places(given, wanted)}
+        for word in (wanted[place] for place in shared):
+            hits += left[word] > 0  # the reference has no word left over: each place counts once
+            left[word] -= 1
+    return _f(hits, *sizes)
 
 
 def _geometric_mean(statistics: Sequence[Statistics]) -> float:

@@ -178,7 +178,7 @@ def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
     (tmp_path / "longbench").mkdir()
     with zipfile.ZipFile(tmp_path / "longbench" / "data.zip", "w") as archive:
         lengths = (3999, 4000, 7999, 8000)
-        rows = [longbench(_id=str(n), length=n, input=f"Who, {n}?") for n in lengths]
+        rows: list[Row] = [longbench(_id=str(n), length=n, input=f"Who, {n}?") for n in lengths]
         archive.writestr("data/qasper_e.jsonl", "\n".join(map(json.dumps, rows)))
         archive.writestr("data/qasper.jsonl", json.dumps(longbench()))
     found = {e.id: e.group for e in LongBench("qasper", extended=True, data=tmp_path).examples()}
@@ -193,7 +193,7 @@ def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
 def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
     """A document with its questions, as a list or as Python writes it; a question a row."""
     pairs = [{"Q": f"Who, {n}?", "A": "he", "S": ["He.", "gone"]} for n in range(2)]
-    rows = [
+    rows: list[Row] = [
         {"input": "He. She.", "title": "t", "qa_pairs": pairs, "output": "none"},
         {"input": "They.", "title": "u", "qa_pairs": str(pairs), "output": "none"},
         {"context": "He. She.", "question": "Why?", "answer": "so", "evidence": ["She."]},

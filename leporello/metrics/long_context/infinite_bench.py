@@ -14,6 +14,7 @@ from leporello.core.records import Example, Prediction
 from leporello.metrics.f1 import token_f1
 from leporello.metrics.long_context.chinese import bare
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.metrics.rouge import rouge_l_sum
 from leporello.text.squad import normalise
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -118,9 +119,7 @@ def _longbook_qa_chn(text: str, gold: Gold) -> float:
 
 
 def _longbook_sum_eng(text: str, gold: Gold) -> float:
-    from rouge_score.rouge_scorer import RougeScorer
-
-    return float(RougeScorer(["rougeLsum"]).score_multi(gold, text)["rougeLsum"].fmeasure)
+    return max(rouge_l_sum(text, each) for each in gold)
 
 
 def _math_find(text: str, gold: Gold) -> float:
