@@ -26,7 +26,8 @@ class Truncate:
       task's separator, the query and the response header follow what is left of the document, as
       in the authors' T5 runner. If these do not fit alone, the example fails.
 
-    The reader must add nothing of its own: `prompt: "{context}"` and `separator: ""`.
+    The reader must add nothing of its own: `prompt: "{context}"` and `separator: ""`. One with
+    `on_overflow: slice` cuts its own tokens, as the authors do; of others is asked what fits.
 
     Attributes:
         characters: Number of characters that an input that ends with the document is cut to first;
@@ -56,8 +57,11 @@ class Truncate:
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
             tail = self._tail(prompt)
-            length = yield from _fitting(head[:length], tail)
-            passages = (*_beginning(prompt, document, length), *filter(None, [tail]))
+            [sliced] = yield [Fit(Read((head[:length],)), behind=tail)]
+            if sliced < 0:
+                length = yield from _fitting(head[:length], tail)
+            behind = (tail,) if tail or sliced >= 0 else ()
+            passages = (*_beginning(prompt, document, length), *behind)
         [output] = yield [Read(passages)]
         return str(output.text)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
@@ -18,7 +18,7 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
 from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.prompted_model import PromptedModel
-from leporello.readers.prompting.template import Template
+from leporello.readers.prompting.template import Template, passage_text
 from leporello.readers.prompting.window import OnOverflow, Window
 
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
@@ -42,7 +42,8 @@ class Seq2Seq:
         max_input_tokens: Tokens of the window: prompt and special tokens.
         on_overflow: Rule for passages that do not fit: `fit` leaves out the last ones, `truncate`
             cuts in the middle of one, `split` reads the parts one by one and joins what it writes
-            (scores by their mean), `error` fails the input.
+            (scores by their mean), `slice` cuts between two tokens and keeps the last passage, as
+            `Truncate` wants it, `error` fails the input.
         max_new_tokens: Number of tokens that are written at most.
         min_new_tokens: Number of tokens that are written at least.
         num_beams: Number of beams; 1 is greedy.
@@ -73,7 +74,7 @@ class Seq2Seq:
     prompt: str = PROMPT
     separator: str = "\n\n"
     max_input_tokens: Positive = 512
-    on_overflow: OnOverflow = "fit"
+    on_overflow: OnOverflow | Literal["slice"] = "fit"
     max_new_tokens: Positive = 64
     min_new_tokens: Count = 0
     num_beams: Positive = 1
@@ -122,6 +123,11 @@ class Seq2Seq:
         """Returns how many leading passages fit the window when rendered."""
         return self._reader.window.leading(read)
 
+    def sliced(self, read: Read, behind: str) -> int:
+        """Returns how many characters of the passages may stand before a text; see `Fit`."""
+        fits = self.on_overflow == "slice" and self._size(behind) <= self.max_input_tokens
+        return sum(len(passage_text(passage)) for passage in read.passages) if fits else -1
+
     @property
     def trainer(self) -> str:
         """What fine-tunes the model; see `FineTunes`."""
@@ -137,7 +143,8 @@ class Seq2Seq:
     ) -> list[tuple[ModelInput, tuple[int, ...]]]:
         """Returns the model's prompt for each part of an input, and what it should write."""
         tokens = self._tokens.encode_target(target)
-        return [(self._prompt(part), tokens) for part in self._reader.window.parts(read)]
+        parts = self._reader.window.parts(read)
+        return [(prompt, tokens) for prompt in self._reader.prompts(read, parts)]
 
     @cached_property
     def _template(self) -> Template:
@@ -171,7 +178,8 @@ class Seq2Seq:
         check_positions(self.model, self.max_new_tokens, names, "max_new_tokens")
         nothing = self._prompts.render(Read(()))
         self._prompts.check_room(self._size, nothing, self.max_input_tokens)
-        window = Window(self._prompts.render, self._size, self.max_input_tokens, self.on_overflow)
+        limit, rule = self.max_input_tokens, self.on_overflow
+        window = Window(self._prompts.render, self._size, limit, rule, self._tokens.sliced)
         return PromptedModel(
             window,
             self._tokens.plain,

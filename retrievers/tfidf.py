@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.postings import (
+    Split,
     TermCounts,
     add_up,
     count_known,
@@ -18,6 +19,7 @@ from leporello.retrievers.index.postings import (
     term_ids,
 )
 from leporello.retrievers.index.ranking import best_chunks
+from leporello.text.tokens import long_words, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
 class TfIdf:
     """TF-IDF fitted on the document's own chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
 
-    The weights are scikit-learn's (smoothed idf, L2 norm); the terms are
-    `leporello.text.tokens.terms`, which also finds words where a script has no spaces. The document
-    is weighed once, and all its questions are answered together.
+    The weights are scikit-learn's (smoothed idf, L2 norm), and so may be the terms. The document is
+    weighed once, and all its questions are answered together.
 
     Attributes:
         k: Number of chunks a question gets.
         sublinear: Whether a term that stands n times in a chunk weighs 1 + ln n.
+        terms: What counts as a term: `leporello` takes words of any script, as `BM25` does,
+            `scikit-learn` the words of two letters or more that its `TfidfVectorizer` takes.
         ngrams: Number of terms of the longest run that counts as a term of its own; 2 adds pairs.
     """
 
@@ -43,6 +46,7 @@ class TfIdf:
     k: Positive = 10
     sublinear: bool = False
     ngrams: Positive = 1
+    terms: Literal["leporello", "scikit-learn"] = "leporello"
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k chunks nearest to each question; scores are cosines, 0 to 1."""
@@ -52,7 +56,7 @@ class TfIdf:
         """Returns what each term weighs in each chunk, and the terms' idf."""
         import numpy as np
 
-        counts, ids = count_terms([chunk.text for chunk in chunks], self.ngrams)
+        counts, ids = count_terms([chunk.text for chunk in chunks], self.ngrams, self._split)
         # Smoothed as scikit-learn's, over this document's chunks alone, as in MuLD (decision 6).
         idf = np.log((len(chunks) + 1) / (np.bincount(counts.terms) + 1.0)) + 1
         return {**pack(counts, self._weights(counts, idf), ids), "idf": idf}
@@ -61,12 +65,16 @@ class TfIdf:
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k chunks nearest to each question, by the index of these chunks."""
-        bags = (question_grams(question, self.ngrams) for question in questions)
+        bags = (question_grams(question, self.ngrams, self._split) for question in questions)
         packed: Any = index
         queries = count_known(bags, term_ids(index))
         weights = self._weights(queries, packed["idf"])
         scores = add_up(index, queries, weights, (len(questions), len(chunks)))
         return best_chunks(scores, chunks, self.k)
+
+    @property
+    def _split(self) -> Split:
+        return terms if self.terms == "leporello" else long_words
 
     def _weights(self, bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns what scikit-learn's transformer makes of counts, of one length for each text."""

@@ -14,6 +14,10 @@ class UserError(Exception):
     """A mistake of the user's; its text says what is wrong and what to do."""
 
 
+class EmptySubsetError(UserError):
+    """A file has rows, and none of them is of the task."""
+
+
 class BudgetSpentError(UserError):
     """A reader has spent what this process may spend; it goes on once it is given more."""
 

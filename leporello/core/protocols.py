@@ -281,7 +281,7 @@ class Combiner(Protocol):
         """A generator that yields lists of `Read`, `Search` and `Fit`, and returns the answer.
 
         It is sent one answer a request: an `Output` for a `Read`, a tuple of hits for a
-        `Search`, a number of passages for a `Fit`. A failed read is thrown into it. A combiner
+        `Search`, a number for a `Fit`. A failed read is thrown into it. A combiner
         that reads nothing may return the answer at once.
         """
         ...

@@ -346,9 +346,16 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Asks how many leading passages of `read` fit the reader's window once rendered."""
+    """Asks how many leading passages of `read` fit the reader's window once rendered.
+
+    Attributes:
+        read: The passages.
+        behind: Text that is to stand behind them. The answer is then how many of their characters
+            may stand before it: all, for a reader that slices tokens itself; else -1.
+    """
 
     read: Read
+    behind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

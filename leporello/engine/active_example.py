@@ -160,7 +160,10 @@ class ActiveExample:
         if not isinstance(reader, RendersPrompt):
             return len(request.read.passages)  # no window is known: all of it fits
         with stage_errors("reader"):
-            return reader.fit(request.read)
+            if request.behind is None:
+                return reader.fit(request.read)
+            sliced = getattr(reader, "sliced", None)
+            return int(sliced(request.read, request.behind)) if sliced else -1
 
     def _search(self, request: Search) -> tuple[Hit, ...]:
         with stage_errors("retriever"):

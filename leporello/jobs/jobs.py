@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from leporello.config import (
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.core.calls.nested import check_files as check_files_of
-from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
@@ -28,6 +29,8 @@ from leporello.core.secrets import is_set
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.signature import job_signature
+
+_log = logging.getLogger("leporello")
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,8 @@ def prepare(
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     counting = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
-    prints = _fingerprints(sources, counting)
+    prints = _fingerprints(sources, counting, tasks)
+    pairs = [(pipeline, task) for pipeline, task in pairs if task.name in prints]
     for pipeline, task in pairs:
         check_files([pipeline], prints[task.name])
     signatures = [
@@ -186,9 +190,12 @@ def check_files(pipelines: Iterable[PipelineSpec], data: str = "") -> None:
 
 
 def _fingerprints(
-    sources: Mapping[str, Task], metrics: Mapping[str, Sequence[MetricEntry]]
+    sources: Mapping[str, Task], metrics: Mapping[str, Sequence[MetricEntry]], asked: Sequence[str]
 ) -> dict[str, str]:
-    """Reads all data once; the faults of all tasks are told together."""
+    """Reads all data once; the faults of all tasks are told together.
+
+    A task that only a pattern asks for is left out where a file has no rows of it.
+    """
     prints: dict[str, str] = {}
     faults: list[Fault] = []
     for name, source in sources.items():
@@ -196,6 +203,10 @@ def _fingerprints(
             with task_errors(name):
                 metrics_of(metrics[name])
                 prints[name] = str(source.fingerprint())
+        except EmptySubsetError as error:
+            if name in asked or len(sources) == 1 or not asked:
+                raise
+            _log.warning("%s is left out: %s", name, error)
         except ConfigError as error:
             faults += error.faults
     if faults:

@@ -38,6 +38,7 @@ _TERM = regex.compile(
 # Where there is nothing else than Latin letters and punctuation, `\w` finds the same terms sooner.
 _NOT_LATIN = re.compile("[^\x00-\u024f\u2000-\u206f]")
 _LATIN_TERM = re.compile(r"\w+")
+_LONG_WORD = re.compile(r"\b\w\w+\b")
 # Sooner still where a character is a byte: case-folded, and a blank for all that is in no term.
 BYTES = "cp1252"
 # Not µ and ß: no byte stands for their folded forms.
@@ -263,6 +264,11 @@ def folded_bytes(text: str) -> bytes | None:
         if b"\xb5" not in data and b"\xdf" not in data:
             return data.translate(_FOLDED)
     return None
+
+
+def long_words(text: str) -> list[str]:
+    """Returns the words of two letters or more, in lower case, as scikit-learn takes them."""
+    return _LONG_WORD.findall(text.lower())
 
 
 def terms(text: str) -> list[str]:

@@ -44,7 +44,7 @@ class PromptedModel:
         """Returns one output an input, in order; equal prompts are read once."""
         refuse_pairs(inputs)
         parts = [self.window.parts(read) for read in inputs]
-        prompts = [[self.prompt(part) for part in own_parts] for own_parts in parts]
+        prompts = [*map(self.prompts, inputs, parts)]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
         return [
             _output(read, seen, asked, [replies[prompt] for prompt in asked])
@@ -55,6 +55,12 @@ class PromptedModel:
         """Returns the text that the model is given; the parts of a split input one by one."""
         prompts = map(self.window.render, self.window.parts(read))
         return "\n\n".join(map(self.as_given, prompts))
+
+    def prompts(self, read: Read, parts: Sequence[Read]) -> list[ModelInput]:
+        """Returns the tokens of each part of an input."""
+        if self.window.on_overflow == "slice" and parts != [read]:
+            return [ModelInput(self.window.sliced(read)[0])]
+        return [self.prompt(part) for part in parts]
 
     def _replies(self, prompts: dict[ModelInput, None]) -> dict[ModelInput, Generation]:
         if self.batching:

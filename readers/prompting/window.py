@@ -7,6 +7,8 @@ rules:
 - `truncate`: the passages end where the window ends, in the middle of one.
 - `split`: the passages are divided into parts that each fit, and each part is read.
 - `error`: the input fails.
+- `slice`: the tokens of the passages are sliced, as who slices lists of tokens does; the last
+  passage, which may be empty, stays whole behind them.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import passage_text
 
 OnOverflow: TypeAlias = Literal["fit", "truncate", "split", "error"]
+# Returns a text's first tokens with those of another behind them, so many in all, and the place in
+# the first where they end.
+Slice: TypeAlias = Callable[[str, str, int], tuple[tuple[int, ...], int]]
 
 # Guesses only, where a search begins; what fits is always settled by counting the whole prompt.
 _CHARACTERS_A_TOKEN = 4
@@ -38,12 +43,14 @@ class Window:
         size: A function that returns the number of a prompt's tokens, special tokens and all.
         limit: Number of tokens that a prompt may have at most.
         on_overflow: The rule for passages that do not fit.
+        slice: Slicing of tokens, where that is the rule.
     """
 
     render: Callable[[Read], str]
     size: Callable[[str], int]
     limit: int
-    on_overflow: OnOverflow
+    on_overflow: OnOverflow | Literal["slice"]
+    slice: Slice | None = None
 
     def leading(self, read: Read) -> int:
         """Returns how many leading passages fit."""
@@ -61,6 +68,8 @@ class Window:
         count = self.leading(read)
         if count == len(read.passages) and self._fits(read):
             return [read]
+        if self.on_overflow == "slice":
+            return [self._sliced(read)]
         self._check_room(read)
         match self.on_overflow:
             case "fit":
@@ -74,6 +83,27 @@ class Window:
             f" {len(read.passages)} passages, max_input_tokens is {self.limit}"
             f" and on_overflow is 'error'; {count} of the passages fit"
         )
+
+    def sliced(self, read: Read) -> tuple[tuple[int, ...], int]:
+        """Returns the tokens of what does not fit, and the characters before the last passage.
+
+        Raises:
+            ValueError: The prompt adds something of its own, or the last passage alone is too long.
+        """
+        *first, last = map(passage_text, read.passages)
+        head = "".join(first)
+        if self.render(read) != head + last:
+            raise ValueError("on_overflow 'slice' takes prompt: '{context}' and separator: ''")
+        assert self.slice
+        return self.slice(head, last, self.limit)
+
+    def _sliced(self, read: Read) -> Read:
+        left, kept = self.sliced(read)[1], []
+        for passage in read.passages[:-1]:
+            kept.append(_slice(passage, 0, min(left, _length(passage))))
+            left -= _length(kept[-1])
+        passages = [passage for passage in (*kept, read.passages[-1]) if _length(passage)]
+        return replace(read, passages=tuple(passages))
 
     def _fits(self, read: Read) -> bool:
         far = _FAR_TOO_LONG * self.limit

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.core.records import Index
 from leporello.text.tokens import BYTES, folded_bytes, terms
@@ -16,6 +16,9 @@ from leporello.text.tokens import BYTES, folded_bytes, terms
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# What divides a text into terms.
+Split: TypeAlias = Callable[[str], list[str]]
 
 _BETWEEN = "\n"  # terms, which no term has in it
 _BLOCK = 1 << 20  # sums and what is added up to them that are in memory at once
@@ -25,9 +28,9 @@ _WORD = 8  # bytes of a number
 _BLANK = 32
 
 
-def grams(text: str, longest: int) -> list[str]:
+def grams(text: str, longest: int, split: Split = terms) -> list[str]:
     """Returns a text's terms, then its pairs of successive terms, and so on up to `longest`."""
-    single = terms(text)
+    single = split(text)
     runs = list(single)
     for n in range(2, longest + 1):
         runs += map(" ".join, zip(*(single[i:] for i in range(n)), strict=False))
@@ -35,9 +38,9 @@ def grams(text: str, longest: int) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def question_grams(question: str, longest: int = 1) -> tuple[str, ...]:
+def question_grams(question: str, longest: int = 1, split: Split = terms) -> tuple[str, ...]:
     """Returns `grams`; a sweep asks the same questions of many indexes."""
-    return tuple(grams(question, longest))
+    return tuple(grams(question, longest, split))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +58,16 @@ class TermCounts:
     counts: NDArray[np.float64]
 
 
-def count_terms(texts: Sequence[str], longest: int = 1) -> tuple[TermCounts, dict[str, int]]:
+def count_terms(
+    texts: Sequence[str], longest: int = 1, split: Split = terms
+) -> tuple[TermCounts, dict[str, int]]:
     """Returns the counts of all terms of texts, of runs of up to `longest`, and their numbers."""
-    if longest == 1 and (numbered := number_bytes(texts)):
+    if split is terms and longest == 1 and (numbered := number_bytes(texts)):
         numbers, lengths, known = numbered
         return _counted(numbers, lengths), known
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new term gets the next number
-    return _count((grams(text, longest) for text in texts), ids), dict(ids)
+    return _count((grams(text, longest, split) for text in texts), ids), dict(ids)
 
 
 def count_known(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:

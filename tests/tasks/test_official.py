@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leporello.jobs.jobs import prepare
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Task
@@ -189,6 +190,18 @@ def test_hard_questions_that_nobody_marked_are_not_guessed(tmp_path: Path) -> No
     unpacked(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     with pytest.raises(UserError, match="none of its 1 rows is of this task"):
         len(Scrolls("quality_hard", data=tmp_path))
+
+
+def test_a_pattern_leaves_out_what_a_file_has_no_rows_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With one line; a task that is named is refused."""
+    monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
+    unpacked(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
+    assert [job.task.name for job in prepare(["lead"], ["scrolls/qualit*"])] == ["scrolls/quality"]
+    assert "scrolls/quality_hard is left out: " in caplog.text
+    with pytest.raises(UserError, match="none of its 1 rows is of this task"):
+        prepare(["lead"], ["scrolls/quality", "scrolls/quality_hard"])
 
 
 # -- what all share ----------------------------------------------------------------------------

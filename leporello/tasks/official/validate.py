@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError
 from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.archives import Archive
@@ -118,8 +118,11 @@ class RowIndex:
         if self._faults:
             raise ConfigError(self._faults)
         if not self._documents:
-            problem = f"none of its {number} rows is of this task" if number else "has no rows"
-            raise UserError(f"{self._archive}: {problem}")
+            if number:
+                raise EmptySubsetError(
+                    f"{self._archive}: none of its {number} rows is of this task"
+                )
+            raise UserError(f"{self._archive}: has no rows")
         self.sha256 = digest.hexdigest()
         yield from self._documents.values()
 

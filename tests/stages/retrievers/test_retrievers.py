@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ from leporello.retrievers import (
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
 from leporello.retrievers.index.postings import number_bytes
 from leporello.retrievers.index.ranking import best_chunks
-from leporello.text.tokens import terms
+from leporello.text.tokens import long_words, terms
 
 STORY = (
     "The miller had three sons. The eldest got the mill. The second got the donkey. "
@@ -145,22 +145,24 @@ def test_everything_first_and_random() -> None:
     question=st.text("ab cd中か", max_size=16),
     sublinear=st.booleans(),
     ngrams=st.integers(1, 3),
+    own=st.booleans(),
 )
-@example(texts=[STORY[:70], STORY[70:]], question=QUESTIONS[0], sublinear=True, ngrams=2)
+@example(texts=[STORY[:70], STORY[70:]], question=QUESTIONS[0], sublinear=True, ngrams=2, own=True)
 def test_tfidf_is_scikit_learns(
-    texts: list[str], question: str, sublinear: bool, ngrams: int
+    texts: list[str], question: str, sublinear: bool, ngrams: int, own: bool
 ) -> None:
-    """Scores are the cosines of scikit-learn's TfidfVectorizer on the same terms."""
+    """Scores are the cosines of scikit-learn's TfidfVectorizer, on our terms or on its own."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    assume(any(map(terms, texts)))  # it raises where there is no term at all
+    assume(any(map(terms if own else long_words, texts)))  # it raises where there is no term
     chunks = joined(texts)
-    vectorizer = TfidfVectorizer(
-        tokenizer=terms, token_pattern=None, ngram_range=(1, ngrams), sublinear_tf=sublinear
-    )
+    by = {"tokenizer": terms, "token_pattern": None} if own else {}
+    vectorizer = TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=sublinear, **by)
     weights = vectorizer.fit_transform(texts)
     [expected] = (vectorizer.transform([question]) @ weights.T).toarray()
-    [hits] = found(TfIdf(k=99, sublinear=sublinear, ngrams=ngrams), [question], chunks)
+    kind: Literal["leporello", "scikit-learn"] = "leporello" if own else "scikit-learn"
+    retriever = TfIdf(k=99, sublinear=sublinear, ngrams=ngrams, terms=kind)
+    [hits] = found(retriever, [question], chunks)
     scores = {hit.chunk: hit.score for hit in hits}
     assert [scores[chunk] for chunk in chunks] == pytest.approx(expected, abs=1e-12)
 
