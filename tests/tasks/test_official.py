@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leporello.jobs.jobs import prepare
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Span
+from leporello.jobs.jobs import prepare
 from leporello.tasks import Muld, Scrolls, ZeroScrolls, muld, scrolls, zero_scrolls
 
 Row = dict[str, Any]
