@@ -18,7 +18,7 @@ from leporello.combiners.percentage import Percentage
 from leporello.combiners.read_each import ReadEach
 from leporello.combiners.refine import Refine
 from leporello.combiners.stuff import Stuff
-from leporello.combiners.truncate import Truncate
+from leporello.combiners.truncate import Truncate, TruncateMiddle
 from leporello.combiners.union import Union
 
 __all__ = [
@@ -37,5 +37,6 @@ __all__ = [
     "Refine",
     "Stuff",
     "Truncate",
+    "TruncateMiddle",
     "Union",
 ]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.protocols import Count, Targets
+from leporello.core.protocols import Count, ModelSource, Positive, Targets
 from leporello.core.records import Chunk, Combination, Document, Example, Fit, Hit, Read
+from leporello.text.tokens import tokenizer
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
@@ -72,6 +73,67 @@ class Truncate:
     def _tail(self, prompt: OfficialPrompt) -> str:
         tail = prompt.separator + prompt.surviving
         return self.joint + tail if tail else ""
+
+
+@dataclass(frozen=True)
+class TruncateMiddle:
+    """Reads the benchmark's own input, without its middle where it has too many tokens.
+
+    As the code of LongBench (both versions), InfiniteBench and LooGLE: the first and the last half
+    of the tokens are kept, whatever they belong to, special tokens counted. Where these are parts
+    of one character, it is kept whole.
+
+    The reader must add nothing of its own: `prompt: "{context}"` and `separator: ""`; its window
+    must hold the tokens and what its chat's template adds.
+
+    Attributes:
+        tokens: Number of tokens that are kept. LongBench's 3500, 7500, 15500 and 31500 leave room
+            for the answer.
+        tokenizer: Tokenizer that counts: the reader's, by path or hub id, or `words`.
+    """
+
+    tokens: Positive = 3500
+    tokenizer: ModelSource = "words"
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the baseline selects nothing
+        """Yields one read and returns its text.
+
+        Raises:
+            UserError: The task has no official input, or the tokenizer cannot be loaded.
+        """
+        prompt, document = official(example), example.document
+        text = prompt.around(document.text)
+        end, start = self._kept(text)
+        kept = ((0, end), (start, len(text)))
+        passages = [piece for part in kept for piece in _within(prompt, document, *part)]
+        [output] = yield [Read(tuple(passages))]
+        return str(output.text)
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns the references for the one read."""
+        return [example.references or None for _ in reads]
+
+    def _kept(self, text: str) -> tuple[int, int]:
+        """Returns where the first part that is kept ends, and where the second begins."""
+        ends, front, back = tokenizer(self.tokenizer).ends(text)
+        if front + len(ends) + back <= self.tokens:
+            return len(text), len(text)
+        half = self.tokens // 2
+        ends = [0, *ends]
+        return ends[max(0, half - front)], ends[len(ends) - 1 - max(0, half - back)]
+
+
+def _within(
+    prompt: OfficialPrompt, document: Document, start: int, end: int
+) -> Iterator[Chunk | str]:
+    """Yields what stands between two characters of the input; of the document, a chunk."""
+    yield from filter(None, [prompt.before[start:end]])
+    head, size = len(prompt.before), len(document.text)
+    inside = [min(max(place - head, 0), size) for place in (start, end)]
+    if inside[0] < inside[1]:
+        yield document.chunk(*inside)
+    after = [max(place - head - size, 0) for place in (start, end)]
+    yield from filter(None, [prompt.suffix[slice(*after)]])
 
 
 def _fitting(head: str, tail: str) -> Generator[list[Fit], list[Any], int]:

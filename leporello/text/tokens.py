@@ -17,7 +17,6 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import in_utf8
 from leporello.core.protocols import ModelSource
-from leporello.core.records import Tokenizer
 from leporello.models.locate import locate
 
 if TYPE_CHECKING:
@@ -57,6 +56,10 @@ _PAST_WHITE = 0x3001  # no white space from here on
 @dataclass(frozen=True)
 class Words:
     """Words: runs of non-blank characters; where a script has no spaces, single characters."""
+
+    def ends(self, text: str) -> tuple[list[int], int, int]:
+        """Returns where each word ends; there are no special ones."""
+        return self.offsets(text)[:, 1].tolist(), 0, 0
 
     def offsets(self, text: str) -> NDArray[np.int64]:
         """Returns the words' offsets, shape (words, 2)."""
@@ -133,6 +136,23 @@ class HuggingFace:
         cuts = pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
         return np.concatenate([self._encoded(text, batch) for batch in batches])
+
+    def ends(self, text: str) -> tuple[list[int], int, int]:
+        """Returns where each token of a text ends, and how many special ones surround them.
+
+        The tokenizer is given the text at once, as benchmarks' own code does, which may take long.
+
+        Raises:
+            UserError: The tokenizer cannot be loaded.
+        """
+        encoding = self._backend.encode(in_utf8(text), add_special_tokens=False)
+        return [end for _, end in encoding.offsets], *self._special
+
+    @cached_property
+    def _special(self) -> tuple[int, int]:
+        """How many special tokens the tokenizer puts in front, and behind."""
+        mask = _load(self.model).encode("a").special_tokens_mask
+        return mask.index(0), mask[::-1].index(0)
 
     def _encoded(self, text: str, cuts: list[int]) -> NDArray[np.int64]:
         """Returns the offsets of the tokens of neighbouring pieces."""
@@ -249,7 +269,7 @@ def _first_line(error: Exception) -> str:
 
 
 @cache
-def tokenizer(name: str) -> Tokenizer:
+def tokenizer(name: str) -> Words | HuggingFace:
     """Returns the tokenizer that a pipeline names: `words`, or a model's path or hub id.
 
     It is the same object every time, so that a model's tokenizer is loaded once a process.

@@ -42,7 +42,9 @@ OFFICIAL = OfficialPrompt("Read this. ", query="Who?", after=" Answer:", separat
 
 def test_every_combiner_is_tried() -> None:
     """A new one says what it is tried on."""
-    assert {*MAKERS, *OF_PARTS, "OrderByMatch", "Truncate"} == {*combiners.__all__}
+    assert {*MAKERS, *OF_PARTS, "OrderByMatch", "Truncate", "TruncateMiddle"} == {
+        *combiners.__all__
+    }
 
 
 class TestCombiners(CombinerContract):
@@ -83,7 +85,7 @@ class TestOrderByMatch(CombinerContract):
 class TestTruncate(CombinerContract):
     """An official input is around the document."""
 
-    make = combiners.Truncate
+    make: ClassVar[Maker] = combiners.Truncate
     huge = 100_000
     around: ClassVar[Mapping[str, Any]] = {"chunker": Whole(), "retriever": All()}
     examples = tuple(
@@ -93,3 +95,9 @@ class TestTruncate(CombinerContract):
     def inputs_of(self, examples: Sequence[Example]) -> Any:
         """Returns the examples with the prompt."""
         return super().inputs_of([replace(e, metadata=OFFICIAL.metadata()) for e in examples])
+
+
+class TestTruncateMiddle(TestTruncate):
+    """The same, of which the middle is cut out."""
+
+    make = combiners.TruncateMiddle

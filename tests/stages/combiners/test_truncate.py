@@ -14,16 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import network, save
+from tokenizers import Tokenizer as RustTokenizer
+from tokenizers import decoders, pre_tokenizers, processors, trainers
+from tokenizers.models import BPE
 from transformers import AutoTokenizer, T5Tokenizer
 
 from leporello.api import run
-from leporello.combiners import Truncate
+from leporello.combiners import Truncate, TruncateMiddle
+from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Chunk, Document, Example, Fit, Output, Read
 from leporello.readers import Lead, Seq2Seq
 from leporello.readers.prompting.template import passage_text
 from leporello.tasks import Sample
+from leporello.tasks.long_context.templates import data_of
 
 STORY = next(Sample().examples()).document.text[:6000]
 SEPARATOR = "... [The rest of the story is omitted]\n\n"
@@ -43,7 +48,10 @@ def example(prompt: OfficialPrompt, text: str = STORY) -> Example:
 
 
 def asked_for(
-    combiner: Truncate, one: Example, fit: Callable[[Read], int], made: Seq2Seq | None = None
+    combiner: Truncate | TruncateMiddle,
+    one: Example,
+    fit: Callable[[Read], int],
+    made: Seq2Seq | None = None,
 ) -> tuple[Read, Any]:
     """Returns what is read in the end, and what is made of the answer."""
     generator = combiner.combine(one, ())
@@ -326,3 +334,63 @@ def test_a_reader_that_counts_words_is_given_the_official_input(
 def _model(written: Written) -> str:
     config = json.loads(written.config.read_text(encoding="utf-8"))
     return str(config["pipelines"]["cut"]["reader"]["model"])
+
+
+# -- The middle cut out ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bytes_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer of bytes with a special token in front, as Llama 3 has."""
+    made = RustTokenizer(BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=600, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator([STORY], trainer)
+    made.post_processor = processors.TemplateProcessing("<s> $A", None, [("<s>", 0)])
+    path = tmp_path_factory.mktemp("bytes") / "tokenizer.json"
+    made.save(str(path))
+    return path
+
+
+@given(
+    st.integers(2, 90),
+    st.lists(st.sampled_from(["soul", " ", "\n", "  ", "é", "Who", "x1", ".", "灯"]), max_size=40),
+)
+def test_the_middle_is_cut_as_the_benchmarks_own_code_cuts_it(
+    bytes_tokenizer: Path, tokens: int, words: list[str]
+) -> None:
+    """Two halves of the tokens, decoded and joined, are what is read: but for halved characters."""
+    one = example(ASKED, "".join(words))
+    read, answer = asked_for(TruncateMiddle(tokens, str(bytes_tokenizer)), one, lambda _: 0)
+    theirs = RustTokenizer.from_file(str(bytes_tokenizer))
+    prompt, half = ASKED.around(one.document.text), tokens // 2
+    if len(ids := theirs.encode(prompt).ids) > tokens:
+        prompt = theirs.decode(ids[:half]) + theirs.decode(ids[-half:])
+    if "\ufffd" not in prompt:
+        assert text_of(read) == prompt
+    assert answer == "said"
+    for chunk in (each for each in read.passages if isinstance(each, Chunk)):
+        assert chunk.text == one.document.text[chunk.start : chunk.end]
+
+
+def test_words_may_count_too() -> None:
+    """The first two words and the last two, and what stands between a word and the next."""
+    one = example(OfficialPrompt("Read: ", query="\nWho wrote?"), "one two three")
+    read, _ = asked_for(TruncateMiddle(4), one, lambda _: 0)
+    assert text_of(read) == "Read: one\nWho wrote?"
+
+
+def test_longbenchs_rows_write_as_much_as_the_authors_let_models_write() -> None:
+    """Each task has a pipeline of its own length."""
+    rows = {name: row for name, [row] in load_config().pipelines.items() if "middle" in name}
+    lengths = {
+        task: row.stages["reader"].resolved()["max_new_tokens"]
+        for row in rows.values()
+        for task in row.tasks
+    }
+    official = {f"longbench/{name}": data for name, data in data_of("longbench").items()}
+    assert lengths == {name: data["max_new_tokens"] for name, data in official.items()}
