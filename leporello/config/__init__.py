@@ -11,7 +11,6 @@ import dataclasses
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 from leporello.config.layers import Layers, Override, apply, parse_override
@@ -122,15 +121,30 @@ class Config:
     def tasks_named(self, names: Sequence[str]) -> list[TaskSpec]:
         """Returns the tasks of these names, or that these `*` patterns fit.
 
+        `NAME@length=8192` is the task with another value of a parameter, under that name.
+
         Raises:
-            UserError: There is no such task.
+            UserError: There is no such task, or it takes no such value.
         """
-        fitting = {name: fnmatch.filter(self.tasks, name) for name in names}
+        fitting = {
+            name: {task: self.tasks[task] for task in fnmatch.filter(self.tasks, name)}
+            or self._adjusted(name)
+            for name in names
+        }
         if unknown := [name for name, tasks in fitting.items() if not tasks]:
             hints = (did_you_mean(name, self.tasks) for name in unknown)
             lines = map("there is no task {!r}{}".format, unknown, hints)
             raise UserError("\n".join(lines))
-        return [self.tasks[name] for name in dict.fromkeys(chain.from_iterable(fitting.values()))]
+        return [
+            *{name: task for tasks in fitting.values() for name, task in tasks.items()}.values()
+        ]
+
+    def _adjusted(self, name: str) -> dict[str, TaskSpec]:
+        """Returns the tasks of `PATTERN@PARAMETER=VALUE`, with this value; none of other names."""
+        pattern, _, settings = name.partition("@")
+        found = fnmatch.filter(self.tasks, pattern) if settings else []
+        tasks = (self.tasks[each].adjusted(settings) for each in found)
+        return {task.name: task for task in tasks}
 
 
 def load_config(

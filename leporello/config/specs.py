@@ -9,11 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from leporello.config.parameters import Parameter, parameters, takes_list
+from leporello.config.parameters import Parameter, parameters, takes_list, validate
 from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
+from leporello.config.tree import parse
 from leporello.core.annotations import marked
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import SECRET_MARK, MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
@@ -121,6 +122,25 @@ class TaskSpec:
         if "metrics" in parameters(self.spec.cls):
             return self._with(metrics=tuple(metrics))
         return replace(self, metrics=tuple(metrics))
+
+    def adjusted(self, settings: str) -> TaskSpec:
+        """Returns the task with `PARAMETER=VALUE`, or several with commas between, in its name too.
+
+        Raises:
+            UserError: There is no such parameter, or it takes no such value.
+        """
+        known, params = parameters(self.spec.cls), {}
+        for name, _, text in (setting.partition("=") for setting in settings.split(",")):
+            if name not in known or not text:
+                hint = did_you_mean(name, known)
+                raise UserError(
+                    f"task {self.name}@{settings}: must be PARAMETER=VALUE, and"
+                    f" {self.spec.cls.__name__} has no parameter {name!r}{hint}"
+                )
+            params[name], fault = validate(known[name], parse(text, None))
+            if fault:
+                raise UserError(f"task {self.name}@{settings}: {name} {fault}")
+        return replace(self._with(**params), name=f"{self.name}@{settings}")
 
     def metrics_of(self, source: Task) -> tuple[MetricEntry, ...]:
         """Returns the metrics that count.

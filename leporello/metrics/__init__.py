@@ -29,6 +29,7 @@ from leporello.metrics.protocol import GoldError, Metric, Parses, Resampled, Sta
 from leporello.metrics.recall import Recall
 from leporello.metrics.rouge import Rouge, RougeScrolls, RougeScrollsInstance
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy
+from leporello.metrics.string_match import BabilongAccuracy, StringMatchAll, StringMatchPart
 
 __all__ = [
     "METRICS",
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 METRICS: Mapping[str, type[Metric]] = {
+    "babilong_accuracy": BabilongAccuracy,
     "bleu_coco": BleuCoco,
     "concordance_index": ConcordanceIndex,
     "exact_match": ExactMatch,
@@ -62,6 +64,8 @@ METRICS: Mapping[str, type[Metric]] = {
     "rouge_scrolls": RougeScrolls,
     "rouge_scrolls_instance": RougeScrollsInstance,
     "shuffle_accuracy": ShuffleAccuracy,
+    "string_match_all": StringMatchAll,
+    "string_match_part": StringMatchPart,
 }
 
 

@@ -2,11 +2,13 @@
 
 One file a benchmark, each a class whose `examples` yields what the official file says, faults
 included; it may read the data directory and write layouts to the cache. Begin with `sample`, then
-`json_lines` (the user's own questions) or `official/benchmark` (what the benchmarks share).
+`json_lines` (the user's own questions) or `official/benchmark` (what the benchmarks share);
+`generated` are made here.
 """
 
 from __future__ import annotations
 
+from leporello.tasks.generated.ruler import Ruler
 from leporello.tasks.json_lines import JsonLines
 from leporello.tasks.long_context.infinite_bench import InfiniteBench
 from leporello.tasks.long_context.longbench import LongBench, LongBenchV2
@@ -29,6 +31,7 @@ __all__ = [
     "Muld",
     "Pan21",
     "ReportSumSort",
+    "Ruler",
     "Sample",
     "Scrolls",
     "ShuffleTest",

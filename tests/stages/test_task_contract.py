@@ -128,6 +128,7 @@ MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "Muld": lambda at: tasks.Muld("vlsp", data=talks(at)),
     "Pan21": lambda at: tasks.Pan21(problems(at)),
     "ReportSumSort": lambda at: tasks.ReportSumSort(ordered(at) / "rows.jsonl"),
+    "Ruler": lambda _: tasks.Ruler("niah_multivalue", length=1024, samples=3),
     "Sample": lambda _: tasks.Sample(),
     "Scrolls": lambda at: tasks.Scrolls("qasper", data=scrolls(at)),
     "ShuffleTest": lambda at: tasks.ShuffleTest(shuffled(at) / "rows.jsonl", (1, 2), 2),

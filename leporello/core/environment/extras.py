@@ -33,6 +33,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "unidecode": "zero-scrolls",
     "vllm": "vllm",
     "wandb": "wandb",
+    "wonderwords": "ruler",
 }
 
 

@@ -1,0 +1,218 @@
+"""RULER (Hsieh et al. 2024): thirteen tasks of any length, made here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.protocols import ModelSource, Positive
+from leporello.core.records import Document, DocumentRows, Example
+from leporello.models.locate import model_fingerprint
+from leporello.tasks.generated.lengths import largest
+from leporello.tasks.generated.questions import QuestionFile, question_file
+from leporello.tasks.generated.recipes import Recipe, Written, numbered, recipe
+from leporello.tasks.generated.words import Background, background
+from leporello.tasks.official.archives import data_directory
+from leporello.text.tokens import tokenizer
+
+_FILE = Path(__file__).with_name("ruler.yaml")
+_BYTES = 6  # of a token, about
+
+
+@cache
+def _benchmark() -> Mapping[str, Any]:
+    from ruamel.yaml import YAML
+
+    loaded: Mapping[str, Any] = YAML(typ="safe").load(_FILE.read_text(encoding="utf-8"))
+    return loaded
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """A task of RULER at one length: needles, variables, word counts, questions.
+
+    Nothing is read but what haystacks are made of: the same parameters give the same examples, on
+    any machine. An example depends on the seed and on its number, not on the others; keys and
+    values are the same at every length. Beside the needles that are asked for, no other has their
+    key, which the authors leave to chance.
+
+    Attributes:
+        name: Name of the task, as the benchmark names it.
+        length: Number of tokens of prompt and answer together, at most.
+        tokenizer: Tokenizer that counts them: `words`, or a Hugging Face tokenizer by path or hub
+            id, that of the model as in the paper.
+        samples: Number of examples.
+        seed: Seed of all that is drawn.
+        background: Folder of texts, or a file, in which needles of the tasks with essays are
+            hidden; the paper's are Paul Graham's essays. None repeats the sentences of
+            niah_single_1. One that is too short is gone through again.
+        data: Directory of the benchmarks' files, for qa_1 and qa_2: `ruler/squad.json` and
+            `ruler/hotpotqa.json` in it. None stands for `LEPORELLO_DATA`, else `data`.
+    """
+
+    name: Literal[
+        "niah_single_1",
+        "niah_single_2",
+        "niah_single_3",
+        "niah_multikey_1",
+        "niah_multikey_2",
+        "niah_multikey_3",
+        "niah_multivalue",
+        "niah_multiquery",
+        "vt",
+        "cwe",
+        "fwe",
+        "qa_1",
+        "qa_2",
+    ]
+    length: Positive = 4096
+    tokenizer: ModelSource = "words"
+    samples: Positive = 500
+    seed: int = 42
+    background: Path | None = None
+    data: Path | None = None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The benchmark's own, and how much of the evidence is found."""
+        if self._settings["task"] == "qa":
+            return ("string_match_part", "recall")
+        return ("string_match_all", "recall")
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples, each made when it is asked for."""
+        return map(self.example, range(len(self)))
+
+    def __len__(self) -> int:
+        """Returns how many there are: no more than the file of questions has."""
+        file = self._source
+        return min(self.samples, len(file.questions) if isinstance(file, QuestionFile) else 1 << 60)
+
+    def layout(self) -> Iterator[DocumentRows]:
+        """Yields a document an example; see `Sharded.layout`."""
+        for number in range(len(self)):
+            yield DocumentRows(1, _BYTES * self.length, number)
+
+    def examples_of(self, documents: Sequence[DocumentRows], first: int) -> Iterator[Example]:
+        """Yields the examples on these documents; see `Sharded.examples_of`."""
+        return map(self.example, range(first, first + len(documents)))
+
+    def fingerprint(self) -> str:
+        """Returns a hash of all that the examples are made of.
+
+        Raises:
+            UserError: A file or the package of words is not there.
+        """
+        settings = self._settings
+        source = self._source
+        made = [
+            *(self.name, self.length, self.samples, self.seed, source.sha256 if source else ""),
+            self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
+            _FILE.read_text(encoding="utf-8"),
+            version("wonderwords")
+            if settings["task"] in ("niah", "common_words_extraction")
+            else "",
+        ]
+        self.example(0)
+        return hashlib.sha256(json.dumps(made).encode()).hexdigest()
+
+    def example(self, number: int) -> Example:
+        """Returns an example by its number from 0."""
+        recipe, size = self._recipe, _size(self)
+        written = self._write(number, size)
+        while (tokens := self._tokens(written)) > self._room and size > recipe.step:
+            size = (size - 1) // recipe.step * recipe.step
+            written = self._write(number, size)
+        prompt = self._prompt(written)
+        over = f"has {tokens} tokens at least, more than the length {self.length} has room for"
+        name = f"{self.name}-{number}"
+        return Example(
+            name,
+            Document(name, written.text, parts=written.parts),
+            question=prompt.query.removeprefix("Question: "),
+            instruction=self._filled(self._template["template"], written)[0].strip(),
+            references=written.answers,
+            evidence=written.evidence,
+            metadata={**prompt.metadata(), "tokens": tokens},
+            fault=over if tokens > self._room else "",
+        )
+
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        settings: Mapping[str, Any] = _benchmark()["tasks"][self.name]
+        return settings
+
+    @property
+    def _template(self) -> Mapping[str, Any]:
+        template: Mapping[str, Any] = _benchmark()["templates"][self._settings["task"]]
+        return template
+
+    @property
+    def _room(self) -> int:
+        return self.length - int(self._template["generate"])
+
+    @property
+    def _source(self) -> Background | QuestionFile | None:
+        if file := self._settings.get("file"):
+            return question_file(data_directory(self.data) / "ruler" / file)
+        if self._settings["task"] != "niah":
+            return None
+        essay = self._settings["haystack"] == "essay"
+        return background(self.background if essay else None, _benchmark()["noise"])
+
+    @property
+    def _recipe(self) -> Recipe:
+        return recipe(self._settings, self.length, _benchmark(), self._source)
+
+    def _write(self, number: int, size: int) -> Written:
+        # Without the length: what is asked for is the same at every length.
+        chance = Random(f"{self.seed}/{self.name}/{number}")
+        return self._recipe.write(chance, size, number)
+
+    def _tokens(self, written: Written) -> int:
+        whole = self._prompt(written).around(written.text)
+        return len(tokenizer(self.tokenizer).offsets(whole))
+
+    def _prompt(self, written: Written) -> OfficialPrompt:
+        before, behind = self._filled(self._template["template"], written)
+        _, after = self._filled("{context}" + self._template["answer_prefix"], written)
+        start = max(0, behind.find("Question: ")) or len(behind) - len(behind.lstrip())
+        shot = self._shot(written.shot) if written.shot else ""
+        return OfficialPrompt(shot + before, behind[:start], behind[start:], after)
+
+    def _shot(self, shot: Written) -> str:
+        """Returns the worked example, as the benchmark's scripts put it in front."""
+        template = self._template
+        if "shot" in template:
+            before, behind = self._filled(template["shot"], shot)
+            return f" {before}{shot.text}{behind} {' '.join(shot.answers)}\n\n\n\n"
+        before, behind = self._filled(template["template"] + template["answer_prefix"], shot)
+        return f"{before}{shot.text}{behind}{numbered(shot.answers)}\n"
+
+    def _filled(self, template: str, written: Written) -> tuple[str, str]:
+        """Returns what stands before and behind the context."""
+        if self._settings["task"] == "niah" and len(written.answers) == 1:
+            for plural, singular in (("Some", "A"), ("are all", "is"), ("are", "is")):
+                template = template.replace(plural, singular)
+        before, behind = template.split("{context}")
+        return before.format(**written.fields), behind.format(**written.fields)
+
+
+@lru_cache(maxsize=32)
+def _size(task: Ruler) -> int:
+    """Returns the size at which the first example has room, as the authors find it for all."""
+
+    def fits(size: int) -> bool:
+        written = task._write(0, size)
+        answers = tokenizer(task.tokenizer).offsets(" ".join(written.answers))
+        return task._tokens(written) + len(answers) <= task._room
+
+    return largest(fits, task._recipe.step, task._recipe.most)
