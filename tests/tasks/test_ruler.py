@@ -1,0 +1,205 @@
+"""RULER: texts as the authors' scripts make them, metrics equal to theirs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import GOLDEN
+
+from leporello.config import load_config
+from leporello.core.errors import UserError
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import Coverage, Document, Example, Prediction
+from leporello.metrics import METRICS
+from leporello.tasks import Ruler
+from leporello.tasks.generated.lengths import largest
+from leporello.tasks.generated.words import background
+
+GIVEN: Mapping[str, Any] = json.loads((GOLDEN / "ruler.json").read_text(encoding="utf-8"))
+NAMES: tuple[str, ...] = tuple(case["task"] for case in GIVEN["texts"])
+NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+SQUAD = {
+    "data": [
+        {
+            "paragraphs": [
+                {
+                    "context": f"{town} lies on the {river}. It is old.",
+                    "qas": [
+                        {
+                            "question": f"Where does {town} lie?",
+                            "is_impossible": False,
+                            "answers": [{"text": river, "answer_start": len(town) + 13}],
+                        },
+                        {"question": "Who?", "is_impossible": True, "answers": []},
+                    ],
+                }
+            ]
+        }
+        for town, river in (("Ulm", "Danube"), ("Bonn", "Rhine"), ("Jena", "Saale"))
+    ]
+}
+HOTPOT = [
+    {
+        "question": "Which river does Ina's town lie on?",
+        "answer": "Saale",
+        "context": [["Ina", ["She was born.", " She lives in Jena."]], ["Jena", ["On the Saale."]]],
+        "supporting_facts": [["Ina", 1], ["Jena", 0], ["Jena", 7]],
+    }
+]
+
+
+def made(name: str, **parameters: Any) -> Ruler:
+    """Returns a task."""
+    return Ruler(name, **parameters)  # type: ignore[arg-type]  # a name of the benchmark's
+
+
+def shape(text: str) -> str:
+    """Returns a text without what is drawn by chance, and without noise."""
+    text = text.replace(NOISE, "")
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "U", text)
+    text = re.sub(r"\d+\. \S+", "W", text)
+    text = re.sub(r"\d{5,7}", "N", text)
+    text = re.sub(r"(?<=for )\S+-[^\s,]+(, (and )?\S+-[^\s,]+)*", "K", text)
+    text = re.sub(r"\b(?!VAR)[A-Z]{3,5}\b", "V", text)
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("case", GIVEN["texts"], ids=lambda case: case["task"])
+def test_a_text_is_what_the_authors_scripts_make(case: Mapping[str, Any], tmp_path: Path) -> None:
+    """The same words around the context, the same length to the token, as many answers."""
+    essay = tmp_path / "essay.txt"
+    essay.write_text("The sun rose over hills. A man walked by the river. " * 3000)
+    task = made(case["task"], background=tmp_path, samples=2)
+    free = {"cwe": 120, "fwe": 50, "vt": 30}.get(case["task"], 128)
+    for example in task.examples():
+        prompt = OfficialPrompt.of(example)
+        assert prompt
+        assert shape(prompt.before) == shape(case["before"])
+        assert shape(prompt.suffix) == shape(case["after"])
+        assert len(example.references) == case["outputs"]
+        if case["task"] != "niah_multikey_2":  # nouns of two words stand in its haystack
+            assert example.metadata["tokens"] == case["length"] - free
+
+
+@pytest.mark.parametrize("case", GIVEN["cases"], ids=lambda case: case["id"])
+def test_metrics_are_the_official_ones(case: Mapping[str, Any]) -> None:
+    """Scores of the authors' own code."""
+    metric = METRICS[case["metric"]]()
+    gold = {"gold": {"labels": case.get("labels", [])}}
+    statistics = []
+    for text, references in zip(case["predictions"], case["references"], strict=True):
+        example = Example(
+            "x",
+            Document("d", ""),
+            question=case.get("question", ""),
+            references=tuple(references),
+            metadata=gold,
+        )
+        prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
+        statistics.append(metric.statistics(prediction, example) or {})
+    assert metric.aggregate(statistics)[case["metric"]] == pytest.approx(case["score"], abs=0.006)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evidence_is_exact_and_nothing_else_decides(name: str) -> None:
+    """Each value stands in its own needle; an example depends on its number alone."""
+    for example in made(name, length=2048, samples=3).examples():
+        text = example.document.text
+        proof = [text[span.start : span.end] for span in example.evidence]
+        if name.startswith("niah"):
+            assert all(p.startswith("One of the special") and p.endswith(".") for p in proof)
+            found = [p.partition(" is: ")[2].rstrip(".") for p in proof]
+            assert sorted(found) == sorted(example.references)
+        if name == "vt":
+            assert [p.split()[1] for p in proof] == [*example.references]
+        assert not example.fault
+    again, shorter = made(name, length=2048, samples=9), made(name, length=512, samples=3)
+    assert again.example(2).document.text == text
+    if name not in ("cwe", "fwe"):
+        assert shorter.example(2).references == example.references  # at every length
+    assert again.fingerprint() != shorter.fingerprint()
+    assert made(name, length=2048, seed=1).example(2).document.text != text
+
+
+def test_rows_are_found_without_those_before_them() -> None:
+    """Workers make the documents that they are given."""
+    task = made("niah_single_1", length=512, samples=4)
+    rows = [*task.layout()]
+    texts = [example.document.text for example in task.examples_of(rows[2:], 2)]
+    assert texts == [task.example(2).document.text, task.example(3).document.text]
+    assert len(task) == len(rows) == 4
+
+
+def test_questions_stand_among_other_documents(tmp_path: Path) -> None:
+    """qa_1 and qa_2, from files in the official form; a missing or foreign file is told."""
+    folder = tmp_path / "ruler"
+    folder.mkdir()
+    with pytest.raises(UserError, match="as squad"):
+        made("qa_1", data=tmp_path).fingerprint()
+    (folder / "squad.json").write_text(json.dumps(SQUAD))
+    (folder / "hotpotqa.json").write_text(json.dumps(HOTPOT))
+    task = made("qa_1", data=tmp_path)
+    assert len(task) == 3
+    for example, river in zip(task.examples(), ("Danube", "Rhine", "Saale"), strict=True):
+        text = example.document.text
+        assert [text[span.start : span.end] for span in example.evidence] == [river]
+        assert text.startswith("Document 1:\n")
+        assert len(example.document.parts) == 3
+        assert example.question.startswith("Where does")
+    [hop] = made("qa_2", data=tmp_path).examples()
+    proof = [hop.document.text[span.start : span.end] for span in hop.evidence]
+    assert proof == [" She lives in Jena.", "On the Saale."]
+    assert task.metrics[0] == "string_match_part"
+    (folder / "squad.json").write_text("[1]")
+    with pytest.raises(UserError, match="neither SQuAD's nor HotpotQA's"):
+        made("qa_1", data=tmp_path).fingerprint()
+
+
+def test_a_length_without_room_fails_its_examples() -> None:
+    """A sentence, not an endless search for less."""
+    example = made("niah_single_1", length=150).example(0)
+    assert "more than the length 150 has room for" in example.fault
+
+
+def test_a_background_is_any_folder_of_texts(tmp_path: Path) -> None:
+    """Read again from its beginning where it is too short; a folder without text is told."""
+    (tmp_path / "b.md").write_text("Night fell. All\nslept.")
+    (tmp_path / "a.txt").write_text("Rain came.")
+    found = background(tmp_path, "")
+    assert found.sentences == ("Rain came.", "Night fell.", "All slept.")
+    assert found.first(9) == [*found.sentences, "Rain came.", "Night"]
+    empty = tmp_path / "none"
+    empty.mkdir()
+    with pytest.raises(UserError, match="is no folder of texts"):
+        background(empty, "")
+
+
+@pytest.mark.parametrize("most", [None, 7, 30, 33, 35, 100])
+@pytest.mark.parametrize("limit", [0, 5, 12, 30, 33, 99])
+def test_the_largest_size_is_what_going_up_step_by_step_finds(limit: int, most: int | None) -> None:
+    """Multiples of five, or all there are."""
+    found = largest(lambda size: size <= limit, 5, most)
+    up = [size for size in range(5, limit + 1, 5) if most is None or size <= most]
+    whole = most is not None and most <= limit and most > 5
+    assert found == (most if whole else max(up, default=5))
+
+
+def test_a_task_takes_values_behind_its_name() -> None:
+    """`NAME@PARAMETER=VALUE`, patterns too; what it cannot take is told."""
+    config = load_config()
+    [task] = config.tasks_named(["ruler/vt@length=8192,samples=3"])
+    assert (task.name, len(task.spec.build())) == ("ruler/vt@length=8192,samples=3", 3)
+    assert len(config.tasks_named(["ruler/niah_*@length=64", "ruler/niah_single_*@length=64"])) == 8
+    for wrong, told in (
+        ("ruler/vt@lenght=4", "no parameter 'lenght'; did you mean 'length'"),
+        ("ruler/vt@length=-4", "length input should be greater than 0, got -4"),
+        ("ruler/vr@length=4", "there is no task"),
+        ("ruler/vt@", "there is no task"),
+    ):
+        with pytest.raises(UserError, match=re.escape(told)):
+            config.tasks_named([wrong])
