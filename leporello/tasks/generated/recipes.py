@@ -24,7 +24,7 @@ _ZETA_2 = math.pi**2 / 6
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Context:
     """A text with what is asked of it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Written:
     fields: Mapping[str, str] = field(default_factory=dict)
     evidence: tuple[Span, ...] = ()
     parts: tuple[Span, ...] = ()
-    shot: Written | None = None
+    shot: Context | None = None
 
 
 class Recipe(Protocol):
@@ -60,7 +60,7 @@ class Recipe(Protocol):
         """How large a text can be."""
         ...
 
-    def write(self, chance: Random, size: int, number: int) -> Written:
+    def write(self, chance: Random, size: int, number: int) -> Context:
         """Returns the text of an example, by its number from 0."""
         ...
 
@@ -94,7 +94,7 @@ class Needles:
     queries: int = 1
     most: ClassVar[int | None] = None
 
-    def write(self, chance: Random, size: int, number: int) -> Written:  # noqa: ARG002 -- of `Recipe`
+    def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of `Recipe`
         """See `Recipe.write`."""
         given: dict[str, list[str]] = {}
         while len(given) < max(self.keys, self.queries):
@@ -112,7 +112,7 @@ class Needles:
         single = self.queries * self.values == 1
         query = ", ".join(asked[:-1]) + ", and " + asked[-1] if len(asked) > 1 else asked[0]
         kind = self.type_v[:-1] if single else self.type_v
-        return Written(
+        return Context(
             text,
             tuple(chain.from_iterable(given[key] for key in asked)),
             {"type_needle_v": kind, "query": query},
@@ -155,7 +155,7 @@ class Variables:
     most: ClassVar[int | None] = None
     hops: ClassVar[int] = 4
 
-    def write(self, chance: Random, size: int, number: int) -> Written:
+    def write(self, chance: Random, size: int, number: int) -> Context:
         """See `Recipe.write`."""
         names: dict[str, None] = {}
         while len(names) <= self.hops:
@@ -169,7 +169,7 @@ class Variables:
         fields = {"query": start, "num_v": str(len(chain_))}
         own = Variables(self.noise, letters=3) if self.shots else None
         shot = own.write(chance, self.shots, number) if own else None
-        return Written(
+        return Context(
             text, tuple(chain_), fields, trimmed(parts, spans, indexes), shot=shot
         )  # fmt: skip
 
@@ -199,7 +199,7 @@ class CommonWords:
     def _words(self) -> list[str]:
         return sorted({*word_list("noun"), *word_list("adjective"), *word_list("verb")})
 
-    def write(self, chance: Random, size: int, number: int) -> Written:
+    def write(self, chance: Random, size: int, number: int) -> Context:
         """See `Recipe.write`."""
         chosen = chance.sample(self._words, size)
         common, rest = chosen[: self.common], chosen[self.common :]
@@ -207,10 +207,10 @@ class CommonWords:
         chance.shuffle(listed)
         text = numbered(listed)
         if not self.shot:
-            return Written(text, tuple(common))
+            return Context(text, tuple(common))
         words, often, seldom = self.shot
         shot = CommonWords(often, seldom).write(chance, words, number)
-        return Written(text, tuple(common), shot=shot)
+        return Context(text, tuple(common), shot=shot)
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class FrequentWords:
         """What the authors' script goes up by."""
         return max(1, self.length // 32)
 
-    def write(self, chance: Random, size: int, number: int) -> Written:  # noqa: ARG002 -- of `Recipe`
+    def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of `Recipe`
         """See `Recipe.write`."""
         vocabulary: dict[str, None] = {"...": None}
         while len(vocabulary) < max(4, self.length // 50):
@@ -238,7 +238,7 @@ class FrequentWords:
         counts = (int(words / (rank**2 * _ZETA_2)) for rank in range(1, len(vocabulary) + 1))
         drawn = [w for w, count in zip(vocabulary, counts, strict=True) for _ in range(count)]
         chance.shuffle(drawn)
-        return Written(" ".join(drawn), tuple([*vocabulary][1:4]))
+        return Context(" ".join(drawn), tuple([*vocabulary][1:4]))
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class Distracted:
         """How many documents there are."""
         return len(self.file.documents)
 
-    def write(self, chance: Random, size: int, number: int) -> Written:
+    def write(self, chance: Random, size: int, number: int) -> Context:
         """See `Recipe.write`."""
         asked, documents = self.file.questions[number], self.file.documents
         near = [*asked.documents, *asked.related]
@@ -283,7 +283,7 @@ class Distracted:
         }
         evidence = tuple(Span(starts[d] + s, starts[d] + e) for d, s, e in asked.evidence)
         ends = trimmed(parts, spans, range(len(parts)))
-        return Written(text, asked.answers, {"query": asked.question}, evidence, ends)
+        return Context(text, asked.answers, {"query": asked.question}, evidence, ends)
 
 
 def recipe(

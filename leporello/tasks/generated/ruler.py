@@ -18,7 +18,7 @@ from leporello.core.records import Document, DocumentRows, Example
 from leporello.models.locate import model_fingerprint
 from leporello.tasks.generated.lengths import largest
 from leporello.tasks.generated.questions import QuestionFile, question_file
-from leporello.tasks.generated.recipes import Recipe, Written, numbered, recipe
+from leporello.tasks.generated.recipes import Recipe, Context, numbered, recipe
 from leporello.tasks.generated.words import Background, background
 from leporello.tasks.official.archives import data_directory
 from leporello.text.tokens import tokenizer
@@ -172,23 +172,23 @@ class Ruler:
     def _recipe(self) -> Recipe:
         return recipe(self._settings, self.length, _benchmark(), self._source)
 
-    def _write(self, number: int, size: int) -> Written:
+    def _write(self, number: int, size: int) -> Context:
         # Without the length: what is asked for is the same at every length.
         chance = Random(f"{self.seed}/{self.name}/{number}")
         return self._recipe.write(chance, size, number)
 
-    def _tokens(self, written: Written) -> int:
+    def _tokens(self, written: Context) -> int:
         whole = self._prompt(written).around(written.text)
         return len(tokenizer(self.tokenizer).offsets(whole))
 
-    def _prompt(self, written: Written) -> OfficialPrompt:
+    def _prompt(self, written: Context) -> OfficialPrompt:
         before, behind = self._filled(self._template["template"], written)
         _, after = self._filled("{context}" + self._template["answer_prefix"], written)
         start = max(0, behind.find("Question: ")) or len(behind) - len(behind.lstrip())
         shot = self._shot(written.shot) if written.shot else ""
         return OfficialPrompt(shot + before, behind[:start], behind[start:], after)
 
-    def _shot(self, shot: Written) -> str:
+    def _shot(self, shot: Context) -> str:
         """Returns the worked example, as the benchmark's scripts put it in front."""
         template = self._template
         if "shot" in template:
@@ -197,7 +197,7 @@ class Ruler:
         before, behind = self._filled(template["template"] + template["answer_prefix"], shot)
         return f"{before}{shot.text}{behind}{numbered(shot.answers)}\n"
 
-    def _filled(self, template: str, written: Written) -> tuple[str, str]:
+    def _filled(self, template: str, written: Context) -> tuple[str, str]:
         """Returns what stands before and behind the context."""
         if self._settings["task"] == "niah" and len(written.answers) == 1:
             for plural, singular in (("Some", "A"), ("are all", "is"), ("are", "is")):
