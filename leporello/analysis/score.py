@@ -101,12 +101,14 @@ def _scored(
 ) -> ExampleStatistics:
     """Returns what counts of an example, as a run would have it."""
     if example.fault:
-        return ExampleStatistics(0, example.id, {}, failure=("task", example.fault))
+        none = dict.fromkeys(metrics)
+        return ExampleStatistics(0, example.id, none, failure=("task", example.fault))
     try:
         statistics, faults = statistics_of(metrics, prediction, example)
     except GoldError as error:
         message = ExampleError.of("metric", error).message
-        return ExampleStatistics(0, example.id, {}, failure=("metric", message.partition("\n")[0]))
+        fault = message.partition("\n")[0]
+        return ExampleStatistics(0, example.id, dict.fromkeys(metrics), failure=("metric", fault))
     return ExampleStatistics(
         0,
         example.id,

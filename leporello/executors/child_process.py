@@ -21,6 +21,7 @@ from pathlib import Path
 from leporello.core.environment.platform import die_with_parent
 
 _LOOK = 1.0  # seconds between looks at the process that asks
+_TO_STOP = 5.0  # seconds that a process may take to end what it has started
 _PATIENCE = 0.2  # seconds for a process that closed its end to end
 
 
@@ -71,6 +72,13 @@ class ChildProcess:
             return self._process.wait(timeout=_PATIENCE)
         except subprocess.TimeoutExpired:
             return self.end()
+
+    def stop(self) -> int:
+        """Asks the process to end, and kills it if it does not."""
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=_TO_STOP)
+        return self.end()
 
     def end(self) -> int:
         """Kills the process and returns its status."""

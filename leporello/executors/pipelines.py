@@ -19,6 +19,7 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import TaskReader
 from leporello.metrics import Metric
+from leporello.metrics.protocol import is_later
 
 
 def this_worker() -> str:
@@ -32,7 +33,7 @@ class WorkerPipeline:
 
     Attributes:
         stages: Stages of the pipeline; equal ones of several pipelines are one object.
-        metrics: Metrics of the task.
+        metrics: Metrics of the task that are computed as it reads.
         normalise: Normaliser of the task.
         files: Files that it writes.
     """
@@ -67,7 +68,9 @@ class Pipelines:
         source = spec.built or spec.source.build()
         self.remote = spec.remote and spec.remote.here()
         path = self.remote.directory if self.remote else spec.directory
-        self.directory, metrics = RunDirectory(path), metrics_of(spec.metrics)
+        self.directory = RunDirectory(path)
+        listed = metrics_of(spec.metrics).items()
+        metrics = {name: metric for name, metric in listed if not is_later(metric)}
         factory = StageFactory()
         self.all = [
             WorkerPipeline(

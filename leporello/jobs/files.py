@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from leporello.core.files import atomically, read_json, read_rows, write_json
@@ -106,6 +107,11 @@ class JobFiles:
     @property
     def _merged(self) -> Path:
         return self.folder / ".merged.json"
+
+    @property
+    def later(self) -> Path:
+        """What metrics say that are computed once all is read: a line an example."""
+        return self.folder / ".later.jsonl"
 
     # -- what is finished --------------------------------------------------------------------
 
@@ -203,13 +209,21 @@ class JobFiles:
 
     # -- results -----------------------------------------------------------------------------
 
-    def merge(self, summary: Summary, *, limit: int | None, complete: bool) -> None:
+    def merge(
+        self,
+        summary: Summary,
+        *,
+        limit: int | None,
+        complete: bool,
+        later: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> None:
         """Makes the results of what is finished, in task order, in bounded memory.
 
         Args:
             summary: Summary that is told of each finished example.
             limit: Examples that were wanted at most; None wants all.
             complete: Whether every shard is finished; parts are removed then.
+            later: Statistics that no part holds, by the example's number.
 
         Raises:
             DamagedJournalError: A journal is damaged.
@@ -221,12 +235,17 @@ class JobFiles:
             files = {n: stack.enter_context(atomically(self.folder / n)) for n in RESULTS}
             for number, part in self._sources():
                 for name, file in files.items():
+                    if name == "statistics.jsonl":
+                        continue
                     with (part / name).open(
                         encoding="utf-8", errors="surrogatepass", newline="\n"
                     ) as source:
                         shutil.copyfileobj(source, file, _BLOCK)
                 for row in read_rows(part / "statistics.jsonl"):
-                    summary.add(ExampleStatistics.from_row(row))
+                    known = {**row["statistics"], **later.get(row["number"], {})}
+                    whole = {**row, "statistics": known}
+                    files["statistics.jsonl"].write(_line(whole))
+                    summary.add(ExampleStatistics.from_row(whole))
                 _take_tracebacks(part, self.folder)
                 counts[str(number)] = [*read_json(part / _COUNTS).values()]
         # The mark first: killed in between, parts are there twice, and never missing.

@@ -6,6 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -17,8 +18,10 @@ from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import cost_of
 from leporello.metrics import Metric
 from leporello.metrics.own import MetricError
+from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
 
+_MISSING = "is computed once all is read, and not yet here; the same command goes on"
 _NOTES = 5  # that are told; calls.jsonl has them all
 
 
@@ -178,6 +181,10 @@ class Summary:
         default_factory=lambda: defaultdict(lambda: array("d"))
     )
 
+    @cached_property
+    def _later(self) -> set[str]:
+        return {name for name, metric in self.metrics.items() if is_later(metric)}
+
     def add(self, example: ExampleStatistics) -> None:
         """Counts a finished example."""
         self._ids.append(hash(example.id))
@@ -186,6 +193,8 @@ class Summary:
                 self._statistics[name].append(value)
         for name, fault in example.faults.items():
             self._faults[name][fault] += 1
+        for name in self._later - example.statistics.keys():
+            self._faults[name][_MISSING] += 1
         if example.failure:
             self.failures[example.failure] += 1
             return

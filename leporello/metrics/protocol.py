@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -96,6 +97,14 @@ class Resampled(Protocol):
             counts: Number of examples in each resample, shape (resamples,).
         """
         ...
+
+
+def is_later(metric: Metric) -> bool:
+    """Says whether a metric is computed once all is read, in a process of its own.
+
+    It says so by `later: ClassVar[bool] = True`, and then sees no document.
+    """
+    return getattr(metric, "later", False) and sys.platform != "win32"  # which has no such process
 
 
 class Averaged:

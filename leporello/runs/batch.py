@@ -37,6 +37,7 @@ from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import Timings, reading_key, selecting_key
 from leporello.models.locate import size
 from leporello.runs.budget import RunBudget
+from leporello.runs.later import LaterMetrics
 
 _log = logging.getLogger("leporello")
 
@@ -84,6 +85,7 @@ class Batch:
             files.is_merged and (files.folder / "metrics.json").exists() for files in self.files
         )
         self.wrote = False
+        self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
         self._clock = Clock()
         self._budget = RunBudget()
@@ -266,7 +268,11 @@ class Batch:
         if files.is_merged and metrics_file.exists():
             return Result.from_row(read_json(metrics_file))
         summary = Summary(metrics_of(job.metrics))
-        files.merge(summary, limit=self.context.limit, complete=self._is_complete(index))
+        later = LaterMetrics(job, files, self.context)
+        found = later.found()
+        self.stopped = self.stopped or later.stopped
+        complete = self._is_complete(index) and not later.stopped
+        files.merge(summary, limit=self.context.limit, complete=complete, later=found)
         result = summary.result(
             job.pipeline.name,
             job.task.name,

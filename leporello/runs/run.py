@@ -316,6 +316,7 @@ class _Pass:
             self.was_merged &= batch.was_merged
             finished = zip(group, batch.close(), strict=True)
             self.results |= {job.name: result for job, result in finished}
+            self.stopped = self.stopped or batch.stopped
 
 
 def _check(limits: Limits, max_failures: float | None) -> None:

@@ -39,6 +39,7 @@ class BleuCoco:
 
     words: Callable[[str], str] = coco_words
 
+    later: ClassVar[bool] = True
     name: ClassVar[str] = "bleu_coco"
     headline: ClassVar[str] = "bleu_4"
     signature: ClassVar[str] = (
@@ -138,6 +139,7 @@ class RougeLCoco(Averaged):
 
     words: Callable[[str], str] = coco_words
 
+    later: ClassVar[bool] = True
     name: ClassVar[str] = "rouge_l_coco"
     signature: ClassVar[str] = (
         f"rouge_l_coco|{_WORDS}|beta:1.2|references:max-per-side|average:mean|version:1"

@@ -37,6 +37,7 @@ class MeteorCoco:
         UserError: The extra `muld` is not installed, or there is no Java.
     """
 
+    later: ClassVar[bool] = True
     name: ClassVar[str] = "meteor_coco"
     headline: ClassVar[str] = "meteor_coco"
     signature: ClassVar[str] = (
