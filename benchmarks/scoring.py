@@ -78,7 +78,7 @@ def measure(name: str, count: int, words: int) -> None:
 
 
 def kind_of(name: str, words: int) -> Callable[[random.Random], tuple[str, str, Sequence[str]]]:
-    """Returns what makes a reference, an answer and the choices, of the kind that a metric reads."""
+    """Returns what makes a reference, an answer and choices, of the kind that a metric reads."""
     text = next(Sample().examples()).document.text.split()
 
     def span(draw: random.Random, length: int) -> str:
