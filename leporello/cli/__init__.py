@@ -56,8 +56,8 @@ app = typer.Typer(
 _VERBS = (
     run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
     schema.schema, ask.ask, serve.serve, mcp.mcp,
-    explain.explain, score.score, compare.compare, compare.report, compare.watch, export.export,
-    export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,
+    explain.explain, score.score, compare.table, compare.compare, compare.report, compare.watch,
+    export.export, export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,
     benchmarks.analyze,
 )  # fmt: skip
 for _verb in _VERBS:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from leporello.cli.options import AsJson, Data, RunAt, RunsAt, Tasks, print_json, stdout
+from leporello.cli.options import (
+    AsJson,
+    ConfigFiles,
+    Data,
+    RunAt,
+    RunsAt,
+    Tasks,
+    print_json,
+    run_at_argument,
+    stdout,
+)
 from leporello.storage import on_disk
 
 Format = Literal["table", "markdown", "csv", "json", "latex"]
@@ -122,3 +133,48 @@ def watch(
             if not running:
                 return
             time.sleep(every)
+
+
+def table(
+    suite: Annotated[str, typer.Argument(help="A suite, as `list suites` shows them.")],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Runs whose pipelines are rows, or folders of runs; without, the paper's alone.",
+            parser=run_at_argument,
+            metavar="[RUN]...",
+        ),
+    ] = None,
+    *,
+    name: Annotated[
+        str, typer.Option("--table", help="Which of its tables. [default: the one of its tasks]")
+    ] = "",
+    config: ConfigFiles = None,
+    form: Annotated[
+        Literal["terminal", "markdown", "latex", "csv", "html", "json"],
+        typer.Option("--format", help="What to print."),
+    ] = "terminal",
+) -> None:
+    """Prints a paper's tables: published numbers, and those of finished runs beside them."""
+    from leporello.analysis.comparison.tables import latex, markdown
+    from leporello.cli.display.comparison import comparison
+    from leporello.config.suites import suite_named
+    from leporello.core.table import html
+    from leporello.suites import suite_tables
+    from leporello.suites.layout import csv_of, records, text_tables
+
+    made = suite_tables(suite_named(suite, config or ()), runs or (), name)
+    texts = [*chain.from_iterable(map(text_tables, made))]
+    match form:
+        case "terminal":
+            comparison(stdout(), texts, wide=True)
+        case "markdown":
+            typer.echo(markdown(texts), nl=False)
+        case "latex":
+            typer.echo(latex(texts), nl=False)
+        case "html":
+            typer.echo(html(texts))
+        case "csv":
+            typer.echo(csv_of(made), nl=False)
+        case "json":
+            print_json({"rows": records(made), "notes": [n for one in made for n in one.notes]})

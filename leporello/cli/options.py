@@ -29,7 +29,7 @@ def _leave_unsupervised(wanted: bool) -> None:
         os.environ["LEPORELLO_UNSUPERVISED"] = "1"
 
 
-def _run_at(text: str) -> Path:
+def run_at_argument(text: str) -> Path:
     """Returns a run's directory, fetched if it is at a URL."""
     from leporello.storage.runs import run_at
 
@@ -37,11 +37,14 @@ def _run_at(text: str) -> Path:
 
 
 RunAt = Annotated[
-    Path, typer.Argument(help="The run's directory, or its URL", parser=_run_at, metavar="RUN")
+    Path,
+    typer.Argument(help="The run's directory, or its URL", parser=run_at_argument, metavar="RUN"),
 ]
 RunsAt = Annotated[
     list[Path],
-    typer.Argument(help="The runs' directories, or their URLs", parser=_run_at, metavar="RUN..."),
+    typer.Argument(
+        help="The runs' directories, or their URLs", parser=run_at_argument, metavar="RUN..."
+    ),
 ]
 Pipelines = Annotated[
     list[str] | None,
@@ -79,6 +82,14 @@ Metrics = Annotated[
         "--metric",
         metavar="NAME|FILE.py:CLASS|YAML",
         help="Score with these, not with the task's own; may be given several times.",
+    ),
+]
+SuiteName = Annotated[
+    str,
+    typer.Option(
+        "--suite",
+        metavar="NAME",
+        help="A paper's table; PIPELINES are its rows, or run on its tasks.",
     ),
 ]
 Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]

@@ -28,6 +28,7 @@ from leporello.cli.options import (
     ReaderReplicas,
     Selectors,
     Split,
+    SuiteName,
     Tasks,
     Threads,
     Unsupervised,
@@ -55,6 +56,7 @@ def run(
     *,
     pipelines: Pipelines = None,
     task: Tasks = None,
+    suite: SuiteName = "",
     model: Model = "",
     config: ConfigFiles = None,
     overrides: Overrides = None,
@@ -143,6 +145,7 @@ def run(
             max_failures=_bound(max_failures),
             cached=not no_cache,
             verify=verify,
+            suite=suite,
         )
     if as_json:
         print_json(asdict(done))
@@ -197,7 +200,7 @@ def _print_results(console: Console, done: Run, show: int) -> None:
     from leporello.cli.display import tables
 
     tables.scores(console, done.results)
-    if show:
+    if show and done.results:
         _show_answers(console, done, show)
     _show_failures(console, done)
     tables.verified(console, done.verified)
@@ -251,9 +254,11 @@ def check(
     from leporello.config.class_page import as_yaml
     from leporello.config.tree import read_tree
     from leporello.jobs.jobs import check_files
+    from leporello.suites import check_published
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
     chosen = loaded.select(pipelines or ())
+    check_published(loaded.suites)
     if try_out:
         trees = [read_tree(file).items.get("pipelines") for file in config or ()]
         own = [name for tree in trees if tree for name in tree.items]
@@ -287,6 +292,7 @@ def plan(
     *,
     pipelines: Pipelines = None,
     task: Tasks = None,
+    suite: SuiteName = "",
     model: Model = "",
     config: ConfigFiles = None,
     overrides: Overrides = None,
@@ -325,7 +331,12 @@ def plan(
         )
         return
     jobs = prepare(
-        pipelines or (), task or (), config=config or (), overrides=overrides, split=split
+        pipelines or (),
+        task or (),
+        config=config or (),
+        overrides=overrides,
+        split=split,
+        suite=suite,
     )
     planned = plan_jobs(jobs, view(out) if out else None, limit)
     if as_json:

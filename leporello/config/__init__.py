@@ -19,6 +19,7 @@ from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import parameters
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
 from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
+from leporello.config.suites import Suite, check_names, suites_of
 from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
 from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
@@ -57,6 +58,7 @@ class Config:
         default_task: Name of the task that a pipeline without tasks of its own runs on.
         default_pipelines: Name of the pipeline that `run` takes instead, by task.
         collections: Paths, patterns and URLs of collections by name.
+        suites: Suites by name.
     """
 
     pipelines: Mapping[str, Sequence[PipelineSpec]]
@@ -65,6 +67,7 @@ class Config:
     default_task: str
     default_pipelines: Mapping[str, str] = field(default_factory=dict)
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    suites: Mapping[str, Suite] = field(default_factory=dict)
 
     def jobs(
         self, pipelines: Sequence[str], tasks: Sequence[str]
@@ -207,10 +210,13 @@ class _ConfigBuilder:
         task = self._check_default("task", tasks)
         by_task = self._by_task(tasks, pipelines)
         self._check_names(pipelines)
+        suites, faults = suites_of(self.layers)
+        self.faults += [*faults, *check_names(suites, pipelines, tasks)]
         if faults := [*self.layers.faults, *self.faults]:
             raise ConfigError(faults)
         valid = {name: task for name, task in tasks.items() if task}
-        return Config(pipelines, valid, pipeline, task, by_task, self.layers.collections)
+        collections = self.layers.collections
+        return Config(pipelines, valid, pipeline, task, by_task, collections, suites)
 
     def _check_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> None:
         """Two points of one name would be one directory."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from leporello.config import Config, PipelineSpec
 from leporello.config.parameters import parameters
+from leporello.config.suites import Suite
 from leporello.core.annotations import marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError, did_you_mean
@@ -16,7 +17,12 @@ from leporello.core.protocols import ALL_KINDS, MODEL_MARK, SECRET_MARK, TASK, K
 from leporello.models.locate import locate
 
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
-KINDS_OF_THINGS = ("pipelines", "tasks", *(title for title in _CLASSES if title != "tasks"))
+KINDS_OF_THINGS = (
+    "pipelines",
+    "tasks",
+    "suites",
+    *(title for title in _CLASSES if title != "tasks"),
+)
 
 
 _OFFLINE = " (runs offline)"
@@ -46,11 +52,18 @@ def _list(config: Config, kind: str) -> dict[str, str]:
     if kind == "tasks":
         named = {name: _first_line(task.spec.cls) for name, task in config.tasks.items()}
         return {**named, **_plug_ins(TASK)}
+    if kind == "suites":
+        return {name: _told(suite) for name, suite in config.suites.items()}
     found = built_ins(_CLASSES[kind]).items()
     return {
         **{_described(name, thing): _first_line(thing) for name, thing in found},
         **_plug_ins(_CLASSES[kind]),
     }
+
+
+def _told(suite: Suite) -> str:
+    parts = [f"columns: {', '.join(suite.columns)}", f"rows: {', '.join(suite.rows) or 'none'}"]
+    return "; ".join(filter(None, [suite.description, *parts]))
 
 
 def runs_offline(pipeline: PipelineSpec) -> bool:

@@ -13,7 +13,7 @@ from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import KINDS
 from leporello.storage import is_url
 
-_TOP = ("default", "pipelines", "tasks", "collections")
+_TOP = ("default", "pipelines", "tasks", "collections", "suites")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
 _SETTABLE = (*KINDS, "model", "normalised", "train", "placement")
@@ -65,6 +65,7 @@ class Layers:
         pipelines: Pipelines by name, as written.
         tasks: Tasks by name, as written.
         collections: Paths, patterns and URLs of collections by name.
+        suites: Suites by name, as written; a later file adds columns and rows to one.
         default: The default pipeline and task, if any file says them.
         faults: Faults of the files' shape.
     """
@@ -72,6 +73,7 @@ class Layers:
     pipelines: dict[str, Tree] = field(default_factory=dict)
     tasks: dict[str, Tree] = field(default_factory=dict)
     collections: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    suites: dict[str, Tree] = field(default_factory=dict)
     default: Tree | None = None
     faults: list[Fault] = field(default_factory=list)
 
@@ -88,6 +90,8 @@ class Layers:
         self.tasks.update(self._section(tree, "tasks"))
         for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
             self.collections[name] = self._paths(name, entry)
+        for name, suite in self._section(tree, "suites").items():
+            self.suites[name] = _laid_over(self.suites.get(name), suite)
         self.default = tree.items.get("default", self.default)
 
     def _paths(self, name: str, entry: Tree) -> tuple[str, ...]:
@@ -104,7 +108,7 @@ class Layers:
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items
         for name, entry in entries.items():
-            where = f"tasks.{name}" if key == "tasks" else name
+            where = name if key == "pipelines" else f"{key}.{name}"
             if not isinstance(entry.value, dict):
                 text = f"{where}: must be a mapping, got {entry.plain()!r}"
                 self.faults.append(entry.fault(text))
@@ -176,6 +180,18 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
         merged = [_merge(item, child) for item in swept.value]
         return child.with_value({"sweep": swept.with_value([*merged])})
     return child.with_value({**parent.items, **child.items}) if "class" in parent.items else child
+
+
+def _laid_over(earlier: Tree | None, suite: Tree) -> Tree:
+    """Returns a suite of an earlier file with what a later one says of it."""
+    if earlier is None:
+        return suite
+    below = {
+        key: tree.with_value({**earlier.items[key].items, **tree.items})
+        for key, tree in suite.items.items()
+        if key in ("columns", "rows") and key in earlier.items
+    }
+    return suite.with_value({**earlier.items, **suite.items, **below})
 
 
 def _beneath(placement: Tree, executor: Tree | None) -> Tree:

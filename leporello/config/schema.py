@@ -19,6 +19,7 @@ from leporello.config.parameters import (
 )
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
+from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
 from leporello.core.records import JSON
@@ -58,7 +59,7 @@ def schema() -> dict[str, JSON]:
         placement=_told("Where a run works; no result depends on it", _settings(Placement)),
     )
     task: JSON = {"$ref": "#/$defs/task"}
-    top = _closed(
+    top: Any = _closed(
         default=_told(
             "What runs where nothing is named", {**default, "required": ["pipeline", "task"]}
         ),
@@ -69,6 +70,8 @@ def schema() -> dict[str, JSON]:
             {"type": "object", "additionalProperties": _TEXTS},
         ),
     )
+    suites: JSON = {"type": "object", "additionalProperties": _suite()}
+    top["properties"]["suites"] = _told("Papers' tables by name", suites)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
@@ -85,9 +88,25 @@ def _closed(**properties: JSON) -> dict[str, JSON]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _settings(cls: type) -> JSON:
-    values = {name: adapter(p.annotation).json_schema() for name, p in parameters(cls).items()}
+def _settings(cls: type, *without: str) -> JSON:
+    known = {name: p for name, p in parameters(cls).items() if name not in without}
+    values = {name: adapter(p.annotation).json_schema() for name, p in known.items()}
     return _closed(**_properties(cls, values))
+
+
+def _suite() -> JSON:
+    inner: Mapping[str, tuple[type, bool]] = {
+        "columns": (SuiteColumn, True),
+        "rows": (SuiteRow, True),
+        "submission": (SuiteSubmission, False),
+    }
+    suite: Any = _settings(Suite, "name", "tree", *inner)
+    suite["properties"]["split"] = _told("Name of the split where a column says none", _TEXT)
+    for key, (cls, named) in inner.items():
+        own: Any = _settings(cls)
+        whole = {"type": "object", "additionalProperties": own} if named else own
+        suite["properties"][key] = _told(parameters(Suite)[key].description, whole)
+    return {**suite}
 
 
 def _kind(kind: Kind) -> JSON:
@@ -130,6 +149,7 @@ def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
             {**values[name], **({"default": defaults[name]} if name in defaults else {})},
         )
         for name, parameter in parameters(cls).items()
+        if name in values
     }
 
 

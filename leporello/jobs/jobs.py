@@ -15,11 +15,14 @@ from leporello.config import (
     PipelineSpec,
     PlacementSpec,
     TaskSpec,
+    built_in_path,
     load_config,
     placement_flags,
 )
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
+from leporello.config.suites import suite_named
+from leporello.config.tree import read_tree
 from leporello.core.calls.nested import check_files as check_files_of
 from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError
 from leporello.core.hashing import differences
@@ -28,6 +31,7 @@ from leporello.core.records import JSON
 from leporello.core.secrets import is_set
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
+from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import job_signature
 
 _log = logging.getLogger("leporello")
@@ -97,6 +101,7 @@ def prepare(
     split: str = "",
     metrics: Sequence[str] = (),
     placement: Mapping[str, Any] | None = None,
+    suite: str = "",
 ) -> list[Job]:
     """Checks everything that a run needs, before any work; see `run` for the arguments.
 
@@ -106,13 +111,24 @@ def prepare(
         UserError: Whatever is wrong, all of it where it can be known at once.
     """
     flags = placement_flags(placement or {})
-    loaded = load_config(config, [*_laid_under(flags), *overrides], pipelines)
+    wanted = _of_suite(suite, pipelines, tasks, config) if suite else []
+    names = [*dict.fromkeys(pipeline for pipeline, _, _ in wanted)] or pipelines
+    loaded = load_config(config, [*_laid_under(flags), *overrides], names)
     entries = [*map(entry_of, specs_of(metrics))]
+    asked = (
+        [
+            (point, _split(loaded.tasks[t], own))
+            for p, t, own in wanted
+            for point in loaded.select([p])
+        ]
+        if suite
+        else loaded.jobs(pipelines, tasks)
+    )
     pairs = [
         (pipeline, (task.with_split(split) if split else task).with_metrics(entries))
-        for pipeline, task in loaded.jobs(pipelines, tasks)
+        for pipeline, task in asked
     ]
-    if overrides and not pipelines:
+    if overrides and not names:
         _check_overridden(loaded.default_pipeline, pairs)
     placed = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
@@ -131,6 +147,20 @@ def prepare(
         Job(pipeline, task, sources[task.name], signature, placed[pipeline.name])
         for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
+
+
+def _of_suite(
+    suite: str, rows: Sequence[str], tasks: Sequence[str], config: Sequence[ConfigSource]
+) -> list[tuple[str, str, str]]:
+    """Returns names of pipeline, task and split of what fills rows of a suite."""
+    files = [built_in_path(), *config]
+    trees = (read_tree(file).items.get("pipelines") for file in files if rows)
+    known = [name for tree in trees if tree for name in tree.items]
+    return suite_named(suite, config).jobs(rows, tasks, known)
+
+
+def _split(task: TaskSpec, split: str) -> TaskSpec:
+    return task.with_split(split) if split and task.has_splits else task
 
 
 def _check_overridden(default: str, pairs: Iterable[tuple[PipelineSpec, TaskSpec]]) -> None:
@@ -229,3 +259,23 @@ def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
     """Returns each field in which a job differs from what an earlier run there was made with."""
     earlier = directory.jobs().get((job.pipeline.name, job.task.name), job.signature)
     return tuple(differences(earlier, job.signature))
+
+
+def finished_beside(directory: Path, jobs: Sequence[Job], limit: int | None) -> dict[str, Path]:
+    """Returns which jobs are finished in other runs beside a run's directory, and in which.
+
+    Args:
+        directory: Directory of the run.
+        jobs: Jobs to look for; of the very same signature.
+        limit: Number of examples of a task at most.
+    """
+    found: dict[str, Path] = {}
+    for manifest in sorted(directory.parent.glob("*/manifest.json")):
+        other = RunDirectory(manifest.parent)
+        known = other.jobs() if other.path != directory else {}
+        for job in jobs:
+            signature = known.get(key := (job.pipeline.name, job.task.name))
+            same = signature and not any(differences(signature, job.signature))
+            if same and JobFiles(other, *key).is_complete(limit):
+                found.setdefault(job.name, other.path)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +22,7 @@ from leporello.engine.time_limit import time_limit
 from leporello.jobs.context import RunContext
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
-from leporello.jobs.jobs import Job, changes, job_directory, prepare
+from leporello.jobs.jobs import Job, changes, finished_beside, job_directory, prepare
 from leporello.jobs.manifest import write_manifest
 from leporello.jobs.results import Result
 from leporello.models.locate import cache_directory
@@ -34,6 +35,7 @@ from leporello.storage.runs import RemoteRun, remote_run
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_log = logging.getLogger("leporello")
 _FEW = 100  # examples; a share of fewer says nothing
 
 
@@ -167,6 +169,7 @@ def run(
     cached: bool = True,
     verify: bool = False,
     interrupts: Interrupts | None = None,
+    suite: str = "",
 ) -> Run:
     """Runs pipelines on tasks and scores them; the same call again resumes.
 
@@ -197,6 +200,8 @@ def run(
         cached: Whether to use and fill the cache.
         verify: Whether to run a random twentieth of the finished examples again, and compare.
         interrupts: Signals that end it; whoever sets their `signal` does, too.
+        suite: Name of a suite, whose rows `pipelines` then names, or pipelines to run on all its
+            tasks; by default in `runs/SUITE`. What runs beside it have finished is not run again.
 
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
@@ -218,11 +223,19 @@ def run(
         split=split,
         metrics=metrics,
         placement=placement,
+        suite=suite,
     )
     for job in jobs:
         job.placement.check()
     cache = Cache(cache_directory()) if cached else None
-    path = job_directory(jobs, to_path(out) if out else None)
+    own = Path("runs") / "-".join(filter(None, (suite, split))) if suite else None
+    path = job_directory(jobs, to_path(out) if out else own)
+    elsewhere = finished_beside(path, jobs, limit) if suite and isinstance(path, Path) else {}
+    for name, other in elsewhere.items():
+        _log.info("%s is finished in %s", name, other)
+    jobs = [job for job in jobs if job.name not in elsewhere]
+    if not jobs:
+        return Run(path.parent, ())
     with _locked(path) as (directory, remote), interrupts or Interrupts() as signals:
         _compare(directory, jobs, limits, update=update)
         write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))

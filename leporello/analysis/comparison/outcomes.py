@@ -96,15 +96,16 @@ def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
 def _of_run(run: Path) -> list[Outcomes]:
     directory = RunDirectory.of_run(run)
     signatures = directory.jobs().items()
-    jobs = [_of_job(directory, *job, signature) for job, signature in signatures]
+    jobs = [outcomes_of(directory, *job, signature) for job, signature in signatures]
     if not any(job.finished for job in jobs):
         raise UserError(f"{run}: nothing of this run is finished yet")
     return [job for job in jobs if job.finished]
 
 
-def _of_job(
+def outcomes_of(
     directory: RunDirectory, pipeline: str, task: str, signature: Mapping[str, JSON]
 ) -> Outcomes:
+    """Returns one pipeline on one task of a run, given its signature there."""
     statistics = JobFiles(directory, pipeline, task).statistics()
     metrics = _json(directory, pipeline, task, "metrics.json")
     task_given: Any = signature["task"]  # of 0.2, a task said it

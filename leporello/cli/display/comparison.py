@@ -11,11 +11,17 @@ from rich.table import Table
 
 from leporello.core.table import ResultTable
 
+_WIDEST = 10_000  # characters
 
-def comparison(console: Console, tables: Iterable[ResultTable]) -> None:
-    """Prints tables, each with its notes below."""
+
+def comparison(console: Console, tables: Iterable[ResultTable], *, wide: bool = False) -> None:
+    """Prints tables, each with its notes below; off a terminal as wide as need be, if `wide`."""
     for result in tables:
-        console.print(_table(result))
+        table = _table(result)
+        options = console.options.update(max_width=_WIDEST)
+        if wide and not console.is_terminal:
+            console.width = max(console.width, table.__rich_measure__(console, options).maximum)
+        console.print(table)
         for note in result.notes:
             style = "yellow" if note.startswith("warning") else "dim"
             console.print(note, style=style, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,20 @@
+"""Suites: papers' tables in YAML, checked by name and line; no class is looked at.
+
+It reads the files that it is given. Begin with `suite`; `reading` makes it of files.
+"""
+
+from __future__ import annotations
+
+from leporello.config.suites.reading import check_names, read_suites, suite_named, suites_of
+from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+
+__all__ = [
+    "Suite",
+    "SuiteColumn",
+    "SuiteRow",
+    "SuiteSubmission",
+    "check_names",
+    "read_suites",
+    "suite_named",
+    "suites_of",
+]

@@ -1,0 +1,141 @@
+"""The suites of several files, read without the classes of pipelines and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from leporello.config.layers import Layers
+from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+
+
+def read_suites(files: Sequence[ConfigSource] = ()) -> dict[str, Suite]:
+    """Returns the suites of the built-in file and the user's over it, by name.
+
+    No class is looked at.
+
+    Raises:
+        UserError: A file cannot be read.
+        ConfigError: What is wrong with the suites themselves.
+    """
+    layers = Layers()
+    for file in (built_in_path(), *files):
+        layers.add(read_tree(file))
+    suites, faults = suites_of(layers)
+    if faults:
+        raise ConfigError(faults)
+    return suites
+
+
+def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
+    """Returns a suite.
+
+    Raises:
+        UserError: There is none of this name.
+    """
+    suites = read_suites(files)
+    if name not in suites:
+        raise UserError(f"there is no suite {name!r}{did_you_mean(name, suites)}")
+    return suites[name]
+
+
+def suites_of(layers: Layers) -> tuple[dict[str, Suite], list[Fault]]:
+    """Returns the suites of several files, and what is wrong with their form and own names."""
+    suites: dict[str, Suite] = {}
+    faults: list[Fault] = []
+    for name, tree in layers.suites.items():
+        try:
+            suites[name] = _adapter().validate_python(_given(name, tree))
+        except ValidationError as error:
+            faults += [_fault(name, tree, one) for one in error.errors()]
+            continue
+        faults += _own_faults(suites[name])
+    return suites, faults
+
+
+def check_names(
+    suites: Mapping[str, Suite], pipelines: Iterable[str], tasks: Iterable[str]
+) -> list[Fault]:
+    """Returns what suites name that is not there."""
+    faults: list[Fault] = []
+    known, all_tasks = {*pipelines}, {*tasks}
+    for suite in suites.values():
+        for name, column in suite.columns.items():
+            faults += [
+                suite.fault(
+                    f"there is no task {task!r}{did_you_mean(task, all_tasks)}", "columns", name
+                )
+                for task in {task: None for task, _ in column.parts}
+                if task not in all_tasks
+            ]
+        for row in suite.rows:
+            for pipeline in dict.fromkeys(suite.pipelines(row).values()):
+                if pipeline not in known:
+                    text = f"there is no pipeline {pipeline!r}{did_you_mean(pipeline, known)}"
+                    faults.append(suite.fault(text, "rows", row, "pipelines"))
+    return faults
+
+
+@cache
+def _adapter() -> TypeAdapter[Suite]:
+    return TypeAdapter(Suite)
+
+
+def _given(name: str, tree: Tree) -> dict[str, Any]:
+    """Returns what the file says, with what follows from names filled in."""
+    plain: Any = tree.plain()
+    split = plain.pop("split", "test")
+    if isinstance(columns := plain.get("columns"), dict):
+        plain["columns"] = {
+            key: {"task": f"{name}/{key}", "split": split, **column}
+            if isinstance(column, dict)
+            else column
+            for key, column in columns.items()
+        }
+    published = tree.items.get("published")
+    if published and str(published.value).endswith((".yaml", ".yml")) and published.file:
+        plain["published"] = str(published.file.parent / Path(str(published.value)).expanduser())
+    return {**plain, "name": name, "tree": tree}
+
+
+def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
+    place = [str(key) for key in error["loc"]]
+    for key in place:
+        tree = tree.items.get(key, tree)
+    *above, last = place
+    if error["type"] == "unexpected_keyword_argument":
+        classes: Mapping[str, type[Any]] = {
+            "columns": SuiteColumn,
+            "rows": SuiteRow,
+            "submission": SuiteSubmission,
+        }
+        cls = classes[above[0]] if above else Suite
+        allowed = {one.name for one in fields(cls)} | {"split"}
+        text = f"suites.{'.'.join((name, *above))}: unknown key {last!r}"
+        return tree.fault(f"{text}{did_you_mean(last, allowed)}")
+    problem = (
+        "is missing"
+        if error["type"] == "missing"
+        else f"{error['msg']}, got {error['input']!r:.60}"
+    )
+    return tree.fault(f"suites.{'.'.join((name, *place))}: {problem}")
+
+
+def _own_faults(suite: Suite) -> Iterable[Fault]:
+    """Yields the columns that rows and the submission name and the suite does not have."""
+    named: dict[tuple[str, ...], Iterable[str]] = {
+        ("rows", row, "pipelines"): suite.pipelines(row) for row in suite.rows
+    }
+    named["submission", "tasks"] = suite.submission.tasks if suite.submission else ()
+    for place, columns in named.items():
+        for column in columns:
+            if column not in suite.columns:
+                hint = did_you_mean(column, suite.columns)
+                yield suite.fault(f"there is no column {column!r}{hint}", *place)

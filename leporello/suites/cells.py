@@ -1,0 +1,115 @@
+"""Cells: what runs say of one pipeline on one task of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leporello.analysis.comparison.outcomes import Outcomes, outcomes_of
+from leporello.analysis.comparison.scores import Draws, compared
+from leporello.core.errors import UserError
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.signature import metrics_of_run
+
+# As many as an interval's first digits need: a table is to be there at once.
+_DRAWS = Draws(samples=1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One pipeline on one task, in one run.
+
+    Attributes:
+        run: Directory of the run.
+        pipeline: Name of the pipeline.
+        task: Name of the task.
+        split: Name of the split; empty if the task has none.
+        examples: Number of examples finished, failed ones included.
+        expected: Number of examples that the run has; None if it is not known.
+        failures: Number of examples that are scored as empty predictions.
+        scores: Scores by name, 0 to 100.
+        intervals: 95 % intervals (low, high) by score, for those that can be resampled.
+        normalised: Whether answers were brought into the form that metrics read.
+        sees_gold: Whether a stage had the references or the evidence in view.
+    """
+
+    run: Path
+    pipeline: str
+    task: str
+    split: str
+    examples: int
+    expected: int | None
+    failures: int
+    scores: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    normalised: bool
+    sees_gold: bool
+
+    @property
+    def name(self) -> str:
+        """As a person would say it."""
+        return f"{self.pipeline} on {self.task} in {self.run}"
+
+    @property
+    def partial(self) -> bool:
+        """Whether the run has not come to its end."""
+        return self.expected is not None and self.examples < self.expected
+
+
+def cells_of(runs: Sequence[Path], tasks: Collection[str]) -> list[Cell]:
+    """Returns what runs say of these tasks.
+
+    Args:
+        runs: Directories of runs, or folders in which such lie.
+        tasks: Names of tasks; others are passed over.
+
+    Raises:
+        UserError: No run lies there, or none of these tasks was run.
+    """
+    directories = dict.fromkeys(path.resolve() for run in runs for path in _runs_in(run))
+    cells = [cell for path in directories for cell in _of_run(path, tasks)]
+    if runs and not cells:
+        names = ", ".join(map(str, runs))
+        raise UserError(f"{names}: nothing of {', '.join(tasks)} is finished there")
+    return cells
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    inner = sorted(manifest.parent for manifest in folder.glob("*/manifest.json"))
+    return inner if inner and not (folder / "manifest.json").exists() else [folder]
+
+
+def _of_run(path: Path, tasks: Collection[str]) -> Iterator[Cell]:
+    directory = RunDirectory.of_run(path)
+    expected = directory.expected()
+    for job, signature in directory.jobs().items():
+        if job[1] in tasks:
+            outcomes = outcomes_of(directory, *job, signature)
+            if outcomes.finished:
+                yield _cell(outcomes, expected[job])
+
+
+def _cell(outcomes: Outcomes, expected: int | None) -> Cell:
+    rows = [[*outcomes.finished.values()]]
+    metrics = metrics_of_run(outcomes.signature, outcomes.metrics)
+    found = compared(rows, metrics, None, _DRAWS)[0]
+    task: Any = outcomes.signature["task"]
+    return Cell(
+        run=outcomes.run,
+        pipeline=outcomes.pipeline,
+        task=outcomes.task,
+        split=str(task.get("split", "")),
+        examples=len(outcomes.finished),
+        expected=expected,
+        failures=sum(example.failed for example in rows[0]),
+        scores={name: value for score in found.values() for name, value in score.others.items()},
+        intervals={
+            metrics[name].headline: score.interval
+            for name, score in found.items()
+            if score.interval
+        },
+        normalised=outcomes.normalised,
+        sees_gold=outcomes.sees_gold,
+    )

@@ -1,0 +1,140 @@
+"""A suite's table as text, and as rows of values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from leporello.core.table import ResultTable
+from leporello.suites.cells import Cell
+from leporello.suites.tables import AVERAGE, Entry, SuiteTable, TableRow
+
+_NO = "–"
+_OURS, _PAPER = "ours", "paper"
+_CELLS = ("row", "column", "n", "of", "split", "score [95%]", "run")
+
+
+def text_tables(table: SuiteTable) -> list[ResultTable]:
+    """Returns the table as the paper has it, and one of the runs that our rows are from."""
+    own = [row for row in table.rows if row.ours]
+    headers = [
+        name if labels == (name,) or name == AVERAGE else f"{name} {'/'.join(labels)}"
+        for name, labels in table.columns.items()
+    ]
+    shared = (f"mean of {len(table.shared)}",) if table.shared else ()
+    notes = list(table.notes)
+    if table.shared:
+        notes.append(
+            f"mean of {len(table.shared)}, which all our rows have: {', '.join(table.shared)}"
+        )
+    if table.source:
+        notes.append(f"published: {table.paper}; {table.source}")
+    main = ResultTable(
+        f"{table.suite.name}, {table.title}",
+        ("row", *(("from",) if own else ()), *headers, *shared),
+        tuple(_row(row, table, told=bool(own)) for row in table.rows),
+        tuple(notes),
+    )
+    if not own:
+        return [main]
+    cells = tuple(
+        _cell(row, name, entry, table) for row in own for name, entry in row.entries.items()
+    )
+    return [main, ResultTable("Our rows", _CELLS, cells)]
+
+
+def _row(row: TableRow, table: SuiteTable, *, told: bool) -> tuple[str, ...]:
+    texts = [_text(row.entries.get(name), ours=row.ours) for name in table.columns]
+    if AVERAGE in table.columns:
+        texts[[*table.columns].index(AVERAGE)] = _average(row.average, row, [*table.suite.columns])
+    shared = [_average(row.shared, row, table.shared)] if table.shared else []
+    by = [_OURS if row.ours else _PAPER] if told else []
+    return (row.name, *by, *texts, *shared)
+
+
+def _text(entry: Entry | None, *, ours: bool) -> str:
+    if entry is None:
+        return _NO
+    shown = [_NO if n is None else f"{n:.1f}" if ours else str(n) for n in entry.numbers]
+    return "/".join(shown) + "*" * (not entry.whole)
+
+
+def _average(mean: float | None, row: TableRow, columns: Sequence[str]) -> str:
+    """Returns a mean, with a mark if any of what it is of has one."""
+    if mean is None:
+        return _NO
+    marked = any(not row.entries[c].whole for c in columns if c in row.entries)
+    return f"{mean:.2f}{'*' * marked}"
+
+
+def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[str, ...]:
+    column = table.suite.columns[name]
+    first = _first(entry)
+    ends = first.intervals.get(column.score)
+    text = "" if entry.entering is None else f"{column.score} {entry.entering:.2f}"
+    interval = f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends and text else ""
+    of = "?" if column.examples is None else f"{column.examples:,}"
+    runs = ", ".join(dict.fromkeys(cell.run.name for cell in entry.cells if cell))
+    mark = "*" * (not entry.whole)
+    return (row.name, name, f"{first.examples:,}{mark}", of, first.split, f"{text}{interval}", runs)
+
+
+def _first(entry: Entry) -> Cell:
+    return next(cell for cell in entry.cells if cell)
+
+
+def records(tables: Sequence[SuiteTable]) -> list[dict[str, Any]]:
+    """Returns a row for each number of the tables, the paper's and ours, in full."""
+    return [record for table in tables for row in table.rows for record in _records(row, table)]
+
+
+def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
+    own = {"suite": table.suite.name, "table": table.name, "row": row.name}
+    source = {"from": _OURS if row.ours else _PAPER, "paper": table.paper, "title": table.title}
+    for name, labels in table.columns.items():
+        entry = row.entries.get(name)
+        for index, label in enumerate(labels if entry else ()):
+            assert entry is not None
+            cell = entry.cells[index] if entry.cells else None
+            where = {**own, **source, "column": name, "label": label}
+            yield {
+                **where,
+                "value": entry.numbers[index],
+                **_facts(cell, name, index, entry, table),
+            }
+    means = {AVERAGE: row.average, f"mean of {' '.join(table.shared)}": row.shared}
+    for name, mean in means.items():
+        if mean is not None and name not in row.entries:
+            where = {**own, **source, "column": name, "label": "Avg"}
+            yield {**where, "value": mean, **_facts(None, name, 0, None, table)}
+
+
+def _facts(
+    cell: Cell | None, name: str, index: int, entry: Entry | None, table: SuiteTable
+) -> dict[str, Any]:
+    """Returns what is known of a number of ours."""
+    column = table.suite.columns.get(name)
+    score = column.parts[index][1] if column and cell else ""
+    low, high = (cell.intervals.get(score) if cell else None) or (None, None)
+    return {
+        "low": low,
+        "high": high,
+        "examples": cell.examples if cell else None,
+        "examples_of_paper": column.examples if column and cell else None,
+        "split": cell.split if cell else None,
+        "whole_test_set": entry.whole if cell and entry else None,
+        "normalised": cell.normalised if cell else None,
+        "pipeline": cell.pipeline if cell else None,
+        "run": str(cell.run) if cell else None,
+    }
+
+
+def csv_of(tables: Sequence[SuiteTable]) -> str:
+    """Returns what `records` does, as CSV."""
+    rows, file = records(tables), io.StringIO()
+    writer = csv.DictWriter(file, [*rows[0]] if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()

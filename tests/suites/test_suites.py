@@ -1,0 +1,328 @@
+"""Suites: a paper's tables with rows of small, real runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import HERE, leporello
+from rich.console import Console
+
+from leporello.api import load_pipelines, run
+from leporello.cli.display.comparison import comparison
+from leporello.config.suites import Suite, read_suites, suite_named
+from leporello.config.tree import read_tree
+from leporello.core.errors import ConfigError, UserError
+from leporello.suites import check_published, published_of, suite_tables
+from leporello.suites.layout import csv_of, records, text_tables
+from leporello.suites.tables import SuiteTable, TableRow
+
+PAPER = """\
+paper: Author 2020, A benchmark
+source: https://example.org/paper
+tables:
+  results:
+    title: Table 2, test set
+    columns: {short: [F1], long: [R1, R2, RL], average: [Avg]}
+    rows:
+      - name: Naive
+        numbers: {short: [10.0], long: [8.0, 1.0, 1.0], average: [6.0]}
+        quote: "Naive 10.0 8.0/1.0/1.0 6.0"
+      - name: Big
+        numbers: {short: [50.0]}
+        quote: "Big 50.0 -"
+  lengths:
+    title: Table 3, lengths
+    columns: {words: [mean]}
+    rows: [{name: short, numbers: {words: [17]}, quote: "short 17"}]
+"""
+CONFIG = """\
+pipelines:
+  first: {extends: lead}
+  rewritten: {extends: lead}
+tasks:
+  tiny/short: {class: JsonLines, path: "short.{split}.jsonl", split: validation, metrics: [f1]}
+  tiny/long:
+    {class: JsonLines, path: "long.{split}.jsonl", split: validation, metrics: [rouge_scrolls]}
+suites:
+  tiny:
+    published: ./paper.yaml
+    average: mean
+    columns:
+      short: {score: f1, examples: 4}
+      long: {score: rouge_scrolls, shown: [rouge1, rouge2, rougeL], examples: 4}
+    rows:
+      naive: {published: Naive, pipelines: {short: first, long: lead}}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four examples a task and split, and the runs that fill the suite's row of our own."""
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "paper.yaml").write_text(PAPER, encoding="utf-8")
+    (folder / "own.yaml").write_text(CONFIG, encoding="utf-8")
+    for task in ("short", "long"):
+        for split in ("test", "validation"):
+            rows = [
+                {"id": f"{n}", "document": f"one two {n} four five", "references": [f"two {n}"]}
+                for n in range(4)
+            ]
+            text = "".join(json.dumps({**row, "question": "?"}) + "\n" for row in rows)
+            (folder / f"{task}.{split}.jsonl").write_text(text, encoding="utf-8")
+    config = [folder / "own.yaml"]
+    run([], config=config, suite="tiny", out=folder / "runs" / "whole")
+    run(["lead"], ["tiny/short"], config=config, suite="tiny", out=folder / "runs" / "lead")
+    return folder
+
+
+def tiny(folder: Path) -> Suite:
+    """Returns the suite."""
+    return suite_named("tiny", [folder / "own.yaml"])
+
+
+def rows_of(table: SuiteTable) -> dict[str, TableRow]:
+    """Returns the table's rows by name."""
+    return {row.name: row for row in table.rows}
+
+
+def test_published_rows_stand_beside_ours(made: Path) -> None:
+    """A row of several pipelines has every column, the split is the paper's, nothing is marked."""
+    [table] = suite_tables(tiny(made), [made / "runs" / "whole"])
+    assert [(row.name, row.ours) for row in table.rows] == [
+        ("Naive", False), ("naive", True), ("Big", False),
+    ]  # fmt: skip
+    own = rows_of(table)["naive"]
+    short, long = own.entries["short"], own.entries["long"]
+    assert {cell.pipeline for cell in short.cells if cell} == {"first"}
+    assert all(e.whole and e.cells[0] and e.cells[0].split == "test" for e in (short, long))
+    assert len(long.numbers) == 3
+    assert own.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
+    metrics = json.loads((made / "runs/whole/lead/tiny/long/metrics.json").read_text())
+    assert long.entering == metrics["scores"]["rouge_scrolls"]
+    assert table.shared == ()
+    assert table.notes == ()
+    main, cells = text_tables(table)
+    assert main.headers == ("row", "from", "short F1", "long R1/R2/RL", "average")
+    assert main.rows[0] == ("Naive", "paper", "10.0", "8.0/1.0/1.0", "6.00")
+    assert main.rows[2][2:] == ("50.0", "–", "–")
+    assert cells.rows[0][:5] == ("naive", "short", "4", "4", "test")
+    assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][5])
+
+
+def test_without_runs_the_papers_tables_are_shown(made: Path) -> None:
+    """All of them, or the one that is named."""
+    assert [table.name for table in suite_tables(tiny(made))] == ["results", "lengths"]
+    [table] = suite_tables(tiny(made), table="lengths")
+    assert [row.name for row in table.rows] == ["short"]
+    assert len(text_tables(table)) == 1
+    with pytest.raises(UserError, match="tiny has no table 'length'; did you mean 'lengths'"):
+        suite_tables(tiny(made), table="length")
+
+
+def test_a_mean_is_never_over_less_than_it_claims(made: Path) -> None:
+    """A column is missing: dashes, and that mean of the shared ones for the paper's rows too."""
+    config = CONFIG.replace(
+        "    rows:\n", "      third: {score: f1, task: tiny/short}\n    rows:\n"
+    )
+    paper = PAPER.replace("columns: {short", "columns: {third: [F1], short").replace(
+        "numbers: {short: [10.0]", "numbers: {third: [3.0], short: [10.0]"
+    )
+    (made / "less.yaml").write_text(config.replace("./paper", "./less-paper"), encoding="utf-8")
+    (made / "less-paper.yaml").write_text(paper, encoding="utf-8")
+    suite = suite_named("tiny", [made / "less.yaml"])
+    [table] = suite_tables(suite, [made / "runs" / "whole"])
+    rows = rows_of(table)
+    assert table.shared == ("short", "long")
+    assert rows["naive"].average is None
+    assert rows["Naive"].average == 6
+    assert rows["Naive"].shared == (10 + 2) / 2  # the geometric mean of 8, 1, 1 is 2
+    assert rows["Big"].shared is None
+    assert "naive: no average: third missing" in table.notes
+    assert text_tables(table)[0].headers[-1] == "mean of 2"
+
+
+def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_path: Path) -> None:
+    """They are marked, and no average mixes them with others."""
+    config = [made / "own.yaml"]
+    for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
+        task = ["tiny/short"] if name == "a" else ["tiny/long"]
+        run(["rewritten"], task, config=config, suite="tiny", out=tmp_path / name, **kind)  # type: ignore[arg-type]
+    path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
+    [table] = suite_tables(tiny(made), [tmp_path])
+    own = rows_of(table)["rewritten"]
+    assert own.average is None
+    assert not own.entries["short"].whole
+    assert not own.entries["long"].whole
+    assert "rewritten: no average: not all of one split, whole" in table.notes
+    assert "rewritten: answers were normalised: no official score" in table.notes
+    assert text_tables(table)[0].rows[-1][2].endswith("*")
+    assert {row[2] for row in text_tables(table)[1].rows} == {"4*", "2*"}
+
+
+def test_a_partial_run_enters_no_average(made: Path, tmp_path: Path) -> None:
+    """It is named; what it has is shown with a mark."""
+    out = tmp_path / "half"
+    shutil.copytree(made / "runs" / "whole", out)
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    for job in manifest["jobs"]:
+        job["examples"] = 5
+    (out / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    [table] = suite_tables(tiny(made), [out])
+    own = rows_of(table)["naive"]
+    assert own.average is None
+    assert own.shared is None
+    assert any(re.match("lead on tiny/long in .*half is not finished", n) for n in table.notes)
+
+
+def test_two_runs_for_one_cell_are_refused(made: Path, tmp_path: Path) -> None:
+    """Both are named; the same run given twice is one; folders of runs are looked into."""
+    shutil.copytree(made / "runs" / "lead", tmp_path / "copy")
+    with pytest.raises(UserError, match=r"one cell.*\n.*runs/lead\n.*copy"):
+        suite_tables(tiny(made), [made / "runs", tmp_path])
+    [table] = suite_tables(tiny(made), [made / "runs", made / "runs" / "lead"])
+    assert [row.name for row in table.rows if row.ours] == ["naive", "lead"]
+    with pytest.raises(UserError, match=r"nothing of scrolls/gov_report, .* is finished there"):
+        suite_tables(suite_named("scrolls"), [made / "runs"])
+    with pytest.raises(UserError, match="no run lies there"):
+        suite_tables(tiny(made), [tmp_path / "none"])
+
+
+def test_what_is_finished_beside_is_not_run_again(
+    made: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A row is completed; what another directory has is told; a pipeline may be a row."""
+    shutil.copytree(made / "runs", tmp_path / "runs")
+    config, out = [made / "own.yaml"], tmp_path / "runs" / "more"
+    with caplog.at_level("INFO", logger="leporello"):
+        done = run(["lead"], config=config, suite="tiny", out=out)
+    assert [result.task for result in done.results] == []
+    assert "lead on tiny/short is finished in" in caplog.text
+    done = run(["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out)
+    assert [(result.pipeline, result.task) for result in done.results] == [
+        ("rewritten", "tiny/short")
+    ]
+    with pytest.raises(UserError, match="suite 'tiny' has no row 'naiv', nor is it a pipeline"):
+        run(["naiv"], config=config, suite="tiny")
+    with pytest.raises(UserError, match="suite 'tiny' has none of these tasks"):
+        run(["naive"], ["*/shrt"], config=config, suite="tiny")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("long: lead", "long: leed", "suites.tiny.rows.naive.pipelines: there is no pipeline"
+         " 'leed'; did you mean 'lead'"),
+        ("long: lead", "lung: lead", "suites.tiny.rows.naive.pipelines: there is no column"
+         " 'lung'; did you mean 'long'"),
+        ("short: {score: f1", "shrt: {score: f1", "suites.tiny.columns.shrt: there is no task"
+         " 'tiny/shrt'; did you mean 'tiny/short'"),
+        ("score: f1, ", "", "suites.tiny.columns.short.score: is missing"),
+        ("average: mean", "avrage: mean", "suites.tiny: unknown key 'avrage'; did you mean"),
+        ("published: Naive", "published: Naiv", "suites.tiny.rows.naive.published: paper.yaml"
+         " has no row 'Naiv'; did you mean 'Naive'"),
+        ("shown: [rouge1, ", "shown: [", "suites.tiny.columns.long: shows 2 scores where the"
+         " paper has R1/R2/RL"),
+        ("average: mean", "table: resluts", "suites.tiny.table:"),
+    ],
+)  # fmt: skip
+def test_a_faulty_suite_is_told_with_its_line(made: Path, old: str, new: str, said: str) -> None:
+    """What was likely meant is said too."""
+    assert old in CONFIG
+    path = made / "faulty.yaml"
+    path.write_text(CONFIG.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        check_published(load_pipelines([path]).suites)
+    line = CONFIG[: CONFIG.index(old)].count("\n") + 1
+    assert f"{path}:{line}: {said}" in str(error.value)
+
+
+def test_a_faulty_data_file_is_told_with_its_line(tmp_path: Path) -> None:
+    """Numbers without a column or a label, and rows without a quote."""
+    (tmp_path / "own.yaml").write_text(CONFIG, encoding="utf-8")
+    for old, new, said in (
+        ("{short: [50.0]}", "{shrt: [50.0]}", "there is no column 'shrt'; did you mean 'short'"),
+        ("{short: [50.0]}", "{short: [50.0, 1]}", "Big: short has 2 numbers for 1 labels"),
+        ('quote: "Big 50.0 -"', "", "quote: Field required"),
+    ):
+        (tmp_path / "paper.yaml").write_text(PAPER.replace(old, new), encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"paper\.yaml:11: .*{re.escape(said)}"):
+            published_of(tiny(tmp_path))
+
+
+def test_a_file_of_ones_own_adds_rows_to_a_suite(tmp_path: Path) -> None:
+    """What it does not say stays."""
+    path = tmp_path / "own.yaml"
+    path.write_text("suites: {scrolls: {rows: {mine: {pipelines: lead}}}}", encoding="utf-8")
+    suite, built_in = suite_named("scrolls", [path]), suite_named("scrolls")
+    assert [*suite.rows] == [*built_in.rows, "mine"]
+    assert suite.columns == built_in.columns
+
+
+@pytest.mark.parametrize("name", read_suites())
+def test_a_built_in_suite_stands_on_published_numbers(name: str) -> None:
+    """Every number is in its row's quote, and stated averages follow from the columns."""
+    suite = read_suites()[name]
+    tree: Any = read_tree(suite.file).plain() if suite.file else {}
+    for table in tree.get("tables", {}).values():
+        for row in table["rows"]:
+            said = [
+                float(n) for n in re.findall(r"\d+(?:\.\d+)?|\.\d+", row["quote"].replace(",", ""))
+            ]
+            assert [n for ns in row["numbers"].values() for n in ns if n not in [None, *said]] == []
+    for shown in suite_tables(suite) if suite.average == "mean" else ():
+        for row in shown.rows:
+            values = [row.entries[c].entering for c in suite.columns if c in row.entries]
+            if row.average is not None and len(values) == len(suite.columns):
+                mean = sum(value or 0 for value in values) / len(values)
+                assert row.average == pytest.approx(mean, abs=0.06), row.name
+
+
+def test_every_form_can_be_asked_for(made: Path) -> None:
+    """On the command line, quickly, and as wide as it needs off a terminal."""
+    options = ("--config", made / "own.yaml")
+    begun = time.monotonic()
+    text = leporello("table", "tiny", made / "runs" / "whole", *options).stdout
+    assert time.monotonic() - begun < 10  # 2 s on a machine that does nothing else
+    assert "long R1/R2/RL" in text
+    table = ("table", "tiny", made / "runs" / "whole", *options, "--format")
+    assert "| Naive | paper | 10.0 |" in leporello(*table, "markdown").stdout
+    assert "\\toprule" in leporello(*table, "latex").stdout
+    assert "<td>8.0/1.0/1.0</td>" in leporello(*table, "html").stdout
+    rows = json.loads(leporello(*table, "json").stdout)["rows"]
+    assert {row["row"] for row in rows} == {"Naive", "naive", "Big"}
+    [own] = [r for r in rows if r["from"] == "ours" and r["column"] == "short"]
+    assert (own["examples"], own["split"], own["whole_test_set"]) == (4, "test", True)
+    assert own["low"] <= own["value"] <= own["high"]
+    parsed = [*csv.DictReader(leporello(*table, "csv").stdout.splitlines())]
+    assert [row["row"] for row in parsed] == [row["row"] for row in rows]
+
+
+def test_off_a_terminal_a_table_is_as_wide_as_it_needs(made: Path) -> None:
+    """No cell is folded."""
+    console = Console(width=40, record=True, force_terminal=False)
+    comparison(console, text_tables(suite_tables(tiny(made), table="results")[0]), wide=True)
+    assert "8.0/1.0/1.0" in console.export_text()
+    assert csv_of(suite_tables(tiny(made))).count("\n") == 1 + len(
+        records(suite_tables(tiny(made)))
+    )
+
+
+def test_a_suite_is_checked_listed_and_run_from_the_command_line(
+    made: Path, tmp_path: Path
+) -> None:
+    """`check`, `list suites`, `run --suite` and `plan --suite` know it."""
+    options = ("--config", made / "own.yaml")
+    assert "no faults" in leporello("check", *options).stdout
+    assert "columns: short, long; rows: naive" in leporello("list", "suites", *options).stdout
+    out = ("--out", tmp_path / "out")
+    done = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
+    assert "57.14" in done
+    assert "first" in leporello("plan", "--suite", "tiny", "naive", *options, *out).stdout
