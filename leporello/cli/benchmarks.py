@@ -34,7 +34,10 @@ def fetch(
 def submit(
     runs: RunsAt,
     *,
-    benchmark: Annotated[str, typer.Option("--benchmark", help="scrolls or zero_scrolls")],
+    suite: Annotated[
+        str,
+        typer.Option("--suite", "--benchmark", help="A suite with a leaderboard: scrolls, …"),
+    ],
     out: Annotated[
         Path,
         typer.Option("--out", help="The CSV, or a folder for it.", parser=on_disk, metavar="PATH"),
@@ -47,7 +50,7 @@ def submit(
     """Writes the CSV that a leaderboard takes, from runs on all tasks of the benchmark."""
     from leporello.analysis.export.submission import submit as submit_runs
 
-    done = submit_runs(runs, benchmark, out, pipeline=pipeline)
+    done = submit_runs(runs, suite, out, pipeline=pipeline)
     for task, rows in done.rows.items():
         failed = len(done.failed.get(task, ()))
         failures = f", {failed:,} of them failed and are empty" if failed else ""

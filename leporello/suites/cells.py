@@ -95,6 +95,12 @@ def _cell(outcomes: Outcomes, expected: int | None) -> Cell:
     rows = [[*outcomes.finished.values()]]
     metrics = metrics_of_run(outcomes.signature, outcomes.metrics)
     found = compared(rows, metrics, None, _DRAWS)[0]
+    scores = {name: value for score in found.values() for name, value in score.others.items()}
+    ends = {metrics[n].headline: score.interval for n, score in found.items() if score.interval}
+    for name in scores:  # of the Shuffle Test, which has an interval of its own for each block size
+        if name.startswith("accuracy["):
+            size = name.removeprefix("accuracy")
+            ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
     task: Any = outcomes.signature["task"]
     return Cell(
         run=outcomes.run,
@@ -104,12 +110,8 @@ def _cell(outcomes: Outcomes, expected: int | None) -> Cell:
         examples=len(outcomes.finished),
         expected=expected,
         failures=sum(example.failed for example in rows[0]),
-        scores={name: value for score in found.values() for name, value in score.others.items()},
-        intervals={
-            metrics[name].headline: score.interval
-            for name, score in found.items()
-            if score.interval
-        },
+        scores=scores,
+        intervals=ends,
         normalised=outcomes.normalised,
         sees_gold=outcomes.sees_gold,
     )

@@ -47,7 +47,7 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
 
 def _row(row: TableRow, table: SuiteTable, *, told: bool) -> tuple[str, ...]:
     texts = [_text(row.entries.get(name), ours=row.ours) for name in table.columns]
-    if AVERAGE in table.columns:
+    if AVERAGE in table.columns and AVERAGE not in row.entries:
         texts[[*table.columns].index(AVERAGE)] = _average(row.average, row, [*table.suite.columns])
     shared = [_average(row.shared, row, table.shared)] if table.shared else []
     by = [_OURS if row.ours else _PAPER] if told else []

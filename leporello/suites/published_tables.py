@@ -131,7 +131,7 @@ def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
         hint = did_you_mean(suite.table, published.tables)
         yield suite.fault(f"{suite.file} has no table {suite.table!r}{hint}", "table")
         return
-    names = {row.name for row in table.rows}
+    names = {row.name for one in published.tables.values() for row in one.rows}
     for key, row in suite.rows.items():
         if row.published and row.published not in names:
             hint = did_you_mean(row.published, names)

@@ -177,8 +177,10 @@ def _table(
     ours: Mapping[str, Mapping[str, Entry]],
 ) -> SuiteTable:
     columns = dict(table.columns)
-    common = [column for column in suite.columns if column in columns]
-    rows = [*_rows(suite, table, name, ours if common else {})]
+    # A column of this name may be by another measure in another table.
+    known = published.tables.get(suite.table, table).columns
+    common = [one for one in suite.columns if one in columns and columns[one] == known.get(one)]
+    rows = [*_rows(suite, table, common, ours if common else {})]
     averaged = suite.average == "mean" and set(common) == set(suite.columns)
     if averaged:
         columns.setdefault(AVERAGE, ("Avg",))
@@ -193,21 +195,26 @@ def _table(
 
 
 def _rows(
-    suite: Suite, table: PublishedTable, name: str, ours: Mapping[str, Mapping[str, Entry]]
+    suite: Suite,
+    table: PublishedTable,
+    common: Sequence[str],
+    ours: Mapping[str, Mapping[str, Entry]],
 ) -> Iterator[TableRow]:
     """Yields published rows, each with those of ours that continue it behind it."""
-    left = dict(ours)
+    left = {
+        row: {column: entry for column, entry in entries.items() if column in common}
+        for row, entries in ours.items()
+    }
     for row in table.rows:
         entries = {}
         for column, numbers in row.numbers.items():
             known = [number for number in numbers if number is not None]
-            whole = column in suite.columns and len(known) == len(numbers)
+            whole = column in common and len(known) == len(numbers)
             entering = suite.columns[column].entering(known) if whole else None
             entries[column] = Entry(tuple(numbers), entering)
         yield TableRow(row.name, ours=False, entries=entries)
         for key in [k for k in left if k in suite.rows and suite.rows[k].published == row.name]:
-            if name == suite.table:
-                yield TableRow(key, ours=True, entries=left.pop(key))
+            yield TableRow(key, ours=True, entries=left.pop(key))
     for key, own in left.items():
         yield TableRow(key, ours=True, entries=own)
 

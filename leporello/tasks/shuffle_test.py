@@ -22,6 +22,7 @@ from leporello.loaders.files import LARGEST
 from leporello.metrics import check_metrics
 from leporello.storage import to_path
 from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.official.archives import data_directory
 from leporello.tasks.official.fields import decode
 from leporello.text.sentences import sentence_spans
 
@@ -44,7 +45,8 @@ class ShuffleTest:
     example is stands under `gold` in its metadata, hidden from stages.
 
     Attributes:
-        path: Path of the file; `{split}` in it stands for the split.
+        path: Path of the file; `{split}` in it stands for the split, `{data}` for the directory of
+            the benchmarks' files.
         block_sizes: Sentences that stay together.
         shuffles: Number of shuffles of each text, for each block size.
         seed: Seed of the shuffles, which depend on it, the text's id and the block size alone.
@@ -90,7 +92,9 @@ class ShuffleTest:
                 f"path {self.path} and split {self.split!r} do not go together: a path with"
                 " {split} in it needs `split` or --split, and only such a path does"
             )
-        return to_path(str(self.path).replace("{split}", self.split))
+        path = str(self.path).replace("{split}", self.split)
+        _, official, below = path.partition("{data}/")
+        return data_directory(None) / below if official else to_path(path)
 
     def check(self) -> None:
         """Reads all rows once.

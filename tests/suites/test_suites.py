@@ -110,7 +110,7 @@ def test_published_rows_stand_beside_ours(made: Path) -> None:
     assert table.notes == ()
     main, cells = text_tables(table)
     assert main.headers == ("row", "from", "short F1", "long R1/R2/RL", "average")
-    assert main.rows[0] == ("Naive", "paper", "10.0", "8.0/1.0/1.0", "6.00")
+    assert main.rows[0] == ("Naive", "paper", "10.0", "8.0/1.0/1.0", "6.0")
     assert main.rows[2][2:] == ("50.0", "–", "–")
     assert cells.rows[0][:5] == ("naive", "short", "4", "4", "test")
     assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][5])
@@ -153,7 +153,7 @@ def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_pat
     config = [made / "own.yaml"]
     for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
         task = ["tiny/short"] if name == "a" else ["tiny/long"]
-        run(["rewritten"], task, config=config, suite="tiny", out=tmp_path / name, **kind)  # type: ignore[arg-type]
+        run(["rewritten"], task, config=config, suite="tiny", out=tmp_path / name, **kind)
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
     [table] = suite_tables(tiny(made), [tmp_path])
