@@ -88,7 +88,7 @@ def report(
         list[str] | None,
         typer.Option(
             "--section",
-            metavar="lost|curves|training|FILE.py:CLASS|YAML",
+            metavar="suites|lost|curves|training|FILE.py:CLASS|YAML",
             help="What to show between scores and examples; may be given several times.",
         ),
     ] = None,

@@ -11,12 +11,16 @@ from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison import Comparison, ResultTable
+from leporello.config.suites import read_suites
+from leporello.core.errors import UserError
 from leporello.report.curves import curves
 from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
 from leporello.report.page import funnel_plots
 from leporello.report.plots import Plot
 from leporello.report.training_section import TrainingSummary, trainings
+from leporello.suites import suite_tables
+from leporello.suites.layout import text_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +89,27 @@ class TrainedReaders:
         return ReportSection("Training", parts=found.summaries, notes=found.notes)
 
 
-SECTIONS: Mapping[str, type] = {"lost": Lost, "curves": Curves, "training": TrainedReaders}
+class PapersTables:
+    """Tables of the suites whose tasks were run, with the papers' rows."""
+
+    def section(self, data: ReportData) -> ReportSection:
+        """Returns the tables; what stands in the way of one is a note."""
+        tables: list[ResultTable] = []
+        notes: list[str] = []
+        tasks = {board.task for board in data.comparison.boards}
+        for suite in read_suites().values():
+            try:
+                made = suite_tables(suite, data.runs) if tasks & suite.tasks.keys() else ()
+            except UserError as error:
+                notes.append(f"no table of {suite.name}: {error}")
+                continue
+            tables += chain.from_iterable(map(text_tables, made))
+        return ReportSection("Papers' tables", tables=tables, notes=notes)
+
+
+SECTIONS: Mapping[str, type] = {
+    "suites": PapersTables,
+    "lost": Lost,
+    "curves": Curves,
+    "training": TrainedReaders,
+}

@@ -14,24 +14,29 @@ from hypothesis import strategies as st
 
 from leporello import Document, Example
 from leporello.analysis.export.submission import read_submission, submission_csv, submit
-from leporello.analysis.leaderboards import LEADERBOARDS, leaderboard_average
+from leporello.analysis.leaderboards import average_of, leaderboard_named
 from leporello.api import run, score
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.engine.journal.serialization import empty_prediction
 from leporello.jobs.results import Result
 
+SUITES = {name: leaderboard_named(name) for name in ("scrolls", "zero_scrolls")}
+SCORES = {
+    name: {task: suite.columns[task].score for task in board.tasks}
+    for name, (suite, board) in SUITES.items()
+}
 INPUTS = json.loads((GOLDEN / "submission_inputs.json").read_text(encoding="utf-8"))
 TEXTS: dict[str, str] = INPUTS["predictions"]
 
 
 def everything(benchmark: str, first: Mapping[str, str] = TEXTS) -> dict[str, Mapping[str, str]]:
     """Returns predictions for all tasks: some for the first, one for every other."""
-    tasks = [*LEADERBOARDS[benchmark].scores]
+    tasks = [*SCORES[benchmark]]
     return {tasks[0]: first, **{task: {"x1": "ok"} for task in tasks[1:]}}
 
 
-@pytest.mark.parametrize("benchmark", LEADERBOARDS)
+@pytest.mark.parametrize("benchmark", SCORES)
 def test_a_submission_is_the_official_one(benchmark: str) -> None:
     """Byte for byte what the authors' script wrote, whatever order the tasks come in."""
     given = everything(benchmark)
@@ -40,7 +45,7 @@ def test_a_submission_is_the_official_one(benchmark: str) -> None:
     assert submission_csv(dict(reversed(given.items())), benchmark) == expected
 
 
-@pytest.mark.parametrize("benchmark", LEADERBOARDS)
+@pytest.mark.parametrize("benchmark", SCORES)
 def test_a_submission_is_read_back(benchmark: str) -> None:
     """What stands in the official file is what was put in."""
     assert read_submission(GOLDEN / f"submission_{benchmark}.csv") == everything(benchmark)
@@ -88,7 +93,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     given: dict[str, Any] = everything("zero_scrolls", {"a": "x", "c": "y"})
     del given["squality"]
     given |= {"shuffle": {"a": "b"}, "musique": {1: "x"}, "qasper": {"x1": 5}, "quality": {}}
-    ids = {task: ["x1"] for task in LEADERBOARDS["zero_scrolls"].scores}
+    ids = {task: ["x1"] for task in SCORES["zero_scrolls"]}
     ids["gov_report"] = [*"abdefghi"]
     with pytest.raises(UserError) as error:
         submission_csv(given, "zero_scrolls", ids)
@@ -162,7 +167,7 @@ class Echo:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Every task of SCROLLS, three examples each, answered with the question."""
-    for task in LEADERBOARDS["scrolls"].scores:
+    for task in SCORES["scrolls"]:
         gold = {"references": [f"{task} 1"]}
         rows = [
             {"id": f"{task}-{n}", "document": "x", "question": f"{task} {n}", **gold}
@@ -177,7 +182,7 @@ def config(tmp_path: Path) -> Path:
     tasks = [
         f"  scrolls/{task}: {{class: JsonLines, path: '{task}.{{split}}.jsonl', split: test,"
         f" metrics: [{metric}]}}"
-        for task, metric in LEADERBOARDS["scrolls"].scores.items()
+        for task, metric in SCORES["scrolls"].items()
     ]
     listed = [
         "pipelines:",
@@ -194,7 +199,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-TASKS = [f"scrolls/{task}" for task in LEADERBOARDS["scrolls"].scores]
+TASKS = [f"scrolls/{task}" for task in SCORES["scrolls"]]
 
 
 def test_runs_are_submitted(config: Path, tmp_path: Path) -> None:
@@ -302,28 +307,26 @@ def result(task: str, **scores: float) -> Result:
     return Result("p", task, 1, 0, 0, scores, {}, False, {}, 0, {})
 
 
-@pytest.mark.parametrize("benchmark", LEADERBOARDS)
+@pytest.mark.parametrize("benchmark", SCORES)
 def test_a_benchmarks_average_needs_every_task(benchmark: str) -> None:
     """Else what is missing is told; other tasks, hard questions among them, never count."""
-    scores = LEADERBOARDS[benchmark].scores
+    scores, suite = SCORES[benchmark], SUITES[benchmark][0]
     results = [
         result(f"{benchmark}/{t}", **{s: float(n)}) for n, (t, s) in enumerate(scores.items())
     ]
     others = [result(f"{benchmark}/quality_hard", exact_match=100), result("sample", f1=100)]
     expected = (len(scores) - 1) / 2
-    assert leaderboard_average([*results, *others], benchmark) == (expected, ())
+    assert average_of([*results, *others], suite) == (expected, ())
     unscored = result(results[1].task)
-    assert leaderboard_average([unscored, *results[2:], *others], benchmark) == (
+    assert average_of([unscored, *results[2:], *others], suite) == (
         None,
-        (results[0].task, results[1].task),
+        tuple(task for task in suite.tasks if task in (results[0].task, results[1].task)),
     )
     with pytest.raises(UserError, match="there are two on"):
-        leaderboard_average([*results, results[0]], benchmark)
+        average_of([*results, results[0]], suite)
 
 
-@pytest.mark.parametrize(
-    "name", sorted({s for b in LEADERBOARDS.values() for s in b.scores.values()})
-)
+@pytest.mark.parametrize("name", sorted({s for b in SCORES.values() for s in b.values()}))
 def test_scores_that_enter_an_average_are_given(name: str) -> None:
     """A metric gives one score by its own name, and that one counts."""
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.leaderboards import Leaderboard, leaderboard_named
+from leporello.analysis.leaderboards import leaderboard_named
 from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
@@ -55,11 +55,11 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         UserError: What `submission_csv` refuses; a task that was run twice, or whose predictions
             are not written yet; no run where one is said to be; data that cannot be read.
     """
-    board = leaderboard_named(benchmark)
-    jobs = _jobs(runs, board, pipeline)
-    if faults := [*_differing("tasks", board.scores, jobs)]:
+    _, board = leaderboard_named(benchmark)
+    jobs = _jobs(runs, benchmark, board.tasks, pipeline)
+    if faults := [*_differing("tasks", board.tasks, jobs)]:
         among = f" of pipeline {pipeline!r}" if pipeline else ""
-        raise UserError(f"no submission to {board.name}: {'; '.join(faults)} in these runs{among}")
+        raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{among}")
     finished = {task: job.predictions() for task, job in jobs.items()}
     ids = {task: job.ids() for task, job in jobs.items()}
     text = submission_csv(
@@ -95,18 +95,18 @@ def submission_csv(
             are missing or redundant, ids or predictions that are no texts, texts that do not
             survive the CSV.
     """
-    board = leaderboard_named(benchmark)
-    faults = [*_differing("tasks", board.scores, predictions)]
-    for task in board.scores:
+    _, board = leaderboard_named(benchmark)
+    faults = [*_differing("tasks", board.tasks, predictions)]
+    for task in board.tasks:
         if task in predictions:
             task_faults = _task_faults(predictions[task], None if ids is None else ids[task])
             faults += [f"{task}: {fault}" for fault in task_faults]
     if faults:
-        raise UserError(f"no submission to {board.name}:\n" + "\n".join(faults))
+        raise UserError(f"no submission to {benchmark}:\n" + "\n".join(faults))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows((t, i, p) for t in board.scores for i, p in predictions[t].items())
+    writer.writerows((t, i, p) for t in board.tasks for i, p in predictions[t].items())
     return text.getvalue().encode()
 
 
@@ -236,13 +236,15 @@ class _SubmittedJob:
         return [example.id for example in examples_of(source, self.task)]
 
 
-def _jobs(runs: Sequence[Path], benchmark: Leaderboard, pipeline: str) -> dict[str, _SubmittedJob]:
+def _jobs(
+    runs: Sequence[Path], benchmark: str, tasks: Sequence[str], pipeline: str
+) -> dict[str, _SubmittedJob]:
     """Returns what was run on the benchmark's tasks."""
     jobs: dict[str, _SubmittedJob] = {}
     for directory in map(RunDirectory.of_run, runs):
         for name, task in directory.jobs():
             prefix, _, short = task.rpartition("/")
-            if prefix != benchmark.name or short not in benchmark.scores:
+            if prefix != benchmark or short not in tasks:
                 continue
             if pipeline in ("", name):
                 job = _SubmittedJob(directory, name, task)

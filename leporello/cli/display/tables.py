@@ -59,13 +59,16 @@ def scores(console: Console, results: Sequence[Result]) -> None:
 
 def _averages(console: Console, results: Sequence[Result]) -> None:
     """Prints each pipeline's average over a benchmark, or which tasks it lacks."""
-    from leporello.analysis.leaderboards import LEADERBOARDS, leaderboard_average
+    from leporello.analysis.leaderboards import average_of
+    from leporello.config.suites import read_suites
 
-    for name in LEADERBOARDS:
-        own = [result for result in results if result.task.startswith(f"{name}/")]
+    several = len({result.task for result in results if "/" in result.task}) > 1
+    averaged = [s for s in read_suites().values() if s.average == "mean"] if several else []
+    for suite in averaged:
+        name, own = suite.name, [result for result in results if result.task in suite.tasks]
         for pipeline in dict.fromkeys(result.pipeline for result in own):
             mine = [result for result in own if result.pipeline == pipeline]
-            average, missing = leaderboard_average(mine, name)
+            average, missing = average_of(mine, suite)
             if average is not None:
                 console.print(f"Avg of {name}, {pipeline}: {average:.2f}", highlight=False)
             elif len(mine) > 1:

@@ -23,7 +23,7 @@ from endpoint_server import (
 )
 
 from leporello.analysis.export.submission import read_submission, submit
-from leporello.analysis.leaderboards import LEADERBOARDS
+from leporello.analysis.leaderboards import leaderboard_named
 from leporello.api import run
 from leporello.config import load_config
 from leporello.core.errors import BudgetSpentError, ConfigError, UserError
@@ -276,7 +276,8 @@ def test_a_key_in_a_file_is_refused(tmp_path: Path) -> None:
 
 # ZeroSCROLLS, from file to submission
 
-SCORES = LEADERBOARDS["zero_scrolls"].scores
+SUITE, BOARD = leaderboard_named("zero_scrolls")
+SCORES = {task: SUITE.columns[task].score for task in BOARD.tasks}
 SUMMARIES = ("gov_report", "summ_screen_fd", "qmsum", "squality")
 SEPARATOR = "... [The rest of the text is omitted]\n\n"
 STORY = "The miller had three sons, a mill, a donkey and a cat. "
