@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import fsum, log1p
 from typing import ClassVar
 
+from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
@@ -25,21 +26,26 @@ class BestSentence:
     counts little. Of equal sentences the first is taken; without a question, the first of all.
     Of choices, the one is taken whose share of weighted terms found in the three best sentences
     is largest.
+
+    Attributes:
+        sentences: Number of sentences of an answer, best first, where several things are asked.
     """
 
     depends_on_batch: ClassVar[bool] = False
 
+    sentences: Positive = 1
+
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
         refuse_pairs(inputs)
-        return list(map(_answer, inputs))
+        return [_answer(read, self.sentences) for read in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of words of each text."""
         return [len(Words().offsets(text)) for text in texts]
 
 
-def _answer(read: Read) -> Output:
+def _answer(read: Read, count: int) -> Output:
     passages = [(passage, passage_text(passage)) for passage in read.passages]
     found = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
     positions = [(passage, start, end) for passage, _, start, end in found]
@@ -57,7 +63,9 @@ def _answer(read: Read) -> Output:
     if not ranked:
         return Output("", 0.0, read=seen)
     first = ranked[0]
-    return Output(sentences[first], shares[first], read=seen, span=_span(*positions[first]))
+    text = " ".join(sentences[index] for index in ranked[:count])
+    span = _span(*positions[first]) if count == 1 else None
+    return Output(text, shares[first], read=seen, span=span)
 
 
 def _span(passage: Chunk | str, start: int, end: int) -> Span | None:

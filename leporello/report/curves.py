@@ -112,9 +112,9 @@ def _sweeps(comparison: TaskComparison, metric: str, score: str) -> Iterator[Plo
     sweeps: defaultdict[str, defaultdict[str, list[Point]]] = defaultdict(lambda: defaultdict(list))
     for entry in comparison.entries:
         for name, value, rest in _swept(entry):
-            sweeps[name][rest].append(_point(value, entry, metric, ""))
+            sweeps[name][rest].append(measured(value, entry, metric, ""))
     for name, series in sweeps.items():
-        drawn = [Series(rest, _ascending(points)) for rest, points in series.items()]
+        drawn = [Series(rest, ascending(points)) for rest, points in series.items()]
         shown = [line for line in drawn if len({p.x for p in line.points}) > 1]
         if shown:
             title = f"{score} against {name}, {comparison.task}: with 95 % intervals"
@@ -133,7 +133,8 @@ def _swept(entry: PipelineScores) -> Iterator[tuple[str, float, str]]:
                 yield name, number, f"{base}@{others}" if others else base
 
 
-def _ascending(points: Sequence[Point]) -> tuple[Point, ...]:
+def ascending(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Returns the points from left to right."""
     return tuple(sorted(points, key=lambda point: point.x))
 
 
@@ -155,7 +156,7 @@ def _against_cost(
     comparison: TaskComparison, metric: str, names: tuple[str, str], prices: Sequence[float]
 ) -> Plot:
     points = [
-        _point(p, e, metric, e.label) for p, e in zip(prices, comparison.entries, strict=True)
+        measured(p, e, metric, e.label) for p, e in zip(prices, comparison.entries, strict=True)
     ]
     best = front(points)
     series = [
@@ -171,7 +172,8 @@ def _against_cost(
     )
 
 
-def _point(x: float, entry: PipelineScores, metric: str, label: str) -> Point:
+def measured(x: float, entry: PipelineScores, metric: str, label: str) -> Point:
+    """Returns a pipeline's score with its interval."""
     score = entry.scores[metric]
     low, high = score.interval or (score.value, score.value)
     return Point(x, score.value, low, high, label)

@@ -16,6 +16,7 @@ from leporello.core.errors import UserError
 from leporello.report.curves import curves
 from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
+from leporello.report.lengths import effective_lengths, length_plots
 from leporello.report.page import funnel_plots
 from leporello.report.plots import Plot
 from leporello.report.training_section import TrainingSummary, trainings
@@ -80,6 +81,16 @@ class Curves:
         return ReportSection("Curves", plots=[*chain.from_iterable(found)])
 
 
+class Lengths:
+    """Scores over lengths, where the runs hold several lengths of one task."""
+
+    def section(self, data: ReportData) -> ReportSection:
+        """Returns a plot a task, and the effective length of RULER's."""
+        boards = data.comparison.boards
+        plots = [*length_plots(boards)]
+        return ReportSection("Lengths", effective_lengths(boards) if plots else "", plots=plots)
+
+
 class TrainedReaders:
     """How the readers were trained."""
 
@@ -111,5 +122,6 @@ SECTIONS: Mapping[str, type] = {
     "suites": PapersTables,
     "lost": Lost,
     "curves": Curves,
+    "lengths": Lengths,
     "training": TrainedReaders,
 }

@@ -8,6 +8,7 @@ included; it may read the data directory and write layouts to the cache. Begin w
 
 from __future__ import annotations
 
+from leporello.tasks.generated.babilong import Babilong
 from leporello.tasks.generated.ruler import Ruler
 from leporello.tasks.json_lines import JsonLines
 from leporello.tasks.long_context.infinite_bench import InfiniteBench
@@ -23,6 +24,7 @@ from leporello.tasks.tables import Table, WebDataset
 from leporello.tasks.zero_scrolls import ZeroScrolls
 
 __all__ = [
+    "Babilong",
     "InfiniteBench",
     "JsonLines",
     "LongBench",

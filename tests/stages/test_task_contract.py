@@ -118,6 +118,7 @@ def tar(folder: Path) -> Path:
 
 
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
+    "Babilong": lambda _: tasks.Babilong("qa3", samples=3, facts="made"),
     "InfiniteBench": lambda at: tasks.InfiniteBench(
         "code_run", data=official(at, "infinite_bench/code_run")
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
@@ -14,29 +14,19 @@ from typing import Any, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import ModelSource, Positive
-from leporello.core.records import Document, DocumentRows, Example
+from leporello.core.records import Document, Example
 from leporello.models.locate import model_fingerprint
+from leporello.tasks.generated.generated import Generated, benchmark, file_of
 from leporello.tasks.generated.lengths import largest
 from leporello.tasks.generated.questions import QuestionFile, question_file
-from leporello.tasks.generated.recipes import Recipe, Context, numbered, recipe
+from leporello.tasks.generated.recipes import Context, Recipe, numbered, recipe
 from leporello.tasks.generated.words import Background, background
 from leporello.tasks.official.archives import data_directory
 from leporello.text.tokens import tokenizer
 
-_FILE = Path(__file__).with_name("ruler.yaml")
-_BYTES = 6  # of a token, about
-
-
-@cache
-def _benchmark() -> Mapping[str, Any]:
-    from ruamel.yaml import YAML
-
-    loaded: Mapping[str, Any] = YAML(typ="safe").load(_FILE.read_text(encoding="utf-8"))
-    return loaded
-
 
 @dataclass(frozen=True)
-class Ruler:
+class Ruler(Generated):
     """A task of RULER at one length: needles, variables, word counts, questions.
 
     Nothing is read but what haystacks are made of: the same parameters give the same examples, on
@@ -87,23 +77,10 @@ class Ruler:
             return ("string_match_part", "recall")
         return ("string_match_all", "recall")
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples, each made when it is asked for."""
-        return map(self.example, range(len(self)))
-
     def __len__(self) -> int:
         """Returns how many there are: no more than the file of questions has."""
         file = self._source
         return min(self.samples, len(file.questions) if isinstance(file, QuestionFile) else 1 << 60)
-
-    def layout(self) -> Iterator[DocumentRows]:
-        """Yields a document an example; see `Sharded.layout`."""
-        for number in range(len(self)):
-            yield DocumentRows(1, _BYTES * self.length, number)
-
-    def examples_of(self, documents: Sequence[DocumentRows], first: int) -> Iterator[Example]:
-        """Yields the examples on these documents; see `Sharded.examples_of`."""
-        return map(self.example, range(first, first + len(documents)))
 
     def fingerprint(self) -> str:
         """Returns a hash of all that the examples are made of.
@@ -116,7 +93,7 @@ class Ruler:
         made = [
             *(self.name, self.length, self.samples, self.seed, source.sha256 if source else ""),
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
-            _FILE.read_text(encoding="utf-8"),
+            file_of("ruler").read_text(encoding="utf-8"),
             version("wonderwords")
             if settings["task"] in ("niah", "common_words_extraction")
             else "",
@@ -147,12 +124,12 @@ class Ruler:
 
     @property
     def _settings(self) -> Mapping[str, Any]:
-        settings: Mapping[str, Any] = _benchmark()["tasks"][self.name]
+        settings: Mapping[str, Any] = benchmark("ruler")["tasks"][self.name]
         return settings
 
     @property
     def _template(self) -> Mapping[str, Any]:
-        template: Mapping[str, Any] = _benchmark()["templates"][self._settings["task"]]
+        template: Mapping[str, Any] = benchmark("ruler")["templates"][self._settings["task"]]
         return template
 
     @property
@@ -166,11 +143,11 @@ class Ruler:
         if self._settings["task"] != "niah":
             return None
         essay = self._settings["haystack"] == "essay"
-        return background(self.background if essay else None, _benchmark()["noise"])
+        return background(self.background if essay else None, benchmark("ruler")["noise"])
 
     @property
     def _recipe(self) -> Recipe:
-        return recipe(self._settings, self.length, _benchmark(), self._source)
+        return recipe(self._settings, self.length, benchmark("ruler"), self._source)
 
     def _write(self, number: int, size: int) -> Context:
         # Without the length: what is asked for is the same at every length.

@@ -1,0 +1,196 @@
+"""Needles at 4k to 1M tokens: dividing against cutting, the same reader on as many words.
+
+    python -m benchmarks.ruler [--lengths 4096 … 1048576] [--tasks niah_single_1 …] [--page FILE]
+
+Makes docs/ruler.md and its drawing. RULER's tasks are made here, counted in words. The reader is
+`BestSentence`, which copies the sentence that shares most with the question, or four where four
+values are asked for. It reads forty chunks of at most a hundred words: the first forty, or those
+that BM25 selects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.divide_or_cut import STYLE
+from leporello.chunkers import Sentences
+from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.core.records import Example, Read
+from leporello.engine.journal.serialization import empty_prediction
+from leporello.metrics.string_match import StringMatchAll
+from leporello.readers import BestSentence
+from leporello.report.plots import Point, Series, lines
+from leporello.retrievers import BM25, First
+from leporello.tasks import Ruler
+
+NEEDLES = (
+    "niah_single_1", "niah_single_2", "niah_single_3", "niah_multikey_1", "niah_multikey_2",
+    "niah_multikey_3", "niah_multivalue", "niah_multiquery",
+)  # fmt: skip
+OTHERS = ("vt",)
+LENGTHS = tuple(4096 * 2**power for power in range(9))
+CHUNKS, WORDS = 40, 100  # read; of a chunk at most
+WAYS: Mapping[str, Any] = {"dividing": BM25(CHUNKS), "cutting": First(CHUNKS)}
+ASK_FOUR = ("niah_multivalue", "niah_multiquery", "vt")
+Scores = dict[tuple[str, str, int], float]
+PAGE = """# RULER: dividing against cutting, 4k to 1M tokens
+
+A reader sees some 4,000 words, {chunks} chunks of at most {words}: the document's first ones
+(*cutting*), or those that BM25 selects for the question (*dividing*). Documents and questions are
+RULER's, made here ([benchmarks.md](benchmarks.md)); lengths are in words, prompt and answer
+included, and the score is `string_match_all`. Made in {minutes:.0f} minutes by
+
+    python -m benchmarks.ruler
+
+![Mean score of the eight needle tasks over length](ruler.svg)
+
+## What it says
+
+{told}
+The reader is no language model: `BestSentence` copies the sentence that shares most rare words with
+the question, or the four best where four values are asked for. So the page says whether what is
+asked for comes before the reader, and nothing of how well a model would read it. Both ways have the
+same reader, the same number of words and the same question. Essays are the benchmark's noise here,
+since Paul Graham's may not be shipped: `--background FOLDER` takes any other texts.
+
+## The eight needle tasks
+
+{needles}
+## What no selection finds
+
+{others}
+Variables that follow from each other share no word with the question but in the first assignment:
+one search finds one of five. The most frequent words (`cwe`, `fwe`) stand everywhere, and are left
+out: their texts have no sentences, so that this reader would copy all it sees, for which the metric
+gives full marks (99 of 100 at 4k) and which means nothing. Such questions are for combiners that
+read everything or search again.
+
+## How much of it is chance
+
+Examples a task and length: {samples}. Each needle stands anywhere with the same chance, so that
+cutting finds about the share of the document that the reader sees.
+"""
+
+
+def main() -> None:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--tasks", nargs="+", default=(*NEEDLES, *OTHERS))
+    parser.add_argument("--background", type=Path, help="folder of texts, for the essays")
+    parser.add_argument("--page", type=Path, default=Path("docs/ruler.md"))
+    given = parser.parse_args()
+    start, scores = time.monotonic(), Scores()
+    for length in given.lengths:
+        for name in given.tasks:
+            task = Ruler(name, length, samples=samples(length), background=given.background)
+            for way, score in scored(task).items():
+                scores[way, name, length] = score
+                print(f"{length:>8} {name:<16} {way:<9} {score:6.1f}", flush=True)
+    given.page.write_text(page(scores, (time.monotonic() - start) / 60), encoding="utf-8")
+    given.page.with_suffix(".svg").write_text(drawing(scores), encoding="utf-8")
+
+
+def samples(length: int) -> int:
+    """Returns how many examples of a length are made: a million tokens of them, 3 to 20."""
+    return max(3, min(20, 2**20 // length))
+
+
+def scored(task: Ruler) -> dict[str, float]:
+    """Returns the score of either way, an example after the other."""
+    found: dict[str, list[float]] = defaultdict(list)
+    reader = BestSentence(sentences=4 if task.name in ASK_FOUR else 1)
+    for example in task.examples():
+        chunks = divide(Sentences(WORDS), example.document)
+        for way, retriever in WAYS.items():
+            [hits] = retrieve(retriever, [example], chunks)
+            read = Read(tuple(hit.chunk for hit in hits), example.question, example.instruction)
+            [output] = reader.read([read])
+            found[way].append(score_of(example, output.text))
+    return {way: fmean(values) for way, values in found.items()}
+
+
+def score_of(example: Example, text: str) -> float:
+    """Returns an answer's score."""
+    prediction = replace(empty_prediction(example), prediction=text)
+    statistics = StringMatchAll().statistics(prediction, example)
+    assert statistics
+    return float(statistics["string_match_all"])
+
+
+def page(scores: Scores, minutes: float) -> str:
+    """Returns the page in Markdown."""
+    lengths = sorted({length for *_, length in scores})
+    means = {way: dict(mean(scores, way)) for way in WAYS}
+    first, last = lengths[0], lengths[-1]
+    told = (
+        f"- Dividing has {means['dividing'][first]:.1f} at {first:,} words and"
+        f" {means['dividing'][last]:.1f} at {last:,}, over all needle tasks; cutting falls from"
+        f" {means['cutting'][first]:.1f} to {means['cutting'][last]:.1f}, where the reader sees"
+        f" {100 * CHUNKS * WORDS / last:.1f} % of the document.\n"
+        f"- Worst needle task with dividing: {worst(scores)}.\n"
+    )
+    return PAGE.format(
+        chunks=CHUNKS,
+        words=WORDS,
+        minutes=max(1, minutes),
+        told=told,
+        needles=table(scores, NEEDLES, lengths),
+        others=table(scores, OTHERS, lengths),
+        samples=", ".join(f"{samples(length)} at {length:,}" for length in lengths),
+    )
+
+
+def worst(scores: Scores) -> str:
+    """Returns the lowest score of dividing, and where."""
+    divided = {key: score for key, score in scores.items() if key[0] == "dividing"}
+    needles = {key: score for key, score in divided.items() if key[1] in NEEDLES}
+    (_, name, length), score = min(needles.items(), key=lambda each: each[1])
+    return f"{score:.1f}, {name} at {length:,}" if score < 100 else "100.0, all of them"
+
+
+def table(scores: Scores, names: Sequence[str], lengths: Sequence[int]) -> str:
+    """Returns a table of both ways, a line a task."""
+    head = f"| task | | {' | '.join(f'{length // 1024}k' for length in lengths)} |"
+    rows = [head, f"|---|---|{'---|' * len(lengths)}"]
+    for name in names:
+        for way in WAYS:
+            cells = [scores.get((way, name, length)) for length in lengths]
+            shown = " | ".join("–" if cell is None else f"{cell:.1f}" for cell in cells)
+            rows.append(f"| {name} | {way} | {shown} |")
+    return "\n".join(rows) + "\n"
+
+
+def mean(scores: Scores, way: str) -> list[tuple[int, float]]:
+    """Returns the mean of the needle tasks by length."""
+    by_length: dict[int, list[float]] = defaultdict(list)
+    for (own, name, length), score in scores.items():
+        if own == way and name in NEEDLES:
+            by_length[length].append(score)
+    return [(length, fmean(values)) for length, values in sorted(by_length.items())]
+
+
+def drawing(scores: Scores) -> str:
+    """Returns the drawing of both ways over length."""
+    series = [Series(way, tuple(Point(x, y, y, y) for x, y in mean(scores, way))) for way in WAYS]
+    drawn = lines(
+        "Needles of RULER: mean score over length",
+        series,
+        x_name="words of the document",
+        y_name="string_match_all",
+        logarithmic=True,
+    ).svg
+    head = '<svg xmlns="http://www.w3.org/2000/svg" '
+    paper = '<rect width="100%" height="100%" fill="#fff"/>'
+    return drawn.replace("<svg ", head, 1).replace(">", f">{STYLE}{paper}", 1) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Scores over lengths, where runs hold several lengths of one task."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from leporello.analysis.comparison import TaskComparison
+from leporello.analysis.effective_length import THRESHOLD, effective_length, length_of
+from leporello.report.curves import ascending, measured
+from leporello.report.plots import Plot, Point, Series, lines
+
+_AXIS = "length in tokens of the task"
+_RULER = "ruler/"
+_Lines = Mapping[str, Sequence[Point]]
+
+
+def length_plots(boards: Sequence[TaskComparison]) -> Iterator[Plot]:
+    """Yields a plot a task and score, and one of the mean over RULER's tasks."""
+    found: defaultdict[tuple[str, str], defaultdict[str, list[Point]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for board in boards:
+        if parts := length_of(board.task):
+            for metric, score in board.metrics.items():
+                for entry in board.entries:
+                    point = measured(parts[1], entry, metric, "")
+                    found[parts[0], score][entry.label].append(point)
+    means = {
+        label: [Point(x, y, y, y) for x, y in means.items()]
+        for label, (_, means) in ruler_averages(boards).items()
+    }
+    yield from _drawn("mean of RULER's tasks against length", means, "score")
+    for (task, score), series in found.items():
+        yield from _drawn(f"{score} against length, {task}: with 95 % intervals", series, score)
+
+
+def _drawn(title: str, series: _Lines, score: str) -> Iterator[Plot]:
+    shown = [Series(label, ascending(points)) for label, points in series.items()]
+    if len({point.x for line in shown for point in line.points}) > 1:
+        yield lines(title, shown, x_name=_AXIS, y_name=score, logarithmic=True)
+
+
+def ruler_averages(boards: Sequence[TaskComparison]) -> dict[str, tuple[int, dict[int, float]]]:
+    """Returns by pipeline how many tasks of RULER there are, and their mean by length.
+
+    A length that some task is not there for has no mean. Tasks of other settings are apart.
+    """
+    scores: defaultdict[str, defaultdict[int, dict[str, float]]]
+    scores = defaultdict(lambda: defaultdict(dict))
+    for board in boards:
+        parts = length_of(board.task)
+        metric = next((each for each in board.metrics if each.startswith("string_match")), "")
+        if parts and metric and parts[0].startswith(_RULER):
+            name, _, settings = parts[0].partition("@")
+            for entry in board.entries:
+                label = f"{entry.label}, {settings}" if settings else entry.label
+                scores[label][parts[1]][name] = entry.scores[metric].value
+    averages = {}
+    for label, one in scores.items():
+        tasks = {name for own in one.values() for name in own}
+        means = {x: fmean(own.values()) for x, own in one.items() if own.keys() == tasks}
+        averages[label] = (len(tasks), means)
+    return averages
+
+
+def effective_lengths(boards: Sequence[TaskComparison]) -> str:
+    """Returns a paragraph on the effective length of each pipeline; empty without RULER."""
+    told = []
+    for label, (tasks, means) in ruler_averages(boards).items():
+        length = effective_length(means)
+        shown = f"{length:,} tokens" if length else "none of the lengths"
+        told.append(f"{label}: {shown} ({tasks} of 13 tasks)")
+    head = f"Effective length, the longest with a mean of at least {THRESHOLD} (RULER)"
+    return f"{head}: {'; '.join(told)}." if told else ""

@@ -1,0 +1,79 @@
+"""Scores over lengths in the report, and RULER's effective length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from report_page import DRAWS
+
+from leporello.analysis.comparison import Comparison, PipelineScores, Score, TaskComparison
+from leporello.analysis.effective_length import effective_length, length_of
+from leporello.report.example_facts import ExampleFacts
+from leporello.report.lengths import effective_lengths, length_plots
+from leporello.report.sections import Lengths, ReportData
+
+
+def board(task: str, value: float) -> TaskComparison:
+    """Returns what a comparison says of one pipeline on one task."""
+    score = Score(value, {}, (value - 1, value), None, 9)
+    entry = PipelineScores(
+        "best-sentence", Path(), "best-sentence", {"string_match_all": score}, 9, 0, {}, None,
+        0, 0, None, False, False,
+    )  # fmt: skip
+    return TaskComparison(
+        task, "best-sentence", {"string_match_all": "string_match_all"}, (entry,), (), ()
+    )
+
+
+def test_several_lengths_of_a_task_are_drawn_and_told() -> None:
+    """A plot a task, the mean of RULER's, and the longest length that is still coped with."""
+    boards = [
+        board("ruler/vt@length=1024", 80.0),
+        board("ruler/niah_single_1@length=1024", 100.0),
+        board("ruler/niah_single_1@length=512,seed=1", 100.0),
+        board("ruler/niah_single_1@length=512", 100.0),
+        board("ruler/vt@length=512", 60.0),
+        board("sample", 50.0),
+    ]
+    found = [*boards[:2], *boards[3:]]
+    plots = [*length_plots(found)]
+    assert [plot.title.partition(":")[0] for plot in plots] == [
+        "mean of RULER's tasks against length",
+        "string_match_all against length, ruler/vt",
+        "string_match_all against length, ruler/niah_single_1",
+    ]
+    assert [row[1:3] for row in plots[0].rows] == [("512", "80.00"), ("1024", "90.00")]
+    assert "best-sentence: 1,024 tokens (2 of 13 tasks)" in effective_lengths(found)
+    assert "none of the lengths" in effective_lengths([*found[:1], *found[3:4]])
+    assert "best-sentence, seed=1: 512 tokens (1 of 13 tasks)" in effective_lengths(boards)
+    comparison = Comparison(tuple(found), DRAWS)
+    section = Lengths().section(ReportData([], comparison, [], ExampleFacts()))
+    assert (len(section.plots), section.title) == (3, "Lengths")
+    assert not [*length_plots(boards[-1:])]
+    assert not effective_lengths(boards[-1:])
+
+
+@pytest.mark.parametrize(
+    ("averages", "length"),
+    [
+        ((96.6, 96.3, 95.2, 93.2, 87.0, 81.2), 64),  # GPT-4-1106-preview
+        ((92.8, 90.3, 85.7, 79.9, 76.3, 69.5), 16),  # GradientAI/Llama3 (8B)
+        ((88.1, 85.5, 84.5, 82.7, 75.5, 68.9), 4),  # InternLM2.5
+        ((96.7, 95.8, 96.0, 95.9, 95.9, 94.4), 128),  # Gemini-1.5-pro: ">128K"
+        ((82.3, 78.4, 73.7, 69.1, 68.1, 65.0), None),  # LWM: "<4K"
+    ],
+)
+def test_effective_length_is_that_of_the_benchmarks_table(
+    averages: tuple[float, ...], length: int | None
+) -> None:
+    """Rows of the README, with their averages at 4K to 128K."""
+    by_length = dict(zip((4, 8, 16, 32, 64, 128), averages, strict=True))
+    assert effective_length(by_length) == length
+
+
+def test_a_length_stands_in_a_tasks_name() -> None:
+    """Other parameters stay with the name."""
+    assert length_of("ruler/vt@length=64") == ("ruler/vt", 64)
+    assert length_of("ruler/vt@samples=2,length=64") == ("ruler/vt@samples=2", 64)
+    assert length_of("ruler/vt") is None

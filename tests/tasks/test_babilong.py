@@ -1,0 +1,129 @@
+"""BABILong: bAbI's files read as the authors do, facts in order among other sentences."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from leporello.core.errors import ConfigError, UserError
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.tasks import Babilong
+from leporello.tasks.generated.babi import made
+
+PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
+# Two stories in the form of bAbI, the first with two questions.
+ROWS = """1 Ina moved to the garden.
+2 Udo went to the office.
+3 Where is Ina? \tgarden\t1
+4 Ina journeyed to the kitchen.
+5 Where is Ina? \tkitchen\t4
+1 Udo moved to the hallway.
+2 Where is Udo? \thallway\t1
+"""
+
+
+def written(folder: Path, text: str = ROWS) -> Path:
+    """Returns a data directory with this file of qa1."""
+    place = folder / "babilong/tasks_1-20_v1-2/en-10k"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "qa1_single-supporting-fact_train.txt").write_text(text)
+    (place / "qa10_indefinite-knowledge_train.txt").write_text(ROWS)
+    return folder
+
+
+def test_a_story_is_told_up_to_each_question(tmp_path: Path) -> None:
+    """Without the questions before it; evidence is the fact that the file names."""
+    task = Babilong("qa1", length=400, data=written(tmp_path))
+    found = {}
+    for example in task.examples():
+        text = example.document.text
+        facts = re.findall(r"(?:Ina|Udo) [^.]*\.", text)
+        proof = [text[span.start : span.end] for span in example.evidence]
+        found[example.question, example.references] = (len(facts), proof)
+        assert len(text.split()) == 100
+        prompt = OfficialPrompt.of(example)
+        assert prompt
+        whole = prompt.around(text)
+        assert whole.startswith("I will give you context with the facts about positions")
+        assert whole.endswith(f"\n</context>\n\nQuestion: {example.question}")
+    assert found == {
+        ("Where is Ina?", ("garden",)): (2, ["Ina moved to the garden."]),
+        ("Where is Ina?", ("kitchen",)): (3, ["Ina journeyed to the kitchen."]),
+        ("Where is Udo?", ("hallway",)): (1, ["Udo moved to the hallway."]),
+    }
+    bare = Babilong("qa1", length=0, data=tmp_path).example(0)
+    assert len(bare.document.text.split()) in (5, 10, 15)
+
+
+def test_a_background_gives_long_sentences_and_the_last_is_cut(tmp_path: Path) -> None:
+    """Sentences of ten tokens and more, from anywhere, gone through again."""
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    story = " ".join(f"This is sentence number {n} of a long and slow story." for n in range(9))
+    (texts / "a.txt").write_text(f"Too short. {story}")
+    task = Babilong("qa1", length=500, facts="made", background=texts, samples=2)
+    first, second = task.examples()
+    assert len(first.document.text.split()) == 200
+    assert "Too short" not in first.document.text
+    assert first.document.text != second.document.text
+    assert task.fingerprint() != Babilong("qa1", length=500, facts="made").fingerprint()
+
+
+@pytest.mark.parametrize("name", ["qa1", "qa2", "qa3"])
+def test_stories_made_here_are_right(name: str) -> None:
+    """Their answer follows from their facts, and from those alone that are named as the proof."""
+    for seed in range(200):
+        story = made(name, PLACES, Random(seed))
+        assert story.answer == answered(story.facts, story.question)
+        proof = [story.facts[number] for number in sorted(story.proof)]
+        assert any(story.answer in fact for fact in proof) or name == "qa2"
+        assert len(set(story.proof)) == int(name[-1])
+
+
+def answered(facts: tuple[str, ...], question: str) -> str:
+    """Returns what a story comes to, by telling it again."""
+    where: dict[str, str] = {}
+    holder, seen = "", []
+    for fact in facts:
+        who, *words = fact.rstrip(".").split()
+        if "got" in words:
+            holder, place = who, where[who]
+            seen.append(place)
+        elif "dropped" in words:
+            holder = ""
+        else:
+            where[who] = words[-1]
+            if who == holder:
+                seen.append(words[-1])
+    if name := re.fullmatch(r"Where is ([A-Z]\w+)\?", question):
+        return where[name[1]]
+    return seen[-1] if question.startswith("Where is") else seen[-2]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 Ina ran.\n2 Where is Ina?\tgarden\n", "txt:2: is not `NUMBER QUESTION"),
+        ("1 Ina ran.\n2 Where is Ina?\tgarden\t7\n", "txt:2: is not `NUMBER QUESTION"),
+        ("1 Ina ran.\n", "asks nothing"),
+    ],
+)
+def test_what_is_no_file_of_babi_is_told(tmp_path: Path, text: str, told: str) -> None:
+    """With its line."""
+    with pytest.raises((ConfigError, UserError), match=re.escape(told)):
+        Babilong("qa1", data=written(tmp_path, text)).fingerprint()
+
+
+def test_a_missing_file_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """Stories of our own are offered where there are any."""
+    with pytest.raises(UserError, match="facts: made"):
+        Babilong("qa1", data=tmp_path).fingerprint()
+    with pytest.raises(UserError, match="no qa4_"):
+        Babilong("qa4", data=tmp_path).fingerprint()
+    wrong: Any = {"facts": "made"}
+    with pytest.raises(ValueError, match="qa1, qa2, qa3 alone"):
+        Babilong("qa4", **wrong)
