@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from leporello.config.suites import Suite, SuiteSubmission, read_suites
 from leporello.core.errors import UserError, did_you_mean
@@ -18,12 +19,17 @@ def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
     Raises:
         UserError: There is none of this name that takes submissions.
     """
-    suites = read_suites()
+    suites = _built_in()
     found = suites.get(name)
     if found is None or found.submission is None:
         known = [suite.name for suite in suites.values() if suite.submission]
         raise UserError(f"there are no submissions to {name!r}{did_you_mean(name, known)}")
     return found, found.submission
+
+
+@cache
+def _built_in() -> Mapping[str, Suite]:
+    return read_suites()
 
 
 def average_of(results: Sequence[Result], suite: Suite) -> tuple[float | None, tuple[str, ...]]:

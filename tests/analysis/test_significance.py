@@ -157,10 +157,15 @@ ANSWERS = ["the mill", "a cat", "a mill and a donkey", "nothing at all", "", "B"
 GOLD = {
     "concordance_index": ["2, 1, 3", "1, 2, 3"],
     "exponential_similarity": ["60%", "35%"],
+    "longbench_v2": ["B", "A"],
+    "loogle_cloze": ['{"<mask-0>": "Ann", "<mask-1>": "Bo"}', '{"<mask-0>": "Bo"}'],
     "option_letter": ["B", "A"],
     "pan21": ["[1, 1, 2]", "[1, 2, 1, 3]"],
 }
-SAID = {"pan21": ["[1, 1, 2]", "[1, 2, 2, 2]", "[1, 1]", "no"]}
+SAID = {
+    "loogle_cloze": ['{"<mask-0>": "Bo"}', '{"<mask-0>": "Ann", "<mask-1>": "Ann"}', "no"],
+    "pan21": ["[1, 1, 2]", "[1, 2, 2, 2]", "[1, 1]", "no"],
+}
 SUMMED = sorted(name for name in METRICS if issubclass(METRICS[name], Resampled))
 
 
@@ -176,7 +181,12 @@ def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
     for number in range(count):
         text = said[number % len(said)]
         prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
-        example = Example("x", Document("d", "a"), references=(gold[number % len(gold)],))
+        example = Example(
+            "x",
+            Document("d", "a"),
+            references=(gold[number % len(gold)],),
+            metadata={"gold": {"labels": ["the mill", "a cat", "a donkey"]}},
+        )
         found.append(metric.statistics(prediction, example))
     return metric, found
 

@@ -128,7 +128,8 @@ def test_a_class_with_another_file_of_its_name_is_another(tmp_path: Path) -> Non
 
 def test_parameters_are_part_of_it() -> None:
     """Each parameter counts, unless it is left out; nested stages count by their identity."""
-    assert known(TfIdf())["parameters"] == {"k": 10, "sublinear": False, "ngrams": 1}
+    parameters = {"k": 10, "sublinear": False, "ngrams": 1, "terms": "leporello"}
+    assert known(TfIdf())["parameters"] == parameters
     assert known(TfIdf(k=3), "k") == known(TfIdf(k=4), "k") != known(TfIdf(ngrams=2), "k")
     nested = [Fusion((TfIdf(), BM25(b=b))) for b in (0.5, 0.6)]
     assert known(nested[0]) != known(nested[1])
