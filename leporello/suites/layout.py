@@ -57,7 +57,7 @@ def _row(row: TableRow, table: SuiteTable, *, told: bool) -> tuple[str, ...]:
 def _text(entry: Entry | None, *, ours: bool) -> str:
     if entry is None:
         return _NO
-    shown = [_NO if n is None else f"{n:.1f}" if ours else str(n) for n in entry.numbers]
+    shown = [_NO if n is None else f"{n:.1f}" if ours else f"{n:,}" for n in entry.numbers]
     return "/".join(shown) + "*" * (not entry.whole)
 
 

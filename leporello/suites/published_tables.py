@@ -27,7 +27,8 @@ class PublishedRow:
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
     name: str
-    numbers: Mapping[str, tuple[float | None, ...]]
+    # A count stays whole, and is shown so.
+    numbers: Mapping[str, tuple[int | float | None, ...]]
     quote: str
 
 
