@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,7 @@ def test_a_failure_scores_zero(name: str) -> None:
     metric = made(name)
     gold = GOLD.get(name, "an answer of four words")
     example = asked(gold, text="an answer", evidence=(Span(0, 9),))
+    example = replace(example, metadata={"gold": {"labels": [gold]}})
     statistics = metric.statistics(predicted(), example)
     assert statistics is not None
     assert json.loads(json.dumps(statistics)) == statistics

@@ -134,7 +134,7 @@ def test_a_metric_that_fails_is_told_with_its_line_and_loses_no_prediction(
     ("metrics", "told"),
     [
         ("[./mine.py:WordCont]", "0.class: .*has no class 'WordCont'; did you mean 'WordCount'"),
-        ("[f1, f2]", "1.class: there is no metric 'f2'; allowed: bleu"),
+        ("[f1, f2]", "1.class: there is no metric 'f2'; allowed: babilong"),
         ("[{class: ./mine.py:WordCount, mots: 3}]", "0.mots: .* did you mean 'most'"),
         ("[{class: ./mine.py:WordCount, most: [1, 2]}]", "no parameter of it can be swept"),
         ("[./mine.py:Short]", "Short is no metric: it has no method 'statistics'"),
