@@ -10,12 +10,15 @@ from typing import ClassVar
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.readers.classical.stylometry import FUNCTION_WORDS
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
 
 _EVIDENCE = 3  # sentences that a choice is compared with
+# Rare among the few sentences that are read, an "in" would weigh more than a name.
+_FUNCTION_WORDS = frozenset(FUNCTION_WORDS)
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class BestSentence:
     """Answers with the sentence whose terms overlap most with the question's; no model.
 
     A term weighs log(1 + sentences / sentences that have it), so that what every sentence says
-    counts little. Of equal sentences the first is taken; without a question, the first of all.
+    counts little; a question's function words decide between sentences that share as much of the
+    others. Of equal sentences the first is taken; without a question, the first of all.
     Of choices, the one is taken whose share of weighted terms found in the three best sentences
     is largest.
 
@@ -51,8 +55,11 @@ def _answer(read: Read, count: int) -> Output:
     positions = [(passage, start, end) for passage, _, start, end in found]
     sentences = [text[start:end] for _, text, start, end in found]
     overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
-    shares = overlap.shares(terms(read.question), overlap.sentences)
-    ranked = sorted(range(len(sentences)), key=lambda i: -shares[i])  # stable: the first of equals
+    asked = terms(read.question)
+    shares = overlap.shares(asked, overlap.sentences)
+    content = overlap.shares([t for t in asked if t not in _FUNCTION_WORDS], overlap.sentences)
+    # Stable: the first of equals.
+    ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
     seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
     if read.choices:
         best = ranked[:_EVIDENCE] if read.question else ranked
