@@ -10,7 +10,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NoReturn
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import NonNegative, Positive, Share
@@ -32,6 +31,11 @@ class Prefix(OneByOne):
 
     share: NonNegative | None = None
 
+    def check_files(self, data: str) -> None:
+        """Raises `UserError` where a task is known and this has not been learned."""
+        if data and self.share is None:
+            raise _not_learned("share")
+
     def _answer(self, read: Read) -> Output:
         """Returns the output of one input.
 
@@ -39,7 +43,7 @@ class Prefix(OneByOne):
             UserError: The share has not been learned.
         """
         if self.share is None:
-            _not_learned("share")
+            raise _not_learned("share")
         lengths = [len(passage_text(passage)) for passage in read.passages]
         left = int(self.share * sum(lengths))
         begins = accumulate(lengths, initial=0)
@@ -60,6 +64,11 @@ class MajorityOption(OneByOne):
 
     option: Positive | None = None
 
+    def check_files(self, data: str) -> None:
+        """Raises `UserError` where a task is known and this has not been learned."""
+        if data and self.option is None:
+            raise _not_learned("option")
+
     def _answer(self, read: Read) -> Output:
         """Returns the output of one input.
 
@@ -67,7 +76,7 @@ class MajorityOption(OneByOne):
             UserError: The option has not been learned.
         """
         if self.option is None:
-            _not_learned("option")
+            raise _not_learned("option")
         if len(read.choices) < self.option:
             raise ValueError(f"option {self.option} of {len(read.choices)} choices is none")
         return _unread(read, read.choices[self.option - 1])
@@ -83,6 +92,11 @@ class MajorityAnswer(OneByOne):
 
     answers: dict[str, str] | None = None
 
+    def check_files(self, data: str) -> None:
+        """Raises `UserError` where a task is known and this has not been learned."""
+        if data and self.answers is None:
+            raise _not_learned("answers")
+
     def _answer(self, read: Read) -> Output:
         """Returns the output of one input.
 
@@ -90,7 +104,7 @@ class MajorityAnswer(OneByOne):
             UserError: The answers have not been learned.
         """
         if self.answers is None:
-            _not_learned("answers")
+            raise _not_learned("answers")
         if read.question not in self.answers:
             raise ValueError(f"`answers` has none for the question {read.question!r:.200}")
         return _unread(read, self.answers[read.question])
@@ -203,8 +217,8 @@ def _length(read: Read) -> int:
     return sum(len(passage_text(passage)) for passage in read.passages)
 
 
-def _not_learned(parameter: str) -> NoReturn:
-    raise UserError(
-        f"the reader's `{parameter}` is not set: it is learned from the task's train split with"
+def _not_learned(parameter: str) -> UserError:
+    return UserError(
+        f"`{parameter}` is not set: it is learned from the task's train split with"
         " `python -m benchmarks.naive` (docs/baselines.md)"
     )

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +135,9 @@ def prepare(
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     counting = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
-    prints = _fingerprints(sources, counting, tasks)
+    prints = _fingerprints(sources, counting, tasks or ([suite] if suite else []))
     pairs = [(pipeline, task) for pipeline, task in pairs if task.name in prints]
-    for pipeline, task in pairs:
-        check_files([pipeline], prints[task.name])
+    check_files((pipeline for pipeline, _ in pairs), [prints[task.name] for _, task in pairs])
     signatures = [
         job_signature(pipeline, task, prints[task.name], counting[task.name])
         | {"threads": placed[pipeline.name].threads}
@@ -194,25 +194,25 @@ def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict
     return placed
 
 
-def check_files(pipelines: Iterable[PipelineSpec], data: str = "") -> None:
+def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat("")) -> None:
     """Looks at the files that stages name, which loading a config does not open.
 
     Args:
         pipelines: Pipelines to look at; those for whose keys environment variables are not set are
             left out.
-        data: The fingerprint of the task's data; empty where no task is known.
+        data: The fingerprint of each one's task's data; empty where no task is known.
 
     Raises:
         UserError: Everything that is wrong with the files; points of a sweep are told once.
     """
     faults: dict[str, None] = {}
-    for pipeline in pipelines:
+    for pipeline, fingerprint in zip(pipelines, data, strict=False):
         if not all(map(is_set, pipeline.variables())):
             continue
         name = pipeline.name.partition("@")[0]
         for key, spec in pipeline.stages.items():
             try:
-                check_files_of(spec.build(), data)
+                check_files_of(spec.build(), fingerprint)
             except UserError as error:
                 faults |= {f"{name}.{key}: {line}": None for line in str(error).splitlines()}
     if faults:
@@ -228,6 +228,7 @@ def _fingerprints(
     """
     prints: dict[str, str] = {}
     faults: list[Fault] = []
+    told: list[str] = []
     for name, source in sources.items():
         try:
             with task_errors(name):
@@ -239,8 +240,13 @@ def _fingerprints(
             _log.warning("%s is left out: %s", name, error)
         except ConfigError as error:
             faults += error.faults
+        except UserError as error:
+            told.append(str(error))
     if faults:
         raise ConfigError(faults)
+    if told:
+        others = f"the others run with {' '.join(f'--task {name}' for name in prints)}"
+        raise UserError("\n".join([*told, *([others] if prints else [])]))
     return prints
 
 

@@ -204,6 +204,20 @@ def test_a_pattern_leaves_out_what_a_file_has_no_rows_of(
         prepare(["lead"], ["scrolls/quality", "scrolls/quality_hard"])
 
 
+def test_missing_data_of_a_suite_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the tasks whose data are there."""
+    monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
+    unpacked(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
+    with pytest.raises(UserError) as caught:
+        prepare(["lead"], suite="scrolls", split="validation")
+    *missing, others = str(caught.value).splitlines()
+    assert len(missing) == 6
+    assert all("`fetch scrolls/" in line for line in missing)
+    assert others == "the others run with --task scrolls/quality"
+
+
 # -- what all share ----------------------------------------------------------------------------
 
 

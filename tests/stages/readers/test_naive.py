@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from benchmarks import naive
 from leporello import readers
 from leporello.api import load_pipelines, run
+from leporello.core.calls.nested import check_files
 from leporello.core.errors import UserError
 from leporello.core.protocols import Reader
 from leporello.core.records import Chunk, Document, Output, Read, Span
@@ -90,9 +91,13 @@ def test_a_majority_answer_belongs_to_its_question() -> None:
     [(Prefix(), "share"), (MajorityOption(), "option"), (MajorityAnswer(), "answers")],
 )
 def test_what_was_not_learned_is_refused(reader: Reader, parameter: str) -> None:
-    """The message says what is missing and what learns it."""
-    with pytest.raises(UserError, match=rf"`{parameter}` is not set.*benchmarks\.naive"):
+    """The message names what learns it, before any work where a task is known."""
+    told = rf"`{parameter}` is not set.*benchmarks\.naive"
+    with pytest.raises(UserError, match=told):
         answer(reader, Read((whole(),), choices=("x",)))
+    with pytest.raises(UserError, match=told):
+        check_files(reader, "data of a task")
+    check_files(reader)
 
 
 # -- fixed ------------------------------------------------------------------------------------
