@@ -43,7 +43,7 @@ def submit(
         typer.Option("--out", help="The CSV, or a folder for it.", parser=on_disk, metavar="PATH"),
     ] = Path(),
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="The one that counts, where there are several.")
+        str, typer.Option("--pipeline", help="The one that counts, or a row, if there are several.")
     ] = "",
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
 ) -> None:

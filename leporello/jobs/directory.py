@@ -38,6 +38,12 @@ def _several(names: Sequence[str]) -> str:
     return distinct[0] if len(distinct) == 1 else f"{len(distinct)}-{distinct[0]}"
 
 
+def runs_in(folder: Path) -> list[Path]:
+    """Returns the runs that lie in a folder; itself if it is one, or if there are none."""
+    inner = sorted(manifest.parent for manifest in folder.glob("*/manifest.json"))
+    return inner if inner and not (folder / "manifest.json").exists() else [folder]
+
+
 def safe_name(name: str) -> str:
     """Returns a name that is one folder: other characters replaced, long ones cut with a hash."""
     safe = re.sub(r"^\.+|[^\w.,=@+-]+", "-", name).encode()  # no leading dot: nor `..`

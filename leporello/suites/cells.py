@@ -10,7 +10,7 @@ from typing import Any
 from leporello.analysis.comparison.outcomes import Outcomes, outcomes_of
 from leporello.analysis.comparison.scores import Draws, compared
 from leporello.core.errors import UserError
-from leporello.jobs.directory import RunDirectory
+from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.signature import metrics_of_run
 
 # As many as an interval's first digits need: a table is to be there at once.
@@ -68,17 +68,12 @@ def cells_of(runs: Sequence[Path], tasks: Collection[str]) -> list[Cell]:
     Raises:
         UserError: No run lies there, or none of these tasks was run.
     """
-    directories = dict.fromkeys(path.resolve() for run in runs for path in _runs_in(run))
+    directories = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
     cells = [cell for path in directories for cell in _of_run(path, tasks)]
     if runs and not cells:
         names = ", ".join(map(str, runs))
         raise UserError(f"{names}: nothing of {', '.join(tasks)} is finished there")
     return cells
-
-
-def _runs_in(folder: Path) -> list[Path]:
-    inner = sorted(manifest.parent for manifest in folder.glob("*/manifest.json"))
-    return inner if inner and not (folder / "manifest.json").exists() else [folder]
 
 
 def _of_run(path: Path, tasks: Collection[str]) -> Iterator[Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,7 @@ def config(tmp_path: Path) -> Path:
         "pipelines:",
         f"  echo: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
         f"  fails: {{{stages}, combiner: {{class: ./echo.py:Echo, fail: qasper 1}}}}",
+        f"  scrolls-bart-256: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
         "tasks:",
         *tasks,
         "  scrolls/quality_hard: {class: JsonLines, path: hard.jsonl, metrics: [exact_match]}",
@@ -203,10 +205,10 @@ TASKS = [f"scrolls/{task}" for task in SCORES["scrolls"]]
 
 
 def test_runs_are_submitted(config: Path, tmp_path: Path) -> None:
-    """Several directories make one file; a failed example is an empty prediction, and told."""
+    """A folder of runs makes one file; a failed example is an empty prediction, and told."""
     run(["fails"], TASKS[:3], config=[config], out=tmp_path / "one", workers=0)
     run(["echo"], TASKS[3:], config=[config], out=tmp_path / "two", workers=0)
-    done = submit([tmp_path / "one", tmp_path / "two"], "scrolls", tmp_path)
+    done = submit([tmp_path], "scrolls", tmp_path)
     assert done.file == tmp_path / "scrolls_predictions.csv"
     assert set(done.rows.values()) == {3}
     assert done.failed == {"qasper": ("qasper-1",)}
@@ -237,17 +239,18 @@ def test_a_part_of_a_benchmark_is_not_submitted(config: Path, tmp_path: Path) ->
 
 
 def test_of_two_pipelines_one_must_be_named(config: Path, tmp_path: Path) -> None:
-    """Which one is submitted is not guessed."""
-    run(["echo", "fails"], TASKS, config=[config], out=tmp_path / "out", workers=0)
-    with pytest.raises(UserError, match=r"scrolls/qmsum was run twice: echo in .*--pipeline"):
+    """Which one is submitted is not guessed; a row of the suite names one for each task."""
+    run(["fails", "scrolls-bart-256"], TASKS, config=[config], out=tmp_path / "out", workers=0)
+    with pytest.raises(UserError, match=r"scrolls/qmsum was run twice: fails in .*--pipeline"):
         submit([tmp_path / "out"], "scrolls", tmp_path / "s.csv")
-    done = submit([tmp_path / "out"], "scrolls", tmp_path / "made" / "s.csv", pipeline="echo")
+    done = submit([tmp_path / "out"], "scrolls", tmp_path / "made" / "s.csv", pipeline="bart-256")
     assert done.file.exists()
     assert done.failed == {}
     with pytest.raises(UserError, match=r"missing .* in these runs of pipeline 'ohce'"):
         submit([tmp_path / "out"], "scrolls", tmp_path / "s.csv", pipeline="ohce")
+    shutil.copytree(tmp_path / "out", tmp_path / "copy")
     with pytest.raises(UserError, match=r"run twice: [^;]*$"):
-        submit([tmp_path / "out"] * 2, "scrolls", tmp_path / "s.csv", pipeline="echo")
+        submit([tmp_path], "scrolls", tmp_path / "s.csv", pipeline="bart-256")
 
 
 def test_a_run_that_was_not_finished_is_told(config: Path, tmp_path: Path) -> None:

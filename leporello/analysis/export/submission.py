@@ -18,7 +18,7 @@ from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
 from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
+from leporello.jobs.directory import RunDirectory, runs_in
 
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value
@@ -46,17 +46,20 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
     """Writes the predictions of runs as a submission.
 
     Args:
-        runs: Directories of runs; between them each of the benchmark's tasks stands once.
+        runs: Directories of runs, or folders in which such lie; between them each of the
+            benchmark's tasks stands once.
         benchmark: Name of the benchmark.
         out: The file, or a directory, in which it gets the name that the authors' script gives.
-        pipeline: Name of the only pipeline that counts; needed where a task was run with several.
+        pipeline: Name of the only pipeline that counts, or of a row of the suite; needed where a
+            task was run with several.
 
     Raises:
         UserError: What `submission_csv` refuses; a task that was run twice, or whose predictions
             are not written yet; no run where one is said to be; data that cannot be read.
     """
-    _, board = leaderboard_named(benchmark)
-    jobs = _jobs(runs, benchmark, board.tasks, pipeline)
+    suite, board = leaderboard_named(benchmark)
+    row = suite.pipelines(pipeline) if pipeline in suite.rows else {}
+    jobs = _jobs(runs, benchmark, {task: row.get(task, pipeline) for task in board.tasks})
     if faults := [*_differing("tasks", board.tasks, jobs)]:
         among = f" of pipeline {pipeline!r}" if pipeline else ""
         raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{among}")
@@ -237,16 +240,15 @@ class _SubmittedJob:
 
 
 def _jobs(
-    runs: Sequence[Path], benchmark: str, tasks: Sequence[str], pipeline: str
+    runs: Sequence[Path], benchmark: str, pipelines: Mapping[str, str]
 ) -> dict[str, _SubmittedJob]:
-    """Returns what was run on the benchmark's tasks."""
+    """Returns what was run on the benchmark's tasks, with the pipelines that count for them."""
     jobs: dict[str, _SubmittedJob] = {}
-    for directory in map(RunDirectory.of_run, runs):
+    paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
+    for directory in map(RunDirectory.of_run, paths):
         for name, task in directory.jobs():
             prefix, _, short = task.rpartition("/")
-            if prefix != benchmark or short not in tasks:
-                continue
-            if pipeline in ("", name):
+            if prefix == benchmark and pipelines.get(short) in ("", name):
                 job = _SubmittedJob(directory, name, task)
                 if other := jobs.get(short):
                     raise UserError(_twice(job, other))
@@ -256,7 +258,7 @@ def _jobs(
 
 def _twice(job: _SubmittedJob, other: _SubmittedJob) -> str:
     both = f"{other.pipeline} in {other.directory.path}, {job.pipeline} in {job.directory.path}"
-    hint = "" if job.pipeline == other.pipeline else "; name one with --pipeline"
+    hint = "" if job.pipeline == other.pipeline else "; name one, or a row, with --pipeline"
     return f"{job.task} was run twice: {both}{hint}"
 
 

@@ -230,5 +230,6 @@ def models(console: Console, found: Sequence[KnownModel]) -> None:
 
 
 def where(console: Console, directory: Path) -> None:
-    """Prints where a run lies."""
-    console.print(f"the run lies in {directory}", soft_wrap=True, highlight=False)
+    """Prints where a run lies, or the runs in which everything was finished."""
+    said = "run lies" if (directory / "manifest.json").exists() else "runs lie"
+    console.print(f"the {said} in {directory}", soft_wrap=True, highlight=False)
