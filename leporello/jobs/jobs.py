@@ -118,7 +118,7 @@ def prepare(
     entries = [*map(entry_of, specs_of(metrics))]
     asked = (
         [
-            (point, _split(loaded.tasks[t], own))
+            (point, _split(loaded.tasks_named([t])[0], own))
             for p, t, own in wanted
             for point in loaded.select([p])
         ]

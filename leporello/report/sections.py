@@ -110,7 +110,7 @@ class PapersTables:
         tasks = {board.task for board in data.comparison.boards}
         for suite in read_suites().values():
             try:
-                made = suite_tables(suite, data.runs) if tasks & suite.tasks.keys() else ()
+                made = suite_tables(suite, data.runs) if any(map(suite.has, tasks)) else ()
             except UserError as error:
                 notes.append(f"no table of {suite.name}: {error}")
                 continue

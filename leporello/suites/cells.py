@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leporello.analysis.comparison.outcomes import Outcomes, outcomes_of
 from leporello.analysis.comparison.scores import Draws, compared
+from leporello.config.suites import Suite
 from leporello.core.errors import UserError
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.signature import metrics_of_run
@@ -58,29 +59,30 @@ class Cell:
         return self.expected is not None and self.examples < self.expected
 
 
-def cells_of(runs: Sequence[Path], tasks: Collection[str]) -> list[Cell]:
-    """Returns what runs say of these tasks.
+def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
+    """Returns what runs say of a suite's tasks.
 
     Args:
         runs: Directories of runs, or folders in which such lie.
-        tasks: Names of tasks; others are passed over.
+        suite: The suite; other tasks are passed over.
 
     Raises:
         UserError: No run lies there, or none of these tasks was run.
     """
     directories = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
-    cells = [cell for path in directories for cell in _of_run(path, tasks)]
+    cells = [cell for path in directories for cell in _of_run(path, suite)]
     if runs and not cells:
         names = ", ".join(map(str, runs))
+        tasks = dict.fromkeys(task.partition("@")[0] for task in suite.tasks)
         raise UserError(f"{names}: nothing of {', '.join(tasks)} is finished there")
     return cells
 
 
-def _of_run(path: Path, tasks: Collection[str]) -> Iterator[Cell]:
+def _of_run(path: Path, suite: Suite) -> Iterator[Cell]:
     directory = RunDirectory.of_run(path)
     expected = directory.expected()
     for job, signature in directory.jobs().items():
-        if job[1] in tasks:
+        if suite.has(job[1]):
             outcomes = outcomes_of(directory, *job, signature)
             if outcomes.finished:
                 yield _cell(outcomes, expected[job])

@@ -37,10 +37,10 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
         tuple(_row(row, table, told=bool(own)) for row in table.rows),
         tuple(notes),
     )
-    if not own:
+    if not own or table.name != table.suite.table:  # whose runs stand below the suite's own table
         return [main]
     cells = tuple(
-        _cell(row, name, entry, table) for row in own for name, entry in row.entries.items()
+        _cell(row, name, entry, table) for row in own for name, entry in row.parts.items()
     )
     return [main, ResultTable("Our rows", _CELLS, cells)]
 
@@ -93,11 +93,14 @@ def records(tables: Sequence[SuiteTable]) -> list[dict[str, Any]]:
 def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
     own = {"suite": table.suite.name, "table": table.name, "row": row.name}
     source = {"from": _OURS if row.ours else _PAPER, "paper": table.paper, "title": table.title}
-    for name, labels in table.columns.items():
-        entry = row.entries.get(name)
+    labels_of = {name: tuple(s for _, s in table.suite.columns[name].parts) for name in row.parts}
+    entries = {**row.parts, **row.entries}
+    for name, labels in {**labels_of, **table.columns}.items():
+        entry = entries.get(name)
         for index, label in enumerate(labels if entry else ()):
             assert entry is not None
-            cell = entry.cells[index] if entry.cells else None
+            is_group = name not in table.suite.columns
+            cell = entry.cells[index] if entry.cells and not is_group else None
             where = {**own, **source, "column": name, "label": label}
             yield {
                 **where,
@@ -124,7 +127,7 @@ def _facts(
         "examples": cell.examples if cell else None,
         "examples_of_paper": column.examples if column and cell else None,
         "split": cell.split if cell else None,
-        "whole_test_set": entry.whole if cell and entry else None,
+        "whole_test_set": entry.whole if entry and entry.cells else None,
         "normalised": cell.normalised if cell else None,
         "pipeline": cell.pipeline if cell else None,
         "run": str(cell.run) if cell else None,

@@ -128,6 +128,8 @@ def _faults(published: PublishedPaper, tree: Tree) -> Iterator[Fault]:
 def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
     """Yields what a suite takes from the published table that is not there."""
     table = published.tables.get(suite.table)
+    if table is None and suite.table in suite.groups:
+        table = PublishedTable("", {}, ())  # its own means, which no text at hand has
     if table is None:
         hint = did_you_mean(suite.table, published.tables)
         yield suite.fault(f"{suite.file} has no table {suite.table!r}{hint}", "table")
@@ -138,6 +140,12 @@ def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
             hint = did_you_mean(row.published, names)
             text = f"{suite.file.name if suite.file else ''} has no row {row.published!r}{hint}"
             yield suite.fault(text, "rows", key, "published")
+    for name, groups in suite.groups.items():
+        columns = published.tables[name].columns if name in published.tables else {}
+        for key in groups if columns or name != suite.table else ():
+            if key not in columns:
+                text = f"{suite.file} has no column {key!r} in {name!r}{did_you_mean(key, columns)}"
+                yield suite.fault(text, "groups", name, key)
     for key, column in suite.columns.items():
         labels = table.columns.get(key)
         if labels is not None and len(labels) != len(column.parts):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from leporello.config.suites import Suite, SuiteColumn
+from leporello.config.suites import Suite, SuiteColumn, further
 from leporello.core.errors import UserError, did_you_mean
 from leporello.suites.cells import Cell, cells_of
 from leporello.suites.published_tables import PublishedPaper, PublishedTable, published_of
@@ -49,6 +50,7 @@ class TableRow:
         entries: Entries by column.
         average: Average by the paper's rule, over all columns; None if one is missing.
         shared: Mean of the columns that all our rows have; None if there is none to take.
+        parts: Entries of ours by the suite's columns; those are what groups are means of.
     """
 
     name: str
@@ -56,6 +58,7 @@ class TableRow:
     entries: Mapping[str, Entry]
     average: float | None = None
     shared: float | None = None
+    parts: Mapping[str, Entry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +101,26 @@ def suite_tables(suite: Suite, runs: Sequence[Path] = (), table: str = "") -> li
         ConfigError: What is wrong with the data file of the published numbers.
     """
     published = published_of(suite)
-    tables = dict(published.tables) or {suite.table: _bare(suite)}
+    tables = {**published.tables}
+    tables.setdefault(suite.table, _bare(suite))
     if table and table not in tables:
         raise UserError(f"{suite.name} has no table {table!r}{did_you_mean(table, tables)}")
-    names = [table] if table else [suite.table] if runs else [*tables]
-    cells = cells_of(runs, suite.tasks)
+    told = [key for key, one in tables.items() if one.rows] or [*tables]
+    names = [table] if table else [*{suite.table: 0, **suite.groups}] if runs else told
+    cells = cells_of(runs, suite)
     ours = _ours(suite, cells)
     made = [_table(suite, published, name, tables[name], ours) for name in names]
-    if runs and not any(row.ours for one in made for row in one.rows):
+    own = [one for one in made if any(row.ours for row in one.rows)]
+    if runs and not own:
         raise UserError(f"no column of {names[0]!r} is of what these runs were made on")
-    return made
+    return own if runs else made
 
 
 def _bare(suite: Suite) -> PublishedTable:
     """Returns the table of a suite without published numbers."""
     columns = {name: tuple(score for _, score in c.parts) for name, c in suite.columns.items()}
+    if groups := suite.groups.get(suite.table):
+        columns = dict.fromkeys(groups, ("mean",))
     return PublishedTable(suite.description or suite.name, columns, ())
 
 
@@ -125,7 +133,7 @@ def _ours(suite: Suite, cells: Sequence[Cell]) -> dict[str, dict[str, Entry]]:
             (name, index)
             for name, column in suite.columns.items()
             for index, (task, _) in enumerate(column.parts)
-            if task == cell.task
+            if further(cell.task, task) is not None
         ]
         keys = [
             (row, *place)
@@ -177,20 +185,26 @@ def _table(
     ours: Mapping[str, Mapping[str, Entry]],
 ) -> SuiteTable:
     columns = dict(table.columns)
+    groups = suite.groups.get(name, {})
     # A column of this name may be by another measure in another table.
     known = published.tables.get(suite.table, table).columns
-    common = [one for one in suite.columns if one in columns and columns[one] == known.get(one)]
-    rows = [*_rows(suite, table, common, ours if common else {})]
-    averaged = suite.average == "mean" and set(common) == set(suite.columns)
+    common = [
+        one
+        for one in groups or suite.columns
+        if one in columns and (one in groups or columns[one] == known.get(one))
+    ]
+    simple = [one for one in common if {*groups.get(one, ())} <= suite.columns.keys()]
+    rows = [*_rows(suite, table, common, groups, ours)]
+    averaged = AVERAGE in groups or (suite.average == "mean" and {*common} == {*suite.columns})
     if averaged:
         columns.setdefault(AVERAGE, ("Avg",))
         rows = [_averaged(row, common) for row in rows]
     own = [row for row in rows if row.ours]
-    shared = _shared(own, common) if averaged and any(r.average is None for r in own) else ()
-    rows = [_with_shared(row, shared) for row in rows]
+    shared = _shared(own, simple) if averaged and any(r.average is None for r in own) else ()
+    rows = [replace(row, shared=_mean(row.entries, shared)) for row in rows]
     return SuiteTable(
         suite, name, table.title, published.paper, published.source, columns, tuple(rows), shared,
-        tuple(_notes(suite, own, common, averaged=averaged)),
+        tuple(_notes(suite, own, groups, simple, averaged=averaged)),
     )  # fmt: skip
 
 
@@ -198,30 +212,45 @@ def _rows(
     suite: Suite,
     table: PublishedTable,
     common: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
     ours: Mapping[str, Mapping[str, Entry]],
 ) -> Iterator[TableRow]:
     """Yields published rows, each with those of ours that continue it behind it."""
-    left = {
-        row: {column: entry for column, entry in entries.items() if column in common}
-        for row, entries in ours.items()
-    }
+    wanted = {*common, *chain.from_iterable(groups.values())}
+    left = {}
+    for key, own in ours.items():
+        parts = {column: entry for column, entry in own.items() if column in wanted}
+        entries = _grouped(parts, groups) if groups else parts
+        if parts:
+            left[key] = TableRow(key, ours=True, entries=entries, parts=parts)
     for row in table.rows:
         entries = {}
         for column, numbers in row.numbers.items():
             known = [number for number in numbers if number is not None]
             whole = column in common and len(known) == len(numbers)
-            entering = suite.columns[column].entering(known) if whole else None
+            means = known[0] if whole and column in groups else None
+            entering = suite.columns[column].entering(known) if whole and means is None else means
             entries[column] = Entry(tuple(numbers), entering)
         yield TableRow(row.name, ours=False, entries=entries)
         for key in [k for k in left if k in suite.rows and suite.rows[k].published == row.name]:
-            yield TableRow(key, ours=True, entries=left.pop(key))
-    for key, own in left.items():
-        yield TableRow(key, ours=True, entries=own)
+            yield left.pop(key)
+    yield from left.values()
 
 
-def _mean(row: TableRow, columns: Sequence[str]) -> float | None:
+def _grouped(parts: Mapping[str, Entry], groups: Mapping[str, Sequence[str]]) -> dict[str, Entry]:
+    """Returns the means of columns that are all there, by group."""
+    found = {**parts}
+    for name, members in groups.items():
+        if (mean := _mean(found, members)) is not None:
+            cells = tuple(cell for member in members for cell in found[member].cells)
+            whole = all(found[member].whole for member in members)
+            found[name] = Entry((mean,), mean, cells, whole)
+    return {name: found[name] for name in groups if name in found}
+
+
+def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
     """Returns the mean of columns that are all there, on one basis; else None."""
-    entries = [row.entries[column] for column in columns if column in row.entries]
+    entries = [row[column] for column in columns if column in row]
     values = [entry.entering for entry in entries if entry.entering is not None]
     if not columns or len(values) < len(columns) or len({entry.basis for entry in entries}) > 1:
         return None
@@ -230,8 +259,11 @@ def _mean(row: TableRow, columns: Sequence[str]) -> float | None:
 
 def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
     stated = row.entries.get(AVERAGE)
-    average = stated.numbers[0] if stated else _mean(row, columns)
-    return TableRow(row.name, row.ours, row.entries, average)
+    average = stated.numbers[0] if stated else None
+    # Groups say themselves what their average is of.
+    if stated is None and AVERAGE not in columns:
+        average = _mean(row.entries, columns)
+    return replace(row, average=average)
 
 
 def _shared(own: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]:
@@ -243,35 +275,48 @@ def _shared(own: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]:
     return shared if len(shared) > 1 else ()
 
 
-def _with_shared(row: TableRow, shared: Sequence[str]) -> TableRow:
-    return TableRow(row.name, row.ours, row.entries, row.average, _mean(row, shared))
-
-
 def _notes(
-    suite: Suite, own: Sequence[TableRow], common: Sequence[str], *, averaged: bool
+    suite: Suite,
+    own: Sequence[TableRow],
+    groups: Mapping[str, Sequence[str]],
+    columns: Sequence[str],
+    *,
+    averaged: bool,
 ) -> Iterator[str]:
     """Yields what is said by name: what is not whole, missing, rewritten, or scored otherwise."""
     for row in own:
-        missing = [column for column in common if column not in row.entries]
+        missing = [column for column in columns if column not in row.entries]
+        for group in missing:
+            lacking = [one for one in groups.get(group, ()) if one not in row.parts]
+            if 0 < len(lacking) < len(groups.get(group, ())):
+                yield f"{row.name}: no {group}: {', '.join(lacking)} missing"
         if averaged and row.average is None:
             why = f"{', '.join(missing)} missing" if missing else "not all of one split, whole"
             yield f"{row.name}: no average: {why}"
-        for column, entry in row.entries.items():
+        for column, entry in row.parts.items():
             wanted = suite.columns[column]
             for (task, score), cell in zip(wanted.parts, entry.cells, strict=True):
                 if cell is None:
                     yield f"{row.name}: {task} missing, of {column}"
-                elif score not in cell.scores:
+                elif score and score not in cell.scores:
                     yield f"{cell.name} was not scored by {score}"
             partial = dict.fromkeys(cell.name for cell in entry.cells if cell and cell.partial)
             yield from (f"{cell} is not finished, and enters no average" for cell in partial)
-    if any(not entry.whole for row in own for entry in row.entries.values()):
+    if any(not entry.whole for row in own for entry in row.parts.values()):
         yield "*: not the paper's whole test set; splits and numbers of examples stand below"
     names = {cell.pipeline for row in own for cell in _cells(row) if cell.normalised}
     yield from (f"{name}: answers were normalised: no official score" for name in sorted(names))
+    made = {
+        f"{cell.pipeline}: made with {more}"
+        for row in own
+        for column, entry in row.parts.items()
+        for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True)
+        if cell and (more := further(cell.task, task))
+    }
+    yield from sorted(made)
     golden = {cell.pipeline for row in own for cell in _cells(row) if cell.sees_gold}
     yield from (f"{name}: sees the gold" for name in sorted(golden))
 
 
 def _cells(row: TableRow) -> list[Cell]:
-    return [cell for entry in row.entries.values() for cell in entry.cells if cell]
+    return [cell for entry in row.parts.values() for cell in entry.cells if cell]

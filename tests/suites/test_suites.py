@@ -8,17 +8,21 @@ import re
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import HERE, leporello
 from rich.console import Console
+from typer.testing import CliRunner
 
+from leporello.analysis.comparison.tables import latex, markdown
 from leporello.api import load_pipelines, run
+from leporello.cli import app
 from leporello.cli.display.comparison import comparison
+from leporello.config import Config
+from leporello.config.metrics import metrics_of
 from leporello.config.suites import Suite, read_suites, suite_named
-from leporello.config.tree import read_tree
 from leporello.core.errors import ConfigError, UserError
+from leporello.core.table import html
 from leporello.suites import check_published, published_of, suite_tables
 from leporello.suites.layout import csv_of, records, text_tables
 from leporello.suites.tables import SuiteTable, TableRow
@@ -61,6 +65,16 @@ suites:
       naive: {published: Naive, pipelines: {short: first, long: lead}}
 """
 
+# Scores that a metric gives beside the one that it is named for.
+PARTS = {
+    "rouge_scrolls": ("rouge1", "rouge2", "rougeL"),
+    "longbench_v2": ("easy", "hard", "short", "medium", "long"),
+    "loogle": ("loogle_bleu1", "loogle_bleu4", "loogle_rouge1"),
+    "bleu_coco": ("bleu_1", "bleu_2", "bleu_3", "bleu_4"),
+    "shuffle_accuracy": ("accuracy",),
+    "loogle_cloze": ("loogle_cloze_partial",),
+}
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -77,9 +91,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             text = "".join(json.dumps({**row, "question": "?"}) + "\n" for row in rows)
             (folder / f"{task}.{split}.jsonl").write_text(text, encoding="utf-8")
     config = [folder / "own.yaml"]
-    run([], config=config, suite="tiny", out=folder / "runs" / "whole")
-    run(["lead"], ["tiny/short"], config=config, suite="tiny", out=folder / "runs" / "lead")
+    run([], config=config, suite="tiny", out=folder / "runs" / "whole", workers=0)
+    run(
+        ["lead"],
+        ["tiny/short"],
+        config=config,
+        suite="tiny",
+        out=folder / "runs" / "lead",
+        workers=0,
+    )
     return folder
+
+
+def here(*words: str | Path) -> str:
+    """Returns what a verb prints, in this process."""
+    return CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False).stdout
 
 
 def tiny(folder: Path) -> Suite:
@@ -153,7 +179,9 @@ def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_pat
     config = [made / "own.yaml"]
     for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
         task = ["tiny/short"] if name == "a" else ["tiny/long"]
-        run(["rewritten"], task, config=config, suite="tiny", out=tmp_path / name, **kind)
+        run(
+            ["rewritten"], task, config=config, suite="tiny", out=tmp_path / name, **kind, workers=0
+        )
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
     [table] = suite_tables(tiny(made), [tmp_path])
@@ -202,17 +230,17 @@ def test_what_is_finished_beside_is_not_run_again(
     shutil.copytree(made / "runs", tmp_path / "runs")
     config, out = [made / "own.yaml"], tmp_path / "runs" / "more"
     with caplog.at_level("INFO", logger="leporello"):
-        done = run(["lead"], config=config, suite="tiny", out=out)
+        done = run(["lead"], config=config, suite="tiny", out=out, workers=0)
     assert [result.task for result in done.results] == []
     assert "lead on tiny/short is finished in" in caplog.text
-    done = run(["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out)
+    done = run(["rewritten", "lead"], ["*/short"], config=config, suite="tiny", out=out, workers=0)
     assert [(result.pipeline, result.task) for result in done.results] == [
         ("rewritten", "tiny/short")
     ]
     with pytest.raises(UserError, match="suite 'tiny' has no row 'naiv', nor is it a pipeline"):
-        run(["naiv"], config=config, suite="tiny")
+        run(["naiv"], config=config, suite="tiny", workers=0)
     with pytest.raises(UserError, match="suite 'tiny' has none of these tasks"):
-        run(["naive"], ["*/shrt"], config=config, suite="tiny")
+        run(["naive"], ["*/shrt"], config=config, suite="tiny", workers=0)
 
 
 @pytest.mark.parametrize(
@@ -266,23 +294,84 @@ def test_a_file_of_ones_own_adds_rows_to_a_suite(tmp_path: Path) -> None:
     assert suite.columns == built_in.columns
 
 
+@pytest.fixture(scope="module")
+def built_in() -> Config:
+    """The built-in file, whose names of tasks and pipelines reading it has checked."""
+    return load_pipelines([])
+
+
 @pytest.mark.parametrize("name", read_suites())
-def test_a_built_in_suite_stands_on_published_numbers(name: str) -> None:
-    """Every number is in its row's quote, and stated averages follow from the columns."""
-    suite = read_suites()[name]
-    tree: Any = read_tree(suite.file).plain() if suite.file else {}
-    for table in tree.get("tables", {}).values():
-        for row in table["rows"]:
-            said = [
-                float(n) for n in re.findall(r"\d+(?:\.\d+)?|\.\d+", row["quote"].replace(",", ""))
-            ]
-            assert [n for ns in row["numbers"].values() for n in ns if n not in [None, *said]] == []
-    for shown in suite_tables(suite) if suite.average == "mean" else ():
+def test_a_built_in_suite_is_whole(name: str, built_in: Config) -> None:
+    """Its scores are those of its tasks' metrics, its means follow, its tables can be printed."""
+    suite = built_in.suites[name]
+    for column in suite.columns.values():
+        for task, score in column.parts:
+            spec = built_in.tasks_named([task])[0]
+            metrics = metrics_of(spec.metrics_of(spec.spec.build()))
+            known = {name for metric in metrics.values() for name in (metric.name, metric.headline)}
+            known |= {part for name in metrics for part in PARTS.get(name, ())}
+            assert score.partition("[")[0] in {"", *known}, (task, score)
+    published = published_of(suite)
+    assert {row.published for row in suite.rows.values() if row.published} <= {
+        row.name for one in published.tables.values() for row in one.rows
+    }
+    tables = suite_tables(suite)
+    assert [table.name for table in tables] == [*published.tables]
+    texts = [text for table in tables for text in text_tables(table)]
+    for form, end in ((markdown(texts), "\n"), (latex(texts), "\n"), (html(texts), "<tr>")):
+        assert form.count(end) >= sum(len(table.rows) for table in tables)
+    assert len(csv_of(tables).splitlines()) == 1 + len(records(tables))
+    for shown in tables if suite.average == "mean" else ():
         for row in shown.rows:
             values = [row.entries[c].entering for c in suite.columns if c in row.entries]
             if row.average is not None and len(values) == len(suite.columns):
                 mean = sum(value or 0 for value in values) / len(values)
                 assert row.average == pytest.approx(mean, abs=0.06), row.name
+
+
+SIZED = """\
+suites:
+  sized:
+    split: train
+    by: {length: {none: 0, some: 400}}
+    columns:
+      qa1: {task: babilong/qa1, score: babilong_accuracy, examples: 2}
+      qa2: {task: babilong/qa2, score: babilong_accuracy, examples: 2}
+    groups: {results: {average: [none, some, some]}}
+    rows: {offline: {pipelines: lead}}
+"""
+
+
+def test_means_of_groups_need_all_that_is_in_them(tmp_path: Path) -> None:
+    """Columns at each length, means of those, and a weighted one; further parameters are told."""
+    path = tmp_path / "sized.yaml"
+    path.write_text(SIZED, encoding="utf-8")
+    suite = suite_named("sized", [path])
+    for name, task in (("a", "babilong/*"), ("b", "babilong/qa2@length=0")):
+        asked = [f"{task}{',' if '@' in task else '@'}facts=made,samples=2"]
+        out = tmp_path / name / "run"
+        run([], asked, config=[path], suite="sized", out=out, workers=0)
+    [table] = suite_tables(suite, [tmp_path / "a"])
+    [row] = table.rows
+    means = {name: entry.entering or 0 for name, entry in row.entries.items()}
+    assert [*table.columns] == [*means] == ["none", "some", "average"]
+    parts = [row.parts[f"qa{n}@length=400"].entering or 0 for n in (1, 2)]
+    assert means["some"] == sum(parts) / 2
+    assert row.average == pytest.approx((means["none"] + 2 * means["some"]) / 3)
+    assert table.notes == ("lead: made with facts=made,samples=2",)
+    assert [r[1] for r in text_tables(table)[1].rows] == [*suite.columns]
+    assert {r["column"] for r in records([table])} == {*suite.columns, *means}
+    [table] = suite_tables(suite, [tmp_path / "b"])
+    assert table.rows[0].entries == {}
+    assert "offline: no none: qa1@length=0 missing" in table.notes
+    assert "offline: no average: none, some missing" in table.notes
+    for old, new, said in (
+        ("{length:", "{lenght:", "suites.sized.by.qa1@lenght=0: .* did you mean 'length'"),
+        ("some, some]", "somme, some]", "average: there is no column 'somme'; did you mean 'some'"),
+    ):
+        path.write_text(SIZED.replace(old, new), encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"sized\.yaml:\d+: .*{said}"):
+            load_pipelines([path])
 
 
 def test_every_form_can_be_asked_for(made: Path) -> None:
@@ -293,15 +382,15 @@ def test_every_form_can_be_asked_for(made: Path) -> None:
     assert time.monotonic() - begun < 10  # 2 s on a machine that does nothing else
     assert "long R1/R2/RL" in text
     table = ("table", "tiny", made / "runs" / "whole", *options, "--format")
-    assert "| Naive | paper | 10.0 |" in leporello(*table, "markdown").stdout
-    assert "\\toprule" in leporello(*table, "latex").stdout
-    assert "<td>8.0/1.0/1.0</td>" in leporello(*table, "html").stdout
-    rows = json.loads(leporello(*table, "json").stdout)["rows"]
+    assert "| Naive | paper | 10.0 |" in here(*table, "markdown")
+    assert "\\toprule" in here(*table, "latex")
+    assert "<td>8.0/1.0/1.0</td>" in here(*table, "html")
+    rows = json.loads(here(*table, "json"))["rows"]
     assert {row["row"] for row in rows} == {"Naive", "naive", "Big"}
     [own] = [r for r in rows if r["from"] == "ours" and r["column"] == "short"]
     assert (own["examples"], own["split"], own["whole_test_set"]) == (4, "test", True)
     assert own["low"] <= own["value"] <= own["high"]
-    parsed = [*csv.DictReader(leporello(*table, "csv").stdout.splitlines())]
+    parsed = [*csv.DictReader(here(*table, "csv").splitlines())]
     assert [row["row"] for row in parsed] == [row["row"] for row in rows]
 
 
@@ -320,9 +409,9 @@ def test_a_suite_is_checked_listed_and_run_from_the_command_line(
 ) -> None:
     """`check`, `list suites`, `run --suite` and `plan --suite` know it."""
     options = ("--config", made / "own.yaml")
-    assert "no faults" in leporello("check", *options).stdout
-    assert "columns: short, long; rows: naive" in leporello("list", "suites", *options).stdout
+    assert "no faults" in here("check", *options)
+    assert "columns: short, long; rows: naive" in here("list", "suites", *options)
     out = ("--out", tmp_path / "out")
     done = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
     assert "57.14" in done
-    assert "first" in leporello("plan", "--suite", "tiny", "naive", *options, *out).stdout
+    assert "first" in here("plan", "--suite", "tiny", "naive", *options, *out)

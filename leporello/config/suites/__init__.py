@@ -6,7 +6,7 @@ It reads the files that it is given. Begin with `suite`; `reading` makes it of f
 from __future__ import annotations
 
 from leporello.config.suites.reading import check_names, read_suites, suite_named, suites_of
-from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission, further
 
 __all__ = [
     "Suite",
@@ -14,6 +14,7 @@ __all__ = [
     "SuiteRow",
     "SuiteSubmission",
     "check_names",
+    "further",
     "read_suites",
     "suite_named",
     "suites_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from leporello.config.layers import Layers
+from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
@@ -61,11 +62,13 @@ def suites_of(layers: Layers) -> tuple[dict[str, Suite], list[Fault]]:
 
 
 def check_names(
-    suites: Mapping[str, Suite], pipelines: Iterable[str], tasks: Iterable[str]
+    suites: Mapping[str, Suite], pipelines: Iterable[str], tasks: Mapping[str, TaskSpec | None]
 ) -> list[Fault]:
     """Returns what suites name that is not there."""
     faults: list[Fault] = []
     known, all_tasks = {*pipelines}, {*tasks}
+    for suite in suites.values():
+        faults += _untaken(suite, tasks)
     for suite in suites.values():
         for name, column in suite.columns.items():
             faults += [
@@ -73,7 +76,7 @@ def check_names(
                     f"there is no task {task!r}{did_you_mean(task, all_tasks)}", "columns", name
                 )
                 for task in {task: None for task, _ in column.parts}
-                if task not in all_tasks
+                if task.partition("@")[0] not in all_tasks
             ]
         for row in suite.rows:
             for pipeline in dict.fromkeys(suite.pipelines(row).values()):
@@ -81,6 +84,19 @@ def check_names(
                     text = f"there is no pipeline {pipeline!r}{did_you_mean(pipeline, known)}"
                     faults.append(suite.fault(text, "rows", row, "pipelines"))
     return faults
+
+
+def _untaken(suite: Suite, tasks: Mapping[str, TaskSpec | None]) -> Iterator[Fault]:
+    """Yields the parameters that tasks do not take, each value once."""
+    told = set()
+    for key, column in suite.columns.items():
+        name, _, settings = column.task.partition("@")
+        if settings not in told and (task := tasks.get(name)) and settings:
+            told.add(settings)
+            try:
+                task.adjusted(settings)
+            except UserError as error:
+                yield suite.fault(str(error), "by" if suite.by else "columns", key)
 
 
 @cache
@@ -93,6 +109,10 @@ def _given(name: str, tree: Tree) -> dict[str, Any]:
     plain: Any = tree.plain()
     split = plain.pop("split", "test")
     if isinstance(columns := plain.get("columns"), dict):
+        columns, means = _by(name, columns, plain.get("by"))
+        if means and isinstance(groups := plain.get("groups", {}), dict):
+            table = plain.get("table", "results")
+            plain["groups"] = groups | {table: means | groups.get(table, {})}
         plain["columns"] = {
             key: {"task": f"{name}/{key}", "split": split, **column}
             if isinstance(column, dict)
@@ -103,6 +123,24 @@ def _given(name: str, tree: Tree) -> dict[str, Any]:
     if published and str(published.value).endswith((".yaml", ".yml")) and published.file:
         plain["published"] = str(published.file.parent / Path(str(published.value)).expanduser())
     return {**plain, "name": name, "tree": tree}
+
+
+def _by(
+    suite: str,
+    columns: dict[str, Any],
+    by: Any,  # noqa: ANN401 -- any YAML
+) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Returns columns at each value of a parameter, and the names of those of each."""
+    at: dict[str, Any] = {}
+    means: dict[str, list[str]] = {}
+    for parameter, values in by.items() if isinstance(by, dict) else ():
+        for label, value in values.items() if isinstance(values, dict) else ():
+            for key, column in columns.items():
+                own = {"task": f"{suite}/{key}"} | (column if isinstance(column, dict) else {})
+                named = f"{key}@{parameter}={value}"
+                at[named] = own | {"task": f"{own['task']}@{parameter}={value}"}
+                means.setdefault(label, []).append(named)
+    return at or columns, means
 
 
 def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
@@ -129,13 +167,18 @@ def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a map
 
 
 def _own_faults(suite: Suite) -> Iterable[Fault]:
-    """Yields the columns that rows and the submission name and the suite does not have."""
+    """Yields the columns that rows, groups and the submission name and the suite does not have."""
     named: dict[tuple[str, ...], Iterable[str]] = {
         ("rows", row, "pipelines"): suite.pipelines(row) for row in suite.rows
     }
     named["submission", "tasks"] = suite.submission.tasks if suite.submission else ()
+    named |= {("groups", t, g): m for t, gs in suite.groups.items() for g, m in gs.items()}
     for place, columns in named.items():
+        known = {*suite.columns}
+        if place[0] == "groups":  # those before it too
+            groups = [*suite.groups[place[1]]]
+            known |= {*groups[: groups.index(place[2])]}
         for column in columns:
-            if column not in suite.columns:
-                hint = did_you_mean(column, suite.columns)
+            if column not in known:
+                hint = did_you_mean(column, known)
                 yield suite.fault(f"there is no column {column!r}{hint}", *place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -94,6 +94,10 @@ class Suite:
         published: Data file of the published numbers: a name of ours, or a path ending in `.yaml`.
         table: Table of the data file that the rows continue.
         average: Whether the paper has a mean of the columns' scores.
+        by: Values of a task's parameter by label, under its name: each column is there at each
+            value, as `COLUMN@PARAMETER=VALUE`, and their mean is the group LABEL of `table`.
+        groups: Means of columns by name of a table and of its column; also of groups before. One
+            that is named twice counts twice.
         submission: What its leaderboard takes; None if it has none.
         description: Line about it for `list`.
         tree: Place of it in the file.
@@ -106,6 +110,10 @@ class Suite:
     published: str = ""
     table: str = "results"
     average: Literal["mean", "none"] = "none"
+    by: Annotated[Mapping[str, Mapping[str, int]], Field(max_length=1)] = field(
+        default_factory=dict
+    )
+    groups: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     submission: SuiteSubmission | None = None
     description: str = ""
     tree: Any = field(default=None, compare=False, repr=False)
@@ -114,6 +122,10 @@ class Suite:
     def tasks(self) -> dict[str, None]:
         """The names of its tasks."""
         return {task: None for column in self.columns.values() for task, _ in column.parts}
+
+    def has(self, task: str) -> bool:
+        """Whether a task, with whatever further parameters, is one of its."""
+        return any(further(task, own) is not None for own in self.tasks)
 
     @property
     def file(self) -> Path | None:
@@ -133,7 +145,7 @@ class Suite:
         """Returns a fault at the place below the suite that a path leads to."""
         tree: Tree = self.tree
         for key in path:
-            tree = tree.items.get(key, tree)
+            tree = tree.items.get(key) or tree.items.get(key.partition("@")[0], tree)
         return tree.fault(f"suites.{'.'.join((self.name, *path))}: {text}")
 
     def jobs(
@@ -143,7 +155,8 @@ class Suite:
 
         Args:
             rows: Names of rows, or of pipelines, which are run on every task; all rows if empty.
-            tasks: Names or `*` patterns of the only tasks; all if empty.
+            tasks: Names or `*` patterns of the only tasks; all if empty. Further parameters are
+                those of the tasks, `NAME@background=FOLDER`.
             pipelines: Names of all pipelines.
 
         Raises:
@@ -160,9 +173,36 @@ class Suite:
             named = self.pipelines(row) if row in self.rows else dict.fromkeys(self.columns, row)
             for column, pipeline in named.items():
                 for task, _ in self.columns[column].parts:
-                    if not tasks or any(fnmatch(task, pattern) for pattern in tasks):
-                        jobs[pipeline, task, self.columns[column].split] = None
+                    for name in _asked(task, tasks) if tasks else [task]:
+                        jobs[pipeline, name, self.columns[column].split] = None
         if not jobs:
             hint = did_you_mean(tasks[0], self.tasks) if tasks else ""
             raise UserError(f"suite {self.name!r} has none of these tasks{hint}")
         return [*jobs]
+
+
+def further(task: str, own: str) -> str | None:
+    """Returns the parameters that a task's name has beyond another's; None if it is not that one.
+
+    Args:
+        task: `NAME@PARAMETER=VALUE,…`.
+        own: Name of the other one.
+    """
+    (name, *given), (wanted, *known) = (text.replace("@", ",").split(",") for text in (task, own))
+    if name != wanted or not {*known} <= {*given}:
+        return None
+    return ",".join(one for one in given if one not in known)
+
+
+def _asked(task: str, patterns: Sequence[str]) -> Iterator[str]:
+    """Yields a task's name as patterns ask for it, with the parameters that they add."""
+    name, *own = task.replace("@", ",").split(",")
+    known = dict(one.split("=") for one in own)
+    for pattern in patterns:
+        wanted, _, settings = pattern.partition("@")
+        given = dict(one.partition("=")[::2] for one in settings.split(",") if one)
+        if fnmatch(name, wanted) and all(
+            known.get(k, value) == value for k, value in given.items()
+        ):
+            settled = ",".join(f"{key}={value}" for key, value in (known | given).items())
+            yield f"{name}@{settled}" if settled else name
