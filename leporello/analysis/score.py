@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from leporello.analysis.export.submission import read_submission
 from leporello.analysis.leaderboards import SUBSETS
 from leporello.config import load_config
 from leporello.config.metrics import entry_of, metrics_of, specs_of
+from leporello.core.environment.json_table import JsonTable
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
@@ -23,7 +24,7 @@ from leporello.engine.journal.serialization import (
     empty_prediction,
     prediction_from_row,
 )
-from leporello.engine.task_examples import examples_of
+from leporello.engine.task_examples import checked
 from leporello.jobs.results import ExampleStatistics, Result, Summary
 from leporello.metrics import GoldError, Metric
 from leporello.metrics.own import statistics_of
@@ -73,9 +74,10 @@ def score(
     counting = metrics_of(spec.metrics_of(source))
     without_hits = [item for item in counting.items() if not getattr(item[1], "needs_hits", False)]
     summary, gold = Summary(counting), Counter[str]()
-    missing, normalised = [], False
-    for example in examples_of(source, task):
-        row = rows.pop(example.id, None)
+    missing, used, normalised = [], 0, False
+    for example in checked(source.examples, task):
+        row = rows.get(example.id)
+        used += row is not None
         if row is None and example.id not in failed:
             missing.append(example.id)
             continue
@@ -88,8 +90,12 @@ def score(
         if scored.failure and not failed.get(example.id):
             gold[f"{GOLD} {scored.failure[1]}"] += 1
         summary.add(scored)
-    _check_ids(file, missing, [] if _short(task) in SUBSETS else list(rows))
     result = summary.result(file.name, task, normalised=normalised)
+    redundant: list[str] = []
+    if used < len(rows) and _short(task) not in SUBSETS:
+        known = {example.id for example in checked(source.examples, task)}
+        redundant = [str(key) for key in rows if key not in known]
+    _check_ids(file, missing, redundant)
     return dataclasses.replace(result, faults={**result.faults, **dict(gold.most_common(_SHOWN))})
 
 
@@ -132,12 +138,20 @@ def _failed(file: Path) -> dict[str, tuple[str, str]]:
     return {row["id"]: (row["stage"], row["error"].partition("\n")[0]) for row in rows}
 
 
-def _rows(file: Path, task: str) -> dict[str, dict[str, Any]]:
-    if file.suffix == ".json":
-        return _from_object(file)
-    if file.suffix == ".csv":
-        return _from_submission(file, task)
-    rows: dict[str, dict[str, Any]] = {}
+def _rows(file: Path, task: str) -> JsonTable:
+    """Returns the rows by id, whatever their order."""
+    rows = JsonTable()
+    for number, row in enumerate(_given(file, task), 1):
+        if not rows.add(row["id"], {**row}):
+            raise UserError(f"{file}:{number}: id {row['id']!r} is given twice")
+    return rows
+
+
+def _given(file: Path, task: str) -> Iterator[Mapping[str, Any]]:
+    if file.suffix in (".json", ".csv"):
+        texts = _from_object(file) if file.suffix == ".json" else _from_submission(file, task)
+        yield from ({"id": key, "prediction": text} for key, text in texts.items())
+        return
     for number, row in enumerate(read_rows(file), 1):
         if (
             not isinstance(row, dict)
@@ -145,26 +159,23 @@ def _rows(file: Path, task: str) -> dict[str, dict[str, Any]]:
             or "id" not in row
         ):
             raise UserError(f"{file}:{number}: a row needs the texts `id` and `prediction`")
-        if row["id"] in rows:
-            raise UserError(f"{file}:{number}: id {row['id']!r} is given twice")
-        rows[row["id"]] = dict(row)
-    return rows
+        yield row
 
 
-def _from_object(file: Path) -> dict[str, dict[str, Any]]:
-    predictions = read_json(file)
+def _from_object(file: Path) -> Mapping[str, str]:
+    predictions: Any = read_json(file)
     if not isinstance(predictions, dict) or not all(
         isinstance(v, str) for v in predictions.values()
     ):
         raise UserError(f"{file}: must be one object {{id: prediction}} with texts only")
-    return {key: {"id": key, "prediction": value} for key, value in predictions.items()}
+    return predictions
 
 
-def _from_submission(file: Path, task: str) -> dict[str, dict[str, Any]]:
+def _from_submission(file: Path, task: str) -> Mapping[str, str]:
     tasks, name = read_submission(file), SUBSETS.get(_short(task), _short(task))
     if name not in tasks:
         raise UserError(f"{file}: has no rows of task {name!r}; it has: {', '.join(tasks)}")
-    return {key: {"id": key, "prediction": value} for key, value in tasks[name].items()}
+    return tasks[name]
 
 
 def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Prediction:

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
+from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
@@ -215,7 +215,7 @@ class JobFiles:
         *,
         limit: int | None,
         complete: bool,
-        later: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+        later: JsonTable | None = None,
     ) -> None:
         """Makes the results of what is finished, in task order, in bounded memory.
 
@@ -223,7 +223,7 @@ class JobFiles:
             summary: Summary that is told of each finished example.
             limit: Examples that were wanted at most; None wants all.
             complete: Whether every shard is finished; parts are removed then.
-            later: Statistics that no part holds, by the example's number.
+            later: Statistics that no part holds, by the example's number; None if there are none.
 
         Raises:
             DamagedJournalError: A journal is damaged.
@@ -242,7 +242,7 @@ class JobFiles:
                     ) as source:
                         shutil.copyfileobj(source, file, _BLOCK)
                 for row in read_rows(part / "statistics.jsonl"):
-                    known = {**row["statistics"], **later.get(row["number"], {})}
+                    known = {**row["statistics"], **((later and later.get(row["number"])) or {})}
                     whole = {**row, "statistics": known}
                     files["statistics.jsonl"].write(_line(whole))
                     summary.add(ExampleStatistics.from_row(whole))

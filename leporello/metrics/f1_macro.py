@@ -84,4 +84,4 @@ class F1Macro:
 
 
 def _known(statistics: Sequence[Statistics]) -> set[str]:
-    return {s["wanted"] for s in statistics}.union(*(s["choices"] for s in statistics))
+    return {label for s in statistics for label in (s["wanted"], *s["choices"])}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import add
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -135,6 +136,14 @@ class Averaged:
         """Returns the means."""
         scores: Numbers = sums[:, 0] / counts
         return scores
+
+
+def column_sums(rows: Iterable[Sequence[float]]) -> list[float]:
+    """Returns the sum of each column of rows of one length, which are seen once; none of none."""
+    sums: list[float] = []
+    for row in rows:
+        sums = [*map(add, sums, row)] if sums else [*row]
+    return sums
 
 
 def means(statistics: Sequence[Statistics]) -> dict[str, float]:

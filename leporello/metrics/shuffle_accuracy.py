@@ -107,10 +107,9 @@ def _wilson(share: float, count: float) -> tuple[float, float]:
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
-def _tags(statistics: Iterable[Statistics]) -> dict[int, dict[str, list[str]]]:
+def _tags(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]]]:
     """Returns what is said of every pair, by block size and document."""
     tags: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    statistics = list(statistics)
     originals = {s["document"]: s["score"] for s in statistics if not s["block_size"]}
     for row in statistics:
         if row["block_size"]:

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.config.metrics import metrics_of
+from leporello.core.environment.json_table import JsonTable
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.hashing import digest
 from leporello.core.records import Document, Example, Prediction
 from leporello.engine.journal.serialization import empty_prediction
 from leporello.engine.progress import Progress
-from leporello.engine.task_examples import examples_of
+from leporello.engine.task_examples import checked
 from leporello.executors.child_process import ChildProcess, connected
 from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
@@ -48,40 +49,36 @@ class LaterMetrics:
     context: RunContext
     stopped: str = ""
 
-    def found(self) -> dict[int, Mapping[str, Statistics | None]]:
+    def found(self) -> JsonTable:
         """Returns the statistics of examples by their numbers, those that are missing computed.
 
         Raises:
             UserError: A metric fails.
         """
         names = [name for name, m in metrics_of(self.job.metrics).items() if is_later(m)]
+        found, count = JsonTable(), 0
         if not names:
-            return {}
+            return found
         kept = self._kept()
-        found: dict[int, Mapping[str, Statistics | None]] = {}
-        missing: list[tuple[int, str]] = []
-        for number, text in self._predictions():
-            key = digest([number, text, *names])
-            if key in kept:
-                found[number] = kept[key]
-            else:
-                missing.append((number, key))
-        if missing:
+        for count, (number, text) in enumerate(self._predictions(), 1):  # noqa: B007 -- of all
+            if (statistics := kept.get(digest([number, text, *names]))) is not None:
+                found.add(number, statistics)
+        if len(found) < count:
             try:
-                self._compute(found, dict(missing), names, len(found) + len(missing))
+                self._compute(found, names, count)
             except Stopped as reason:
                 self.stopped = str(reason)
         return found
 
-    def _kept(self) -> dict[str, Mapping[str, Statistics | None]]:
+    def _kept(self) -> JsonTable:
         """Returns what was computed by now; a line that a kill left half is cut off."""
-        path = self.files.later
-        if not path.exists():
-            return {}
-        content = path.read_bytes()
-        if not content.endswith(b"\n"):
-            path.write_bytes(content[: content.rfind(b"\n") + 1])
-        return {row["key"]: row["statistics"] for row in read_rows(path)}
+        path, kept = self.files.later, JsonTable()
+        if path.exists():
+            with path.open("rb+") as file:
+                file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+            for row in read_rows(path):
+                kept.add(row["key"], row["statistics"])
+        return kept
 
     def _predictions(self) -> Iterator[tuple[int, str]]:
         """Yields the number and the prediction of each finished example; failures are empty."""
@@ -89,32 +86,27 @@ class LaterMetrics:
             text = example.prediction["prediction"] if example.prediction else ""
             yield example.statistics.number, text
 
-    def _compute(
-        self,
-        found: dict[int, Mapping[str, Statistics | None]],
-        missing: Mapping[int, str],
-        names: list[str],
-        count: int,
-    ) -> None:
+    def _compute(self, found: JsonTable, names: list[str], count: int) -> None:
         """Adds what is missing to what was found."""
         title = f"{', '.join(names)} of {self.job.name}"
-        examples = enumerate(examples_of(self.job.source, self.job.task.name))
+        examples = enumerate(checked(self.job.source.examples, self.job.task.name))
         self.files.folder.mkdir(parents=True, exist_ok=True)
         with (
             Progress(title, count) as progress,
             _Process(self.job.metrics, names) as process,
             self.files.later.open("a", encoding="utf-8") as file,
         ):
-            progress.already_done(count - len(missing))
+            progress.already_done(len(found))
             for number, text in self._predictions():
-                if number not in missing:
+                if found.get(number) is not None:
                     continue
                 self.context.check(progress)
                 example = next(one for place, one in examples if place == number)
                 gold = dataclasses.replace(example, document=Document("", ""))
                 prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
-                found[number] = process.ask(prediction, gold, lambda: self.context.check(progress))
-                row = {"key": missing[number], "statistics": found[number]}
+                statistics = process.ask(prediction, gold, lambda: self.context.check(progress))
+                found.add(number, {**statistics})
+                row = {"key": digest([number, text, *names]), "statistics": statistics}
                 file.write(json.dumps(row) + "\n")
                 file.flush()
                 progress.example()

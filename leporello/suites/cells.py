@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.comparison.outcomes import Outcomes, outcomes_of
-from leporello.analysis.comparison.scores import Draws, compared
+from leporello.analysis.comparison.outcomes import derived
+from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.suites import Suite
 from leporello.core.errors import UserError
+from leporello.core.records import JSON
 from leporello.jobs.directory import RunDirectory, runs_in
+from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import metrics_of_run
+from leporello.metrics.statistics import StatisticsTable
 
 # As many as an interval's first digits need: a table is to be there at once.
 _DRAWS = Draws(samples=1_000)
@@ -83,32 +87,46 @@ def _of_run(path: Path, suite: Suite) -> Iterator[Cell]:
     expected = directory.expected()
     for job, signature in directory.jobs().items():
         if suite.has(job[1]):
-            outcomes = outcomes_of(directory, *job, signature)
-            if outcomes.finished:
-                yield _cell(outcomes, expected[job])
+            cell = _cell(directory, *job, signature, expected[job])
+            if cell.examples:
+                yield cell
 
 
-def _cell(outcomes: Outcomes, expected: int | None) -> Cell:
-    rows = [[*outcomes.finished.values()]]
-    metrics = metrics_of_run(outcomes.signature, outcomes.metrics)
-    found = compared(rows, metrics, None, _DRAWS)[0]
+def _cell(
+    directory: RunDirectory,
+    pipeline: str,
+    task: str,
+    signature: Mapping[str, JSON],
+    expected: int | None,
+) -> Cell:
+    tables: dict[str, StatisticsTable] = defaultdict(StatisticsTable)
+    examples = failures = 0
+    for example in JobFiles(directory, pipeline, task).statistics():
+        examples, failures = examples + 1, failures + (example.failure is not None)
+        for name, statistics in example.statistics.items():
+            table = tables[name]
+            if statistics is not None:
+                table.append(statistics)
+    metrics = metrics_of_run(signature, [*tables])
+    found = {n: scores_of(metrics[n], [tables[n]], None, _DRAWS)[0] for n in metrics}
     scores = {name: value for score in found.values() for name, value in score.others.items()}
     ends = {metrics[n].headline: score.interval for n, score in found.items() if score.interval}
     for name in scores:  # of the Shuffle Test, which has an interval of its own for each block size
         if name.startswith("accuracy["):
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
-    task: Any = outcomes.signature["task"]
+    given: Any = signature["task"]  # of 0.2, a task said whether answers were normalised
+    merged = derived(directory, pipeline, task, "metrics.json")
     return Cell(
-        run=outcomes.run,
-        pipeline=outcomes.pipeline,
-        task=outcomes.task,
-        split=str(task.get("split", "")),
-        examples=len(outcomes.finished),
+        run=directory.path,
+        pipeline=pipeline,
+        task=task,
+        split=str(given.get("split", "")),
+        examples=examples,
         expected=expected,
-        failures=sum(example.failed for example in rows[0]),
+        failures=failures,
         scores=scores,
         intervals=ends,
-        normalised=outcomes.normalised,
-        sees_gold=outcomes.sees_gold,
+        normalised=bool(merged.get("normalised", given.get("normalised"))),
+        sees_gold=bool(merged.get("sees_gold")),
     )

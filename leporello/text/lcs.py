@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def places(words: Sequence[str]) -> dict[str, int]:
@@ -31,26 +32,50 @@ def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) ->
     return size - row.bit_count()
 
 
-def lcs_places(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns where a longest common subsequence stands in both texts, from the last word on.
+def lcs_union(first: Iterable[Sequence[str]], second: Iterable[Sequence[str]]) -> Counter[str]:
+    """Returns words of sentences that are in a longest common subsequence with any of others.
 
-    Of several it is that which a table's usual way back finds: from the end, equal words are
-    taken; else a word of the first text is passed where the table is larger without it than
-    without the second's, and one of the second text everywhere else.
+    Of several longest ones it is that which a table's usual way back finds: from the end, equal
+    words are taken; else a word of the first's sentence is passed where the table is larger
+    without it than without the second's, and one of the second's everywhere else. All sentences
+    of the second are gone through at once, each in bits of its own.
+
+    Args:
+        first: Words of each of the other sentences.
+        second: Words of each sentence whose words are counted, each place once.
     """
-    full = row = (1 << len(second)) - 1
-    positions, rows = places(second), list[int]()
-    for word in first:
-        if matches := row & positions.get(word, 0):
-            row = ((row + matches) | (row - matches)) & full
-        rows.append(row)
-    found, i, j = list[tuple[int, int]](), len(first), len(second)
-    while i and j:
-        if first[i - 1] == second[j - 1]:
-            i, j = i - 1, j - 1
-            found.append((i, j))
-        elif rows[i - 1] >> (j - 1) & 1:  # the second's last word adds nothing
-            j -= 1
-        else:
-            i -= 1
-    return found
+    positions, full, place = dict[str, int](), 0, 0
+    for words in second:
+        for word in words:
+            positions[word] = positions.get(word, 0) | 1 << place
+            full |= 1 << place
+            place += 1
+        place += 1  # a bit in between, where a carry ends
+    found = 0
+    runs = [*_runs(full)]
+    for words in first:
+        row, steps = full, list[tuple[int, int]]()
+        for word in words:
+            here = positions.get(word, 0)
+            if matches := row & here:
+                row = ((row + matches) | (row - matches)) & full
+            steps.append((here, here | ~row))  # bits at which no word of the second is passed
+        left = full
+        for here, stops in reversed(steps):
+            left &= stops
+            for shift, run in runs:  # all bits below the highest one of each sentence
+                left |= (left >> shift) & run
+            matched = left & here & ~((left >> 1) & full & (full >> 1))
+            found |= matched
+            left ^= matched
+            if not left:
+                break
+    return +Counter({word: (bits & found).bit_count() for word, bits in positions.items()})
+
+
+def _runs(full: int) -> Iterator[tuple[int, int]]:
+    """Yields powers of two, each with the bits above which as many more are of the sentence."""
+    shift, run = 1, full & (full >> 1)
+    while run:
+        yield shift, run
+        shift, run = 2 * shift, run & (run >> shift)

@@ -107,7 +107,7 @@ def outcomes_of(
 ) -> Outcomes:
     """Returns one pipeline on one task of a run, given its signature there."""
     statistics = JobFiles(directory, pipeline, task).statistics()
-    metrics = _json(directory, pipeline, task, "metrics.json")
+    metrics = derived(directory, pipeline, task, "metrics.json")
     task_given: Any = signature["task"]  # of 0.2, a task said it
     return Outcomes(
         run=directory.path,
@@ -117,12 +117,12 @@ def outcomes_of(
         signatures=metrics.get("signatures", {}),
         sees_gold=bool(metrics.get("sees_gold")),
         normalised=bool(metrics.get("normalised", task_given.get("normalised"))),
-        seconds=_seconds(_json(directory, pipeline, task, "timings.json")),
+        seconds=_seconds(derived(directory, pipeline, task, "timings.json")),
         finished={outcome.id: outcome for outcome in map(_outcome, statistics)},
     )
 
 
-def _json(directory: RunDirectory, pipeline: str, task: str, name: str) -> Mapping[str, Any]:
+def derived(directory: RunDirectory, pipeline: str, task: str, name: str) -> Mapping[str, Any]:
     """Returns a derived file; nothing where a run was killed before it derived it."""
     path = directory.results(pipeline, task) / name
     values: Mapping[str, Any] = read_json(path) if path.exists() else {}

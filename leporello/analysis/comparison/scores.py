@@ -118,13 +118,32 @@ def _scores(
         if None not in statistics
     ]
     table = [[row[index] or {} for index in scored] for row in table_of_all]
-    aggregates = [metric.aggregate(statistics) for statistics in table]
-    plain = [Score(s.get(metric.headline, 0.0), s, None, None, len(scored)) for s in aggregates]
-    summed = resampled(metric, table) if scored else None
-    if summed is None:
-        return plain
     # Examples of one document are no independent draws.
     owners = _owners(rows, scored) if draws.by_document else None
+    return scores_of(metric, table, baseline, draws, owners)
+
+
+def scores_of(
+    metric: Metric,
+    table: Sequence[Sequence[Statistics]],
+    baseline: int | None,
+    draws: Draws,
+    owners: Sequence[int] | None = None,
+) -> list[Score]:
+    """Returns what a metric says of each pipeline.
+
+    Args:
+        metric: The metric.
+        table: Statistics of each pipeline, of the same examples.
+        baseline: Index of the pipeline that the others are tested against; None tests nothing.
+        draws: Settings of the resampling.
+        owners: Number of each example's document; None draws each example alone.
+    """
+    aggregates, count = [metric.aggregate(statistics) for statistics in table], len(table[0])
+    plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]
+    summed = resampled(metric, table) if count else None
+    if summed is None:
+        return plain
     trial = _Resample(summed, table, plain, draws, owners)
     return trial.scores() if baseline is None else trial.against(baseline)
 

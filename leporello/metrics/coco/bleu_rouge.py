@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.tokenizer import coco_words, need_coco
-from leporello.metrics.protocol import Averaged, Statistics
+from leporello.metrics.protocol import Averaged, Statistics, column_sums
 from leporello.text.lcs import lcs_length, places
 
 if TYPE_CHECKING:
@@ -31,13 +33,14 @@ class BleuCoco:
     nearest in length. BLEU-4 of answers of one to three words is nearly zero, right or wrong.
 
     Attributes:
-        words: Function that returns a text's words, parted by blanks; a test gives its own.
+        words: Function that returns the words of each of several texts, parted by blanks; a test
+            gives its own.
 
     Raises:
         UserError: The extra `muld` is not installed, or there is no Java.
     """
 
-    words: Callable[[str], str] = coco_words
+    words: Callable[..., Sequence[str]] = coco_words
 
     later: ClassVar[bool] = True
     name: ClassVar[str] = "bleu_coco"
@@ -57,15 +60,11 @@ class BleuCoco:
         """
         if not example.references:
             return None
-        guess = self.words(prediction.prediction).split()
-        references = [self.words(text).split() for text in example.references]
+        texts = self.words(prediction.prediction, *example.references)
+        guess, *references = (words.split() for words in texts)
         size = len(guess)
-        most = _grams(references[0])
-        for words in references[1:]:
-            most |= _grams(words)
-        correct = (_grams(guess) & most).items()
         return {
-            "correct": [sum(n for gram, n in correct if len(gram) == k) for k in _ORDERS],
+            "correct": [_correct(guess, references, k) for k in _ORDERS],
             "guessed": [max(0, size - k + 1) for k in _ORDERS],
             "given": size,
             # Of two references as near in length the shorter one counts, as in coco-caption.
@@ -89,8 +88,7 @@ class BleuCoco:
         """Returns correct and guessed n-grams of each order, and the two lengths."""
         import numpy as np
 
-        rows = [[*s["correct"], *s["guessed"], s["given"], s["wanted"]] for s in statistics]
-        return np.array(rows, dtype=np.float64)
+        return np.array([_counts(s) for s in statistics], dtype=np.float64)
 
     def of_sums(
         self,
@@ -109,18 +107,26 @@ class BleuCoco:
 
 def bleu(statistics: Sequence[Statistics]) -> list[float]:
     """Returns BLEU-1 to BLEU-4, 0 to 1, of what `BleuCoco` counted."""
-    correct = [sum(s["correct"][k - 1] for s in statistics) for k in _ORDERS]
-    guessed = [sum(s["guessed"][k - 1] for s in statistics) for k in _ORDERS]
-    guess_size, reference_size = (sum(s[key] for s in statistics) for key in ("given", "wanted"))
+    *grams, guess_size, reference_size = column_sums(map(_counts, statistics))
     ratio = (guess_size + _TINY) / (reference_size + _SMALL)
     brevity = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
-    shares = [(c + _TINY) / (g + _SMALL) for c, g in zip(correct, guessed, strict=True)]
+    shares = [(c + _TINY) / (g + _SMALL) for c, g in zip(grams[:4], grams[4:], strict=True)]
     return [brevity * math.prod(shares[:k]) ** (1 / k) for k in _ORDERS]
 
 
-def _grams(words: Sequence[str]) -> Counter[tuple[str, ...]]:
-    places_of = ((k, n) for k in _ORDERS for n in range(len(words) - k + 1))
-    return Counter(tuple(words[n : n + k]) for k, n in places_of)
+def _counts(statistics: Statistics) -> list[float]:
+    sizes = statistics["given"], statistics["wanted"]
+    return [*statistics["correct"], *statistics["guessed"], *sizes]
+
+
+def _correct(guess: Sequence[str], references: Iterable[Sequence[str]], order: int) -> int:
+    """Returns how many n-grams a reference has too, each as often as it stands in one of them."""
+    most = reduce(or_, (_grams(words, order) for words in references))
+    return (_grams(guess, order) & most).total()
+
+
+def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[first:] for first in range(order)), strict=False))
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ class RougeLCoco(Averaged):
         UserError: The extra `muld` is not installed, or there is no Java.
     """
 
-    words: Callable[[str], str] = coco_words
+    words: Callable[..., Sequence[str]] = coco_words
 
     later: ClassVar[bool] = True
     name: ClassVar[str] = "rouge_l_coco"
@@ -153,11 +159,11 @@ class RougeLCoco(Averaged):
         """Returns `rouge_l_coco`, or None where there are no references."""
         if not example.references:
             return None
-        guess = self.words(prediction.prediction).split(" ")  # nothing is one empty word, as there
+        texts = self.words(prediction.prediction, *example.references)
+        guess, *references = (words.split(" ") for words in texts)  # nothing is one empty word
         where = places(guess)
         precision, recall = 0.0, 0.0
-        for text in example.references:
-            reference = self.words(text).split(" ")
+        for reference in references:
             common = lcs_length(where, len(guess), reference)
             precision = max(precision, common / len(guess))
             recall = max(recall, common / len(reference))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import LineProcess
 from leporello.metrics.coco.tokenizer import coco_words, need_coco
-from leporello.metrics.protocol import Statistics
+from leporello.metrics.protocol import Statistics, column_sums
 from leporello.metrics.requirements import java, library
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class MeteorCoco:
         """
         if not example.references:
             return None
-        texts = [*example.references, prediction.prediction]
+        guess, *references = coco_words(prediction.prediction, *example.references)
         # METEOR's own border between texts.
-        parts = [coco_words(text).replace("|||", "") for text in texts]
+        parts = [words.replace("|||", "") for words in (*references, guess)]
         [line] = _program().ask([" ||| ".join(["SCORE", *parts])], 1)
         counts = [float(number) for number in line.split()]
         if len(counts) != _FIELDS:
@@ -74,7 +74,7 @@ class MeteorCoco:
         """Returns `meteor_coco` of all counts together, which is not the mean over examples."""
         if not statistics:
             return {}
-        return {self.name: round(100 * meteor([s["counts"] for s in statistics]), 4)}
+        return {self.name: round(100 * meteor(s["counts"] for s in statistics), 4)}
 
     def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
         """Returns the counts."""
@@ -93,7 +93,7 @@ class MeteorCoco:
         return np.array([100 * _of_counts(row) for row in sums.tolist()], dtype=np.float64)
 
 
-def meteor(segments: Sequence[Sequence[float]]) -> float:
+def meteor(segments: Iterable[Sequence[float]]) -> float:
     """Returns METEOR, 0 to 1, of the counts of segments, summed.
 
     Args:
@@ -101,7 +101,7 @@ def meteor(segments: Sequence[Sequence[float]]) -> float:
             them that are function words; for each kind of match the content words matched in both,
             and the function words; chunks; all words matched in both.
     """
-    return _of_counts([sum(numbers) for numbers in zip(*map(_unbroken, segments), strict=True)])
+    return _of_counts(column_sums(map(_unbroken, segments)))
 
 
 def _of_counts(counts: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from leporello.metrics.requirements import java, library
 _BRACKETS_AND_QUOTES = ("''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-")
 _PUNCTUATION = frozenset((*_BRACKETS_AND_QUOTES, ".", "?", "!", ",", ":", "-", "--", "...", ";"))
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")  # the program would answer two lines
-_KEPT = 4096  # texts: a reference is asked for once a metric and a pipeline
+_KEPT = 64  # answers with their references: each is asked for once a metric
 
 # The program's answers leave it by blocks of 8192 bytes: behind each text goes a line that ends
 # the question, and one that fills the block.
@@ -31,22 +31,26 @@ def need_coco(metric: str) -> None:
 
 
 @lru_cache(maxsize=_KEPT)
-def coco_words(text: str) -> str:
-    """Returns the words of a text, lower case, parted by single blanks.
+def coco_words(*texts: str) -> tuple[str, ...]:
+    """Returns the words of each text, lower case, parted by single blanks.
 
-    The official script gives the program all texts at once; here each is alone, so that it says
-    the same whatever stands beside it.
+    The official script gives the program all texts at once; here each is a line of its own, so
+    that it says the same whatever stands beside it.
 
     Raises:
         UserError: As `need_coco` does.
         RuntimeError: The program ended, or does not answer line by line.
     """
     program = _program()
-    answer = program.ask([_LINE_BREAK.sub(" ", text), _END, _FILLER], 2, passing_over=_FILLER)
-    if answer[1] != _END:
+    lines = [*(_LINE_BREAK.sub(" ", text) for text in texts), _END]
+    *answers, end = program.ask([*lines, _FILLER], len(lines), passing_over=_FILLER)
+    if end != _END:
         program.close()
-        raise RuntimeError(f"Stanford's tokenizer answered {answer!r:.200} to {text!r:.80}")
-    return " ".join(word for word in answer[0].split(" ") if word not in _PUNCTUATION)
+        raise RuntimeError(f"Stanford's tokenizer answered {answers!r:.200} to {texts!r:.80}")
+    return tuple(
+        " ".join(word for word in answer.split(" ") if word not in _PUNCTUATION)
+        for answer in answers
+    )
 
 
 @cache

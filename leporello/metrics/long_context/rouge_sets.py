@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from leporello.text.lcs import lcs_places
+from leporello.text.lcs import lcs_union
 
 _KEPT = 512  # references; several pipelines are scored against the same ones at about one time
 
@@ -59,13 +59,7 @@ def rouge_n(guess: str, reference: str, n: int) -> RougeParts:
 def rouge_l(guess: str, reference: str) -> RougeParts:
     """Returns what two texts share in order: words in the union of all sentences' subsequences."""
     ours, theirs = _sentences(guess), _of_reference(reference)
-    shared = {
-        wanted[place]
-        for wanted in theirs
-        for given in ours
-        for place, _ in lcs_places(wanted, given)
-    }
-    return RougeParts(len(_grams(ours, 1)), len(_grams(theirs, 1)), len(shared))
+    return RougeParts(len(_grams(ours, 1)), len(_grams(theirs, 1)), len(lcs_union(theirs, ours)))
 
 
 def _grams(sentences: Sequence[Sequence[str]], n: int) -> set[Hashable]:

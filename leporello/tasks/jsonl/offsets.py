@@ -5,19 +5,14 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from tempfile import gettempdir
 from typing import NamedTuple
 
-from leporello.core.errors import UserError
+from leporello.core.environment.json_table import UNPROTECTED, kept_on_disk
 from leporello.tasks.jsonl.schema import Row
 
-# The table ends with the process: a journal and syncs would protect nothing.
 _TABLE = """
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
 CREATE TABLE rows (
     line INTEGER PRIMARY KEY, offset INTEGER, size INTEGER,
     id TEXT, document TEXT, content TEXT, path TEXT, title TEXT
@@ -69,11 +64,11 @@ class OffsetTable:
         Args:
             path: Path of the file that the rows stand in, for messages.
         """
-        self._path = path
-        with self._writing():
+        self._what = f"{path}: where its rows stand"
+        with kept_on_disk(self._what):
             # SQLite locks its own calls, so that what reads examples may change its thread.
             self._table = sqlite3.connect("", check_same_thread=False)
-            self._table.executescript(_TABLE)
+            self._table.executescript(UNPROTECTED + _TABLE)
         weakref.finalize(self, self._table.close)
 
     def add(self, places: Iterable[Offset]) -> None:
@@ -82,7 +77,7 @@ class OffsetTable:
         Raises:
             UserError: There is no room for them on the disk.
         """
-        with self._writing():
+        with kept_on_disk(self._what):
             self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
 
     def sort(self) -> None:
@@ -91,7 +86,7 @@ class OffsetTable:
         Raises:
             UserError: As `add`.
         """
-        with self._writing():
+        with kept_on_disk(self._what):
             self._table.executescript(_INDEXES)
 
     def repeats(self) -> Iterator[tuple[int, str, int]]:
@@ -111,13 +106,3 @@ class OffsetTable:
         )
         for _, together in groupby(map(Offset._make, rows), key=lambda offset: offset.document):
             yield [*together]
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise UserError(
-                f"{self._path}: where its rows stand cannot be kept in {gettempdir()}: {error};"
-                " make room, or set TMPDIR to a folder with more"
-            ) from None
