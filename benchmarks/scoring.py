@@ -1,6 +1,8 @@
 """What scoring costs: seconds and memory of each metric over very many predictions.
 
-    python -m benchmarks.scoring [--predictions 100000] [--metric NAME...]
+    python -m benchmarks.scoring [--predictions 100000] [--metric NAME] [--metric NAME:RULE] ...
+
+RULE is the parameter of a metric that has several (`longbench:rouge_l_zh`).
 
 Answers are of the kind that the metric is for: words of a story, summaries of `--words` words
 against references as long, letters, percentages, orders, authors. Each metric has a process of its
@@ -24,7 +26,12 @@ from pathlib import Path
 from leporello.analysis.score import score
 from leporello.tasks import Sample
 
-LEFT_OUT = ("meteor_coco", "shuffle_accuracy")  # takes seconds a text; is of texts in groups
+LEFT_OUT = ("meteor_coco", "recall")  # takes seconds a text; is of what was selected
+RULES = {
+    "longbench": ("score_by", "f1 f1_zh rouge_l rouge_l_zh classification count code_similarity"),
+    "infinite_bench": ("task", "longbook_qa_eng longbook_qa_chn longbook_sum_eng"),
+}
+CHINESE = "今天 天气 很 好 ， 会议 讨论 了 经济 发展 问题 。 我们 认为 市场 需要 更 多 时间 ；"
 SHORT = 5  # words of an answer
 
 
@@ -41,10 +48,12 @@ def main() -> None:
         return
     from leporello.metrics import METRICS
 
-    for name in given.metric or [name for name in METRICS if name not in LEFT_OUT]:
+    plain = [name for name in METRICS if name not in LEFT_OUT and name not in RULES]
+    ruled = [f"{name}:{rule}" for name, (_, rules) in RULES.items() for rule in rules.split()]
+    for name in given.metric or [*plain, *ruled]:
         few, all_ = (_in_a_process(name, n, given.words)
                      for n in (given.predictions // 10, given.predictions))  # fmt: skip
-        print(f"{name:24} {all_['seconds']:7.1f} s, {all_['mb']:6.0f} MB; "
+        print(f"{name:31} {all_['seconds']:7.1f} s, {all_['mb']:6.0f} MB; "
               f"{few['mb']:6.0f} MB over a tenth", flush=True)  # fmt: skip
 
 
@@ -67,9 +76,14 @@ def measure(name: str, count: int, words: int) -> None:
             for number in range(count):
                 gold, answer, choices = answers(random.Random(number))
                 row = {"id": str(number), "document": f"Of {number // 10}.", "references": [gold]}
-                rows.write(json.dumps(row | {"question": "What?", "choices": choices}) + "\n")
+                test = {"document": str(number // 101), "block_size": int(number % 101 > 0)}
+                marks = {"labels": ["hall", "garden"], "shuffle_test": {**test, "unchanged": False}}
+                others = {"question": "What?", "choices": choices, "metadata": {"gold": marks}}
+                rows.write(json.dumps(row | others) + "\n")
                 given.write(json.dumps({"id": str(number), "prediction": answer}) + "\n")
-        task = {"class": "JsonLines", "path": "rows.jsonl", "metrics": [name]}
+        metric, _, rule = name.partition(":")
+        entry = {"class": metric, RULES[metric][0]: rule} if rule else metric
+        task = {"class": "JsonLines", "path": "rows.jsonl", "metrics": [entry]}
         (folder / "own.yaml").write_text(json.dumps({"tasks": {"rows": task}}))
         began = time.monotonic()
         score(folder / "given.jsonl", "rows", config=[folder / "own.yaml"])
@@ -88,6 +102,10 @@ def kind_of(name: str, words: int) -> Callable[[random.Random], tuple[str, str, 
     def summaries(draw: random.Random) -> tuple[str, str, Sequence[str]]:
         return span(draw, words), span(draw, words), ()
 
+    def chinese(draw: random.Random) -> tuple[str, str, Sequence[str]]:
+        gold, answer = ("".join(draw.choices(CHINESE.split(), k=words)) for _ in "ab")
+        return gold, answer, ()
+
     def short(draw: random.Random) -> tuple[str, str, Sequence[str]]:
         return span(draw, SHORT), span(draw, SHORT), ()
 
@@ -99,8 +117,14 @@ def kind_of(name: str, words: int) -> Callable[[random.Random], tuple[str, str, 
     kinds = {
         "option_letter": of(*"ABCD"), "exponential_similarity": of("10%", "60%", "33%"),
         "concordance_index": of(*orders), "pan21": of(*authors), "f1_macro": of("Hero", "Villain"),
+        "longbench_v2": of(*(f"The correct answer is ({letter})" for letter in "ABCD")),
+        "loogle_cloze": of('{"<mask-0>": "Bo", "<mask-1>": "Al"}', '{"<mask-0>": "Bo"}'),
+        "babilong_accuracy": of("hall", "garden"), "shuffle_accuracy": of("-1.5", "-2.25", "-3"),
+        "longbench:count": of("3", "4", "12"),
     }  # fmt: skip
-    return kinds.get(name, summaries if "rouge" in name else short)
+    if name.endswith(("_zh", "_chn")):
+        return chinese
+    return kinds.get(name, summaries if "rouge" in name or "_sum" in name else short)
 
 
 if __name__ == "__main__":

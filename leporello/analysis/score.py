@@ -94,7 +94,7 @@ def score(
     redundant: list[str] = []
     if used < len(rows) and _short(task) not in SUBSETS:
         known = {example.id for example in checked(source.examples, task)}
-        redundant = [str(key) for key in rows if key not in known]
+        redundant = [str(key) for key, _ in rows.items() if key not in known]
     _check_ids(file, missing, redundant)
     return dataclasses.replace(result, faults={**result.faults, **dict(gold.most_common(_SHOWN))})
 

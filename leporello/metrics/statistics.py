@@ -62,7 +62,7 @@ class StatisticsTable(Sequence[Statistics]):
     def __iter__(self) -> Iterator[Statistics]:
         """Yields all of them."""
         if self._others is not None:
-            yield from self._others.values()
+            yield from (statistics for _, statistics in self._others.items())
             return
         numbers = iter(self._numbers)
         for _ in range(len(self)):

@@ -12,7 +12,6 @@ from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.suites import Suite
 from leporello.core.errors import UserError
-from leporello.core.records import JSON
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import metrics_of_run
@@ -87,21 +86,17 @@ def _of_run(path: Path, suite: Suite) -> Iterator[Cell]:
     expected = directory.expected()
     for job, signature in directory.jobs().items():
         if suite.has(job[1]):
-            cell = _cell(directory, *job, signature, expected[job])
+            cell = _cell(directory, job, signature, expected[job])
             if cell.examples:
                 yield cell
 
 
 def _cell(
-    directory: RunDirectory,
-    pipeline: str,
-    task: str,
-    signature: Mapping[str, JSON],
-    expected: int | None,
+    run: RunDirectory, job: tuple[str, str], signature: Mapping[str, Any], expected: int | None
 ) -> Cell:
     tables: dict[str, StatisticsTable] = defaultdict(StatisticsTable)
     examples = failures = 0
-    for example in JobFiles(directory, pipeline, task).statistics():
+    for example in JobFiles(run, *job).statistics():
         examples, failures = examples + 1, failures + (example.failure is not None)
         for name, statistics in example.statistics.items():
             table = tables[name]
@@ -115,12 +110,11 @@ def _cell(
         if name.startswith("accuracy["):
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
-    given: Any = signature["task"]  # of 0.2, a task said whether answers were normalised
-    merged = derived(directory, pipeline, task, "metrics.json")
+    given = signature["task"]  # of 0.2, a task said whether answers were normalised
+    merged = derived(run, *job, "metrics.json")
     return Cell(
-        run=directory.path,
-        pipeline=pipeline,
-        task=task,
+        run.path,
+        *job,
         split=str(given.get("split", "")),
         examples=examples,
         expected=expected,

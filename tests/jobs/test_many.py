@@ -40,19 +40,20 @@ def test_statistics_come_back_as_they_were(rows: list[dict[str, object]]) -> Non
     ]
 
 
-def statistics() -> StatisticsTable:
-    """Returns those of 20,000 examples."""
+def statistics(*, counts: bool) -> StatisticsTable:
+    """Returns those of 20,000 examples, a score or counts each."""
     many = StatisticsTable()
     for number in range(20_000):
-        many.append({"f1": number / 3})
+        many.append({"counts": [number, number + 1]} if counts else {"f1": number / 3})
     return many
 
 
-def test_an_example_takes_a_few_bytes() -> None:
+@pytest.mark.parametrize("counts", [False, True])
+def test_an_example_takes_a_few_bytes(*, counts: bool) -> None:
     """As objects each of these would take a hundred and more."""
     tracemalloc.start()
     try:
-        kept = statistics()
+        kept = statistics(counts=counts)
         now, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -45,23 +45,17 @@ class JsonTable:
 
     def get(self, key: JSON) -> Any:  # noqa: ANN401 -- any JSON
         """Returns a key's value; None if there is none."""
-        return next(self._found("value", "WHERE key = ?", json.dumps(key)), None)
+        rows = self._table.execute("SELECT value FROM rows WHERE key = ?", (json.dumps(key),))
+        return next((json.loads(value) for (value,) in rows), None)
 
-    def __iter__(self) -> Iterator[Any]:
-        """Yields the keys."""
-        return self._found("key")
-
-    def values(self) -> Iterator[Any]:
-        """Yields the values, in the order in which they came."""
-        return self._found("value")
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Yields keys with their values, in the order in which they came."""
+        rows = self._table.execute("SELECT key, value FROM rows ORDER BY rowid")
+        return ((json.loads(key), json.loads(value)) for key, value in rows)
 
     def __len__(self) -> int:
         """Returns how many there are."""
         return self._size
-
-    def _found(self, column: str, condition: str = "", *given: str) -> Iterator[Any]:
-        rows = self._table.execute(f"SELECT {column} FROM rows {condition} ORDER BY rowid", given)  # noqa: S608 -- our own words
-        return (json.loads(value) for (value,) in rows)
 
 
 @contextmanager
