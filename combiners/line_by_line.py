@@ -12,7 +12,8 @@ from typing import Literal
 
 from leporello.combiners.stuff import arranged, read_of
 from leporello.core.notes import note
-from leporello.core.records import Combination, Document, Example, Hit, Read, Span
+from leporello.core.protocols import Targets
+from leporello.core.records import Chunk, Combination, Document, Example, Hit, Read, Span
 from leporello.text.subtitles import Cue, cue_lines, rewritten
 
 # Indentation, and the dash before a speaker's words: `- Who's there?`
@@ -69,6 +70,18 @@ class LineByLine:
             groups = again
         filled = page.filled(answered)
         return rewritten(page.cues, page.by_cue(filled)) if self.cues and page.cues else filled
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns for each read the reference's lines in the places of its own.
+
+        A reference of another number of lines tells nothing, and nothing tells of part of a line.
+        """
+        page = _LinePage.of(example.document)
+        sides = [said for text in example.references if (said := page.opposite(text))]
+        return [
+            tuple(filter(None, (page.taught(read, said) for said in sides))) or None
+            for read in reads
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +157,24 @@ class _LinePage:
         for cue in self.cues:
             yield lines[bisect_left(starts, cue.start) : bisect_left(starts, cue.end)]
 
+    def opposite(self, reference: str) -> list[str]:
+        """Returns what a reference says in the place of each line; nothing if its lines differ."""
+        spans, said = [*_lines(self.document.text)], reference.splitlines()
+        if len(said) != len(spans):
+            return []
+        starts = [span.start for span in spans]
+        own = [said[bisect_right(starts, line.start) - 1] for line in self.lines]
+        return [line[_frame(line, 0, len(line)) :].strip() for line in own]
+
+    def taught(self, read: Read, said: Sequence[str]) -> str:
+        """Returns what should come of a read; nothing if a line is read in part, or not told."""
+        [chunk] = read.passages
+        assert isinstance(chunk, Chunk)
+        first = bisect_right(self.texts, chunk.start, key=lambda text: text.end)
+        last = bisect_left(self.texts, chunk.end, key=lambda text: text.start)
+        whole = chunk.start <= self.texts[first].start and self.texts[last - 1].end <= chunk.end
+        return "\n".join(said[first:last]) if whole and all(said[first:last]) else ""
+
     def _by_line(self, answered: Iterable[tuple[_LinePart, str]]) -> dict[int, str]:
         """Returns the answers to each line, those to its stretches joined as these were parted."""
         joined, ends = dict[int, str](), dict[int, int]()
@@ -200,12 +231,16 @@ def _answers(text: str, count: int) -> list[str]:
     return lines if len(lines) == count else []
 
 
-def _inked(text: str) -> Iterator[Span]:
-    """Yields the lines that are not blank, without their line ends."""
+def _lines(text: str) -> Iterator[Span]:
+    """Yields all lines, without their line ends."""
     bounds = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
     for (start, _), line in zip(pairwise(bounds), text.splitlines(), strict=True):
-        if line.strip():
-            yield Span(start, start + len(line))
+        yield Span(start, start + len(line))
+
+
+def _inked(text: str) -> Iterator[Span]:
+    """Yields the lines that are not blank."""
+    return (span for span in _lines(text) if text[span.start : span.end].strip())
 
 
 def _inner(text: str, line: Span) -> Span:

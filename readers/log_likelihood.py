@@ -87,6 +87,20 @@ class LogLikelihood:
         """Returns how many leading passages fit: none or one."""
         return self._passages.fit(read)
 
+    @property
+    def trainer(self) -> str:
+        """What fine-tunes the model as a language model; see `FineTunes`."""
+        return "leporello.readers.training.generation:log_likelihood"
+
+    @property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        return self._passages.tokens
+
+    def training_row(self, read: Read) -> tuple[int, ...]:
+        """Returns the tokens of a passage as it is scored, the first of them only read."""
+        return (*self._start, *self._passages.ids(read))
+
     def _score(self, log_probabilities: Sequence[float]) -> float:
         """Returns the log-likelihood; that of nothing, for a token that is only read, is 0."""
         return sum(log_probabilities) / (len(log_probabilities) or 1 if self.per_token else 1)

@@ -18,6 +18,7 @@ from leporello.tasks.muld import Muld
 from leporello.tasks.pan21 import Pan21
 from leporello.tasks.report_sum_sort import ReportSumSort
 from leporello.tasks.sample import Sample
+from leporello.tasks.scientific_papers import ScientificPapers
 from leporello.tasks.scrolls import Scrolls
 from leporello.tasks.shuffle_test import ShuffleTest
 from leporello.tasks.tables import Table, WebDataset
@@ -35,6 +36,7 @@ __all__ = [
     "ReportSumSort",
     "Ruler",
     "Sample",
+    "ScientificPapers",
     "Scrolls",
     "ShuffleTest",
     "Table",

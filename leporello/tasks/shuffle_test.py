@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from io import BufferedReader
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeAlias
@@ -18,18 +16,17 @@ from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.files import opened
 from leporello.core.protocols import Count, MetricEntry, Positive
 from leporello.core.records import JSON, Document, Example
-from leporello.loaders.files import LARGEST
 from leporello.metrics import check_metrics
 from leporello.storage import to_path
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.official.archives import data_directory
-from leporello.tasks.official.fields import decode
-from leporello.text.sentences import sentence_spans
+from leporello.tasks.official.archives import check_split, data_directory
+from leporello.tasks.shuffle_corpora import CORPORA, SPLITS, rows_of
+from leporello.text.sentences import punkt, sentence_spans
 
 LABELS = ("original", "shuffled")
 _FIELDS = ("id", "text", "sentences")
 _MOST = 20  # faults after which a file is given up
-Unit: TypeAlias = Literal["sentence", "line"]
+Unit: TypeAlias = Literal["sentence", "line", "punkt"]
 
 
 @dataclass(frozen=True)
@@ -45,15 +42,14 @@ class ShuffleTest:
     example is stands under `gold` in its metadata, hidden from stages.
 
     Attributes:
-        path: Path of the file; `{split}` in it stands for the split, `{data}` for the directory of
-            the benchmarks' files.
+        path: Path of the file; `{split}` in it stands for the split.
         block_sizes: Sentences that stay together.
         shuffles: Number of shuffles of each text, for each block size.
         seed: Seed of the shuffles, which depend on it, the text's id and the block size alone.
         truncate_sentences: Number of first sentences that are taken, as the paper has it; 0 takes
             all, as the authors' code does.
-        unit: Unit into which a row without `sentences` is divided: sentences, or lines, as the
-            authors do with WSJ.
+        unit: Unit into which a row without `sentences` is divided: sentences; lines, as the
+            authors do with WSJ; or sentences by NLTK's Punkt, as they do with the others.
         white_space: `normalised` puts the original together from its sentences, a line each, like
             the shuffles, so that they differ in order only. `faithful` leaves the original's own
             white space, as the authors' code does; where that is no line a sentence, it alone
@@ -62,9 +58,15 @@ class ShuffleTest:
         split: Name of the split, in place of `{split}` in the path.
         metrics: Metrics that predictions are scored with: names, `./file.py:Class`, or mappings of
             `class` and its parameters.
+        corpus: One of the paper's, in the file that its authors publish, instead of a file of one's
+            own: `wsj` (DATA/shuffle_test/coherence_test_set.json), `billsum`
+            (DATA/billsum/us_test_data_final_OFFICIAL.jsonl, its first thousand) or `reddit_tifu`
+            (DATA/reddit_tifu/tifu_all_tokenized_and_filtered.json, its last thousand; `train` has
+            the others).
+        data: Directory of these. None stands for `LEPORELLO_DATA`, else `data`.
     """
 
-    path: Path
+    path: Path | None = None
     block_sizes: tuple[Positive, ...] = (1, 2, 3, 4, 5)
     shuffles: Positive = 20
     seed: int = 0
@@ -74,9 +76,13 @@ class ShuffleTest:
     ignore: tuple[str, ...] = ()
     split: str = ""
     metrics: tuple[MetricEntry, ...] = field(default=("shuffle_accuracy",), hash=False)
+    corpus: Literal["", "wsj", "billsum", "reddit_tifu"] = ""
+    data: Path | None = None
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)
+        if bool(self.corpus) == bool(self.path):
+            raise ValueError("give either the path of a file, or a corpus of the paper")
         if not self.block_sizes or len(set(self.block_sizes)) < len(self.block_sizes):
             raise ValueError(f"block_sizes must be different sizes, got {list(self.block_sizes)}")
 
@@ -87,14 +93,16 @@ class ShuffleTest:
         Raises:
             UserError: A split without a place in the path, or the other way round.
         """
+        if self.corpus:
+            check_split(f"shuffle_test/{self.corpus}", self.split, SPLITS)
+            place = CORPORA[self.corpus].file.replace("{split}", self.split)
+            return data_directory(self.data) / place
         if bool(self.split) != ("{split}" in str(self.path)):
             raise UserError(
                 f"path {self.path} and split {self.split!r} do not go together: a path with"
                 " {split} in it needs `split` or --split, and only such a path does"
             )
-        path = str(self.path).replace("{split}", self.split)
-        _, official, below = path.partition("{data}/")
-        return data_directory(None) / below if official else to_path(path)
+        return to_path(str(self.path).replace("{split}", self.split))
 
     def check(self) -> None:
         """Reads all rows once.
@@ -112,13 +120,11 @@ class ShuffleTest:
             ConfigError: As `check` does, before the first example.
         """
         self._count()
-        with opened(self.file) as file:
-            for number, (_, line) in enumerate(_lines(file, self.file)):
-                try:
-                    text = _text(line, number, self)
-                except RowError:
-                    raise UserError(f"{self.file}: has changed while it was read") from None
-                yield from self._of(text)
+        try:
+            for number, (_, row) in enumerate(rows_of(self.file, self.corpus, self.split)):
+                yield from self._of(_text(row, number, self))
+        except RowError:
+            raise UserError(f"{self.file}: has changed while it was read") from None
 
     def __len__(self) -> int:
         """Returns how many examples there are.
@@ -177,13 +183,14 @@ def _example(text: _ShuffledText, name: str, content: str, gold: Mapping[str, JS
     )
 
 
-def _text(line: bytes, number: int, task: ShuffleTest) -> _ShuffledText:
+def _text(row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest) -> _ShuffledText:
     """Returns the text of a row, cut as the task says.
 
     Raises:
         RowError: All that is wrong with it.
     """
-    row = decode(line.removeprefix(codecs.BOM_UTF8))
+    if isinstance(row, RowError):
+        raise row
     if faults := [*_faults(row, task.ignore)]:
         raise RowError(faults)
     ready, limit = row.get("sentences"), task.truncate_sentences
@@ -224,18 +231,17 @@ def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: AR
     """Returns how many rows there are, all checked; once a process."""
     faults: list[Fault] = []
     lines: dict[str, int] = {}
-    with opened(task.file) as file:
-        for number, (at, line) in enumerate(_lines(file, task.file)):
-            try:
-                name = _text(line, number, task).id
-            except RowError as error:
-                faults += [Fault(task.file, at, text) for text in error.faults]
-                name = ""
-            if name and (first := lines.setdefault(name, at)) != at:
-                faults.append(Fault(task.file, at, f"id {name!r} stands on line {first} already"))
-            if len(faults) >= _MOST:
-                faults.append(Fault(task.file, at, "… and what follows was not looked at"))
-                break
+    for number, (at, row) in enumerate(rows_of(task.file, task.corpus, task.split)):
+        try:
+            name = _text(row, number, task).id
+        except RowError as error:
+            faults += [Fault(task.file, at, text) for text in error.faults]
+            name = ""
+        if name and (first := lines.setdefault(name, at)) != at:
+            faults.append(Fault(task.file, at, f"id {name!r} stands on line {first} already"))
+        if len(faults) >= _MOST:
+            faults.append(Fault(task.file, at, "… and what follows was not looked at"))
+            break
     if faults:
         raise ConfigError(faults)
     if not lines:
@@ -243,19 +249,12 @@ def _checked(task: ShuffleTest, stamp: tuple[int, int, int]) -> int:  # noqa: AR
     return len(lines)
 
 
-def _lines(file: BufferedReader, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines that are not blank, with their numbers from 1."""
-    for number, line in enumerate(iter(partial(file.readline, LARGEST), b""), 1):
-        if len(line) == LARGEST:
-            raise UserError(f"{path}:{number}: a row of more than {LARGEST // 2**20} MiB, the most")
-        if line.strip():
-            yield number, line
-
-
 def sentences_of(text: str, unit: Unit) -> list[str]:
     """Returns the sentences, or the lines, of a text: without blanks around them, none empty."""
     if unit == "line":
         return [line.strip() for line in text.split("\n") if line.strip()]
+    if unit == "punkt":
+        return _stripped(punkt(text))
     return [text[start:end] for start, end in sentence_spans(text)]
 
 

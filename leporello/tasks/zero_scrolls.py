@@ -66,6 +66,8 @@ class ZeroScrolls(Benchmark):
         name: Name of the task, as the benchmark names it.
         split: `validation`, or `test`, whose gold answers the authors may keep to themselves.
         chat: The authors' variant for chat models: no response header, and no explanation wanted.
+            `claude` is theirs for Claude 1: a turn of `Human:`, and one of `Assistant:` which an
+            opening tag begins, so that the answer ends where it is closed (`stop: ["</"]`).
         data: Directory of the benchmarks' files: `zero_scrolls/NAME.zip` in it, or
             `zero_scrolls/NAME/SPLIT.jsonl`. None stands for `LEPORELLO_DATA`, else `data`.
     """
@@ -83,7 +85,7 @@ class ZeroScrolls(Benchmark):
         "book_sum_sort",
     ]
     split: str = "validation"
-    chat: bool = False
+    chat: bool | Literal["claude"] = False
     data: Path | None = None
 
     @property
@@ -135,7 +137,7 @@ class ZeroScrolls(Benchmark):
             example,
             document=Document("", text[start:end], parts=_parts(text, starts, start, end)),
             question=question,
-            instruction=_above(prompt.before)[0],
+            instruction=_above(prompt.before)[0].removeprefix("Human: "),
             headers=headers,
             choices=choices,
             references=gold,
@@ -158,18 +160,29 @@ class ZeroScrolls(Benchmark):
             text[query_end:],
             separator,
         )
-        return replace(prompt, before=self._told(prompt.before), after="") if self.chat else prompt
+        if not self.chat:
+            return prompt
+        wanted, before = prompt.after.strip().replace(":", ""), prompt.before
+        tag = wanted.lower().replace(" ", "_")
+        closed = self.chat == "claude" and self.name not in SUMMARIES
+        tags = f", and please highlight your final {wanted.lower()} with <{tag}></{tag}> tags."
+        before = self._told(before, tags if closed else ".")
+        if self.chat is True:
+            return replace(prompt, before=before, after="")
+        turn = f"\n\nAssistant: {wanted}: <{tag}>" if closed else "\n\nAssistant:"
+        return replace(prompt, before=f"\n\nHuman: {before}", after=turn)
 
-    def _told(self, before: str) -> str:
+    def _told(self, before: str, end: str) -> str:
         """Returns what stands before the document with the sentence for chat models."""
         instruction, gap, rest = before.partition("\n\n")
-        if self.name in SUMMARIES or instruction.rstrip().endswith(CHAT):
+        if self.name in SUMMARIES:
             return before
-        return f"{instruction.strip()} {CHAT}{gap}{rest}"
+        return f"{instruction.strip().removesuffix(CHAT).rstrip()} {CHAT[:-1]}{end}{gap}{rest}"
 
     def _apart(self, prompt: OfficialPrompt) -> tuple[str, tuple[str, ...], tuple[str, str, str]]:
         """Returns the question, its options, and the headers of context, query and response."""
-        context, response = _above(prompt.before)[1], prompt.after.strip().removesuffix(":")
+        context = _above(prompt.before)[1]
+        response = "" if self.chat else prompt.after.strip().removesuffix(":")
         header, question = _below(prompt.between + prompt.query)
         choices: tuple[str, ...] = ()
         if self.name == "quality" and (options := _OPTIONS.search(question)):

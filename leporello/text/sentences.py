@@ -14,6 +14,8 @@ from itertools import pairwise
 
 import regex
 
+from leporello.core.errors import UserError
+
 _CLOSERS = r"""["'”’»›)\]}」』）】》〉]"""
 _NOTE = r"(?:\[[\w*†‡]{1,4}\])"  # [12], [a]: a reference to a note behind the stop
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
@@ -118,3 +120,21 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         if first < end:
             spans.append((first, start + len(sentence.rstrip())))
     return spans
+
+
+def punkt(text: str) -> list[str]:
+    """Returns the sentences that NLTK's English Punkt finds, as published code often has them.
+
+    Raises:
+        UserError: Its data, which pip does not bring, is not there.
+    """
+    from nltk.tokenize import sent_tokenize
+
+    try:
+        sentences: list[str] = sent_tokenize(text.strip())
+    except LookupError:
+        raise UserError(
+            "Punkt's sentences need NLTK's data: python -m nltk.downloader punkt_tab"
+            " (NLTK_DATA names another folder); `unit: sentence` needs none"
+        ) from None
+    return sentences

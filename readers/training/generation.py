@@ -1,4 +1,4 @@
-"""Fine-tuning of models that write: encoder-decoders and decoder-only ones."""
+"""Fine-tuning of models that write or score: encoder-decoders and decoder-only ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.causal_lm import CausalLM
+from leporello.readers.log_likelihood import LogLikelihood
 from leporello.readers.seq2seq import Seq2Seq
 from leporello.readers.training import collators
 from leporello.readers.training.examples import TrainingExample
@@ -25,11 +26,40 @@ def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
 
 def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
     """Fine-tunes a decoder-only model to continue its prompts with the targets, and end there."""
+    return _fine_tune(reader, "AutoModelForCausalLM", _continuations, job)
 
-    def collator(_: object, padding: int) -> collators.Collator:
-        return collators.continuations(padding)
 
-    return _fine_tune(reader, "AutoModelForCausalLM", collator, job)
+def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
+    """Fine-tunes a decoder-only model on passages as they stand, a language model of their domain.
+
+    Of an example with choices, a passage is learnt where the first one is right: its likelihood is
+    what counts, so that nothing shuffled is learnt.
+    """
+    counts: Counter[str] = Counter()
+    learnt = _passages(reader, job.train, counts)
+    validated = _passages(reader, job.validation, Counter())
+    model = ModelToTune(
+        reader.model, "AutoModelForCausalLM", reader.tokens, reader.device, _continuations
+    )
+    return fine_tune(model, job, learnt, validated, counts)
+
+
+def _passages(
+    reader: LogLikelihood, pairs: TrainingPairs, counts: Counter[str]
+) -> list[TrainingExample]:
+    rows = {
+        reader.training_row(read): None
+        for read, target in zip(pairs.inputs, pairs.targets, strict=True)
+        if not read.choices or target == read.choices[0]
+    }
+    examples = [TrainingExample(ModelInput(row[:1]), row[1:]) for row in rows if len(row) > 1]
+    counts["learnt"] += len(examples)
+    counts["left out, not the first choice or met before"] += len(pairs.inputs) - len(examples)
+    return examples
+
+
+def _continuations(_: object, padding: int) -> collators.Collator:
+    return collators.continuations(padding)
 
 
 class _Writer(Protocol):

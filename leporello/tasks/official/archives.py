@@ -153,8 +153,13 @@ def check_split(task: str, split: str, splits: Sequence[str]) -> None:
         raise UserError(f"task {task} has no split {split!r}{did_you_mean(split, splits)}")
 
 
-def present(task: str, archives: Sequence[Archive]) -> Archive:
+def present(task: str, archives: Sequence[Archive], source: str = "") -> Archive:
     """Returns the first of the places where a task's split may lie that has a file.
+
+    Args:
+        task: Name of the task, for messages.
+        archives: Places, the first ones before the later.
+        source: Where to get it by hand; empty if `fetch` does.
 
     Raises:
         UserError: None has.
@@ -163,9 +168,10 @@ def present(task: str, archives: Sequence[Archive]) -> Archive:
         if archive.path.exists():
             return archive
     places = " nor ".join(str(archive.path) for archive in archives)
+    got = f"it is at {source}" if source else f"`fetch {task}` downloads it"
     raise UserError(
         f"task {task}: there is {'neither' if len(archives) > 1 else 'no'} {places};"
-        f" `fetch {task}` downloads it, --data or LEPORELLO_DATA say where it lies"
+        f" {got}, --data or LEPORELLO_DATA say where it lies"
     )
 
 

@@ -1,0 +1,75 @@
+"""Scientific Papers (Cohan et al. 2018): papers of arXiv and PubMed with their abstracts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.records import Document, Example
+from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.benchmark import Benchmark
+from leporello.tasks.official.fields import text_of
+
+# Splits -> names of their files.
+SPLITS: Mapping[str, str] = {"train": "train", "validation": "val", "test": "test"}
+
+
+@dataclass(frozen=True)
+class ScientificPapers(Benchmark):
+    """Papers to summarise, from the data set's own files: what MuLD's summarisers learnt from.
+
+    A row's paragraphs (`article_text`) are the document's lines, its abstract without the marks
+    `<S>` of its sentences the reference. Rows without a text, of which there are some, are left out.
+
+    Attributes:
+        name: Name of the collection.
+        split: `train`, `validation` or `test`.
+        data: Directory of the benchmarks' files: `scientific_papers/NAME-dataset.zip` in it, or
+            `scientific_papers/NAME-dataset/train.txt`. None stands for `LEPORELLO_DATA`, else
+            `data`.
+    """
+
+    metrics: ClassVar[tuple[str, ...]] = ("rouge_scrolls",)
+
+    name: Literal["arxiv", "pubmed"]
+    split: str = "validation"
+    data: Path | None = None
+
+    @property
+    def archive(self) -> Archive:
+        """The split's rows.
+
+        Raises:
+            UserError: There is no such split, or no such file.
+        """
+        task, inner = f"scientific_papers/{self.name}", f"{self.name}-dataset"
+        check_split(task, self.split, [*SPLITS])
+        folder, file = data_directory(self.data) / "scientific_papers", SPLITS[self.split]
+        zipped = Archive(folder / f"{inner}.zip", (f"{inner}/{file}.txt",))
+        places = (Archive(folder / inner / f"{file}.txt"), zipped)
+        return present(task, places, "https://github.com/armancohan/long-summarization")
+
+    def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
+        """Takes a row apart; see `Benchmark.take`."""
+        text = "\n".join(_texts(row, "article_text"))
+        marked = " ".join(_texts(row, "abstract_text"))
+        abstract = " ".join(marked.replace("<S>", " ").replace("</S>", " ").split())
+        if not text.strip() or not abstract:
+            return None
+        return Example(
+            id=text_of(row, "article_id"),
+            document=Document("", text),
+            references=(abstract,),
+            metadata=OfficialPrompt("").metadata(),
+        )
+
+
+def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
+    value = row.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
+    return value
