@@ -23,7 +23,7 @@ class ScientificPapers(Benchmark):
     """Papers to summarise, from the data set's own files: what MuLD's summarisers learnt from.
 
     A row's paragraphs (`article_text`) are the document's lines, its abstract without the marks
-    `<S>` of its sentences the reference. Rows without a text, of which there are some, are left out.
+    `<S>` of its sentences the reference. Rows without a text, as there are, are left out.
 
     Attributes:
         name: Name of the collection.
