@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +31,12 @@ def train(
     recipe: Annotated[
         str,
         typer.Option("--recipe", help="Carry out this recipe, by a YAML or JSON file of settings."),
+    ] = "",
+    suite: Annotated[
+        str,
+        typer.Option(
+            "--suite", metavar="NAME", help="A paper's table; PIPELINE is a row of it, by --task."
+        ),
     ] = "",
     task: Annotated[str, typer.Option("--task", help="What to learn from.")] = "",
     config: ConfigFiles = None,
@@ -60,6 +66,7 @@ def train(
     """Trains a pipeline's reader on what the pipeline has it read; tells how to use it."""
     if recipe:
         others: dict[str, object] = {
+            "--suite": suite,
             "--task": task,
             "--config": config,
             "--set": overrides,
@@ -72,6 +79,8 @@ def train(
     from leporello.models.distributed import is_main_process
     from leporello.training import train as train_reader
 
+    if suite:
+        pipeline = _of_row(suite, pipeline, task, config or ())
     with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
         done = train_reader(
             pipeline,
@@ -96,6 +105,21 @@ def train(
         console.print(line)
     files = [part for file in (*(config or ()), done.config) for part in ("--config", str(file))]
     console.print(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
+
+
+def _of_row(suite: str, row: str, task: str, config: Sequence[Path]) -> str:
+    """Returns the pipeline that a row of a suite has for a task."""
+    from leporello.config.suites import suite_named
+
+    found = suite_named(suite, config)
+    jobs = found.jobs([row] if row else (), [task] if task else (), ())
+    named = dict.fromkeys(pipeline for pipeline, _, _ in jobs)
+    if not row or not task or len(named) > 1:
+        choices = ", ".join(
+            f"{row or 'ROW'} --task {t}" for t in dict.fromkeys(t for _, t, _ in jobs)
+        )
+        raise UserError(f"name a row of {suite!r} ({', '.join(found.rows)}) and a task: {choices}")
+    return next(iter(named))
 
 
 def _check_recipe_options(recipe: str, settings: str, others: list[str]) -> None:

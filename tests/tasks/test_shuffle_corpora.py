@@ -1,0 +1,137 @@
+"""The texts of the Shuffle Test's paper, and Scientific Papers, in their published files."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leporello.core.errors import ConfigError, UserError
+from leporello.tasks import ScientificPapers, ShuffleTest
+
+TEXT = "Dr. Ina fixed the pump. It ran all night. By morning the cellar was dry."
+
+
+def lines(path: Path, *rows: dict[str, Any]) -> None:
+    """Writes rows as JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def punkt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NLTK's data of a Punkt that knows one abbreviation, in the files of `punkt_tab`."""
+    import nltk.data
+
+    folder = tmp_path / "nltk/tokenizers/punkt_tab/english"
+    folder.mkdir(parents=True)
+    for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
+        (folder / name).touch()
+    (folder / "abbrev_types.txt").write_text("dr\n", encoding="utf-8")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk")])
+
+
+def texts(task: ShuffleTest) -> list[str]:
+    """Returns the names of the documents, in order."""
+    return [*dict.fromkeys(told(example.metadata) for example in task.examples())]
+
+
+def told(metadata: Any) -> str:
+    """Returns the document's name that the metric is told."""
+    return str(metadata["gold"]["shuffle_test"]["document"])
+
+
+@pytest.mark.usefixtures("punkt")
+def test_bills_are_the_first_thousand_in_punkts_sentences(tmp_path: Path) -> None:
+    """The rest is left alone, and so are rows without text."""
+    rows = [{"bill_id": f"b{n}", "text": TEXT} for n in range(1002)]
+    lines(
+        tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "e", "text": " "}, *rows
+    )
+    task = ShuffleTest(corpus="billsum", split="test", unit="punkt", data=tmp_path, shuffles=1,
+                       block_sizes=(1,))  # fmt: skip
+    found = texts(task)
+    assert (len(found), found[0], found[-1]) == (1000, "b0", "b999")
+    original = next(task.examples()).document.text
+    assert original.splitlines()[0] == "Dr. Ina fixed the pump."
+
+
+def test_posts_are_the_last_thousand_and_the_others_are_learnt_from(tmp_path: Path) -> None:
+    """Posts without a title are no posts, as the loader has it."""
+    file = tmp_path / "reddit_tifu/tifu_all_tokenized_and_filtered.json"
+    usual = {"selftext_without_tldr": TEXT, "trimmed_title": "a title"}
+    untitled = {"id": "none", **usual, "trimmed_title": ""}
+    lines(file, untitled, *({"id": f"p{n}", **usual} for n in range(1003)))
+    sizes: dict[str, Any] = {"data": tmp_path, "shuffles": 1, "block_sizes": (1,)}
+    tested = texts(ShuffleTest(corpus="reddit_tifu", split="test", **sizes))
+    assert (len(tested), tested[0], tested[-1]) == (1000, "p3", "p1002")
+    assert texts(ShuffleTest(corpus="reddit_tifu", split="train", **sizes)) == ["p0", "p1", "p2"]
+
+
+def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
+    """Each line of one is a sentence."""
+    file = tmp_path / "shuffle_test/coherence_test_set.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps([{"text": "One went.\nTwo came.\nThree stayed."}]), encoding="utf-8")
+    task = ShuffleTest(corpus="wsj", split="test", unit="line", data=tmp_path, shuffles=2)
+    assert next(task.examples()).document.text == "One went.\nTwo came.\nThree stayed."
+
+
+def test_faults_of_published_files_are_told_with_their_lines(tmp_path: Path) -> None:
+    """A field that is missing, a file that is not there, a split that there is not."""
+    lines(tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "a", "txt": "x"})
+    with pytest.raises(ConfigError, match=r"us_test_data_final_OFFICIAL\.jsonl:1: .*'text'"):
+        ShuffleTest(corpus="billsum", split="test", data=tmp_path).check()
+    with pytest.raises(UserError, match="tifu_all_tokenized"):
+        ShuffleTest(corpus="reddit_tifu", split="test", data=tmp_path).check()
+    with pytest.raises(UserError, match="no split 'tset'; did you mean 'test'"):
+        ShuffleTest(corpus="wsj", split="tset", data=tmp_path).check()
+    with pytest.raises(ValueError, match="either the path of a file, or a corpus"):
+        ShuffleTest(tmp_path / "a.jsonl", corpus="wsj", split="test")
+
+
+def test_punkts_data_that_are_missing_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the command that fetches them; pip brings none."""
+    import nltk.data
+
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    lines(tmp_path / "rows.jsonl", {"text": TEXT})
+    with pytest.raises(UserError, match=r"python -m nltk\.downloader punkt_tab"):
+        ShuffleTest(tmp_path / "rows.jsonl", unit="punkt").check()
+
+
+# -- Scientific Papers ---------------------------------------------------------------------------
+
+PAPER = {
+    "article_id": "p",
+    "article_text": ["One .", "Two ."],
+    "abstract_text": ["<S> Short . </S>"],
+}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_papers_are_read_from_folder_or_zip(tmp_path: Path, zipped: bool) -> None:
+    """Paragraphs are lines, the marks of an abstract's sentences go, empty papers are left out."""
+    inner = tmp_path / "scientific_papers/arxiv-dataset/val.txt"
+    lines(inner, {**PAPER, "article_id": "e", "article_text": []}, PAPER)
+    if zipped:
+        with zipfile.ZipFile(inner.parent.with_suffix(".zip"), "w") as file:
+            file.write(inner, "arxiv-dataset/val.txt")
+        inner.unlink()
+    [example] = ScientificPapers("arxiv", data=tmp_path).examples()
+    assert (example.id, example.document.text) == ("p", "One .\nTwo .")
+    assert example.references == ("Short .",)
+
+
+def test_faults_of_papers_are_told_with_their_lines(tmp_path: Path) -> None:
+    """Also where the files are not there at all, with where they are to be had."""
+    with pytest.raises(UserError, match="it is at https://github"):
+        list(ScientificPapers("pubmed", data=tmp_path).examples())
+    lines(tmp_path / "scientific_papers/arxiv-dataset/val.txt", {**PAPER, "article_text": "x"})
+    with pytest.raises(UserError, match=r"val\.txt:1: .*'article_text' must be a list of texts"):
+        list(ScientificPapers("arxiv", data=tmp_path).examples())

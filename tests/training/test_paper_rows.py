@@ -1,0 +1,121 @@
+"""Rows of the papers that are trainings: each learns here as its own pipeline, on tiny models."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello
+from tiny_models import save, save_classifier
+
+from leporello.api import run
+from leporello.training import train
+
+SENTENCES = [f"The miller's cat number {n} took the boots to the king." for n in range(12)]
+SUBTITLES = {"input": "Hello.\n- Who is it?\nIt is me."}
+STYLES = {
+    "input": "\n".join(SENTENCES[:6]),
+    "output": json.dumps([1, 1, 1, 2, 2, 2]),
+}
+PAPER = {
+    "article_id": "1",
+    "article_text": SENTENCES,
+    "abstract_text": ["<S> A cat took boots . </S>"],
+}
+BRIEF = ["train.epochs=1", "train.precision=float32", "train.gradient_checkpointing=false",
+         "train.accumulate=1", "train.patience=0", "reader.device=cpu"]  # fmt: skip
+
+
+def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes rows as MuLD has them, in every split."""
+    (data / "muld").mkdir(parents=True)
+    for split in ("train", "validation", "test"):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (data / f"muld/{task}_{split}.json.bz2").write_bytes(bz2.compress(lines.encode()))
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory with some rows of each, in the official layouts."""
+    place = tmp_path / "data"
+    monkeypatch.setenv("LEPORELLO_DATA", str(place))
+    films = [{**SUBTITLES, "input": f"{n}\n{SUBTITLES['input']}"} for n in range(3)]
+    muld(place, "opensubtitles", [{**film, "output": film["input"].upper()} for film in films])
+    lines = "".join(json.dumps(STYLES) + "\n" for _ in range(2)).encode()
+    for split in ("train", "validation", "test"):
+        (place / f"muld/style_change_{split}.json.bz2").write_bytes(bz2.compress(lines))
+    papers = place / "scientific_papers/arxiv-dataset"
+    papers.mkdir(parents=True)
+    for name in ("train", "val", "test"):
+        rows = ({**PAPER, "article_id": f"{name}{n}"} for n in range(2))
+        (papers / f"{name}.txt").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "shuffle_test").mkdir()
+    texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(4)]
+    for split in ("train", "test"):
+        file = place / f"shuffle_test/coherence_{split}_set.json"
+        file.write_text(json.dumps(texts), encoding="utf-8")
+    return place
+
+
+ROWS = [
+    ("muld-opensubtitles", "muld/opensubtitles", "t5", ["reader.max_input_tokens=64"]),
+    ("muld-opensubtitles-led", "muld/opensubtitles", "led",
+     ["reader.max_input_tokens=128", "reader.max_new_tokens=60"]),
+    ("muld-style-change-t5", "muld/style_change", "t5", ["train.choose=[]"]),
+    ("muld-style-change-longformer", "muld/style_change", "longformer",
+     ["train.choose=[]", "reader.max_input_tokens=120"]),
+    ("muld-vlsp-papers", "scientific_papers/arxiv", "t5", ["reader.max_input_tokens=64"]),
+    ("muld-vlsp-papers-led", "scientific_papers/arxiv", "led",
+     ["reader.max_input_tokens=128", "reader.max_new_tokens=60"]),
+    ("shuffle-gpt2-in-domain", "shuffle_test/wsj", "gpt2",
+     ["chunker.size=64", "chunker.stride=32", "reader.max_input_tokens=64"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pipeline", "task", "model", "more"), ROWS, ids=[row[0] for row in ROWS])
+@pytest.mark.usefixtures("data")
+def test_a_row_of_a_paper_is_trained_and_runs(
+    tmp_path: Path, pipeline: str, task: str, model: str, more: list[str]
+) -> None:
+    """From official files to a model, whose pipeline then answers every example."""
+    if model == "longformer":
+        save_classifier(model, tmp_path / model, ("different", "same"))
+    else:
+        save(model, tmp_path / model)
+    given = [f"reader.model={tmp_path / model}", *BRIEF, *more]
+    if "opensubtitles" in task or "shuffle" in task or "papers" in task:
+        given += [f"chunker.tokenizer={tmp_path / model}"] if "papers" not in task else []
+    done = train(pipeline, task, overrides=given, out=tmp_path / "model", limit=3)
+    assert done.inputs > 0
+    config = [done.config]
+    made = run([done.pipeline], [task], config=config, out=tmp_path / "out", limit=2, workers=0)
+    [result] = made.results
+    assert (result.examples, result.failures) == (2, 0)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_row_of_a_suite_is_trained_by_its_task(tmp_path: Path) -> None:
+    """`--suite` finds the pipeline; without a task it names what there is."""
+    told = leporello("train", "t5", "--suite", "muld", status=2).stderr
+    assert "t5 --task muld/style_change" in told
+    save("t5", tmp_path / "t5")
+    asked = [
+        "train",
+        "t5",
+        "--suite",
+        "muld",
+        "--task",
+        "muld/opensubtitles",
+        "--out",
+        tmp_path / "m",
+    ]
+    models = [f"{stage}={tmp_path / 't5'}" for stage in ("reader.model", "chunker.tokenizer")]
+    settings = [
+        part for text in (*BRIEF, *models, "reader.max_input_tokens=64") for part in ("--set", text)
+    ]
+    done = leporello(*asked, *settings)
+    assert "run muld-opensubtitles-trained --task muld/opensubtitles" in done.stdout
