@@ -14,6 +14,8 @@ from leporello.core.records import Example
 from leporello.core.training import Training
 from leporello.engine.task_examples import examples_of, task_errors
 
+_OF_ALL = ("layout", "examples_of", "closed")
+
 
 @dataclass(frozen=True)
 class Splits:
@@ -104,7 +106,8 @@ class Part:
     inside: bool
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- `normalise` and what else a task may have
-        if name.startswith("__"):
+        # Its layout is of all documents: those on this side are found by going through them.
+        if name.startswith("__") or name in _OF_ALL:
             raise AttributeError(name)
         return getattr(self.source, name)
 

@@ -54,7 +54,10 @@ def tokenizer(template: str, chat: bool) -> PreTrainedTokenizerFast:
     )
     core.train_from_iterator([STORY], trainer)
     pairs = [(token, core.token_to_id(token)) for token in ("<s>", "</s>")]
-    core.post_processor = processors.TemplateProcessing(single=template, special_tokens=pairs)
+    both = f"{template} {template.replace('$A', '$B')}"
+    core.post_processor = processors.TemplateProcessing(
+        single=template, pair=both, special_tokens=pairs
+    )
     made = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
         tokenizer_object=core, **dict(zip(ENDS, ("<pad>", "</s>", "<s>"), strict=True))
     )

@@ -415,6 +415,21 @@ def test_chat_models_are_told_otherwise(tmp_path: Path, name: Any, told: str, ov
     assert whole(example) == written.replace("Answer well.", f"Answer well.{told}")
 
 
+@pytest.mark.parametrize("name", ["qasper", "qmsum"])
+def test_claude_is_asked_in_turns(tmp_path: Path, name: Any) -> None:
+    """Its answer begins behind an opening tag and ends where it is closed; a summary has no tag."""
+    given_row = prompted("a", query="Who sat?")
+    unpacked(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
+    text = whole(only(ZeroScrolls(name, chat="claude", data=tmp_path)))
+    tags = "" if name == "qmsum" else (
+        " Do not provide any explanation, and please highlight your final answer with"
+        " <answer></answer> tags."
+    )  # fmt: skip
+    assert text.startswith(f"\n\nHuman: Read this. Answer well.{tags}\n\nStory:\n")
+    assert text.endswith("\n\nAssistant:" + (" Answer: <answer>" if tags else ""))
+    assert STORY in text
+
+
 def test_what_chat_models_are_told_is_told_once(tmp_path: Path) -> None:
     """Copies of the data that have the sentence already are left as they are."""
     given_row = prompted("a", query="Who sat?")

@@ -99,6 +99,7 @@ def test_punkts_data_that_are_missing_are_told(
     """With the command that fetches them; pip brings none."""
     import nltk.data
 
+    nltk.tokenize._get_punkt_tokenizer.cache_clear()
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     lines(tmp_path / "rows.jsonl", {"text": TEXT})
     with pytest.raises(UserError, match=r"python -m nltk\.downloader punkt_tab"):

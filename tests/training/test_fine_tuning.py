@@ -21,6 +21,7 @@ from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.records import Read
 from leporello.core.training import Training, TuningJob, TuningResult
+from leporello.jobs.shards import layout_of
 from leporello.readers import CausalLM, Extractive, Seq2Seq
 from leporello.training.splits import split
 
@@ -267,6 +268,9 @@ def test_a_text_and_its_shuffles_are_held_out_together(tmp_path: Path) -> None:
         for side in (sides.train, sides.validation)
     )
     assert (len(learnt), len(held), learnt & held) == (3, 1, set())
+    # A run takes the same ones, though the task itself could find its documents faster.
+    rows_of = sum(rows.examples for rows in layout_of(sides.validation, "t"))
+    assert rows_of == len([*sides.validation.examples()])
 
 
 def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:

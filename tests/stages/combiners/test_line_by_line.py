@@ -285,3 +285,15 @@ def test_long_subtitles_are_read_and_written_in_linear_time(tmp_path: Path) -> N
     text = "".join(cue.format(n, n) for n in range(10_000))
     assert subtitled(tmp_path, "a.srt", text.encode(), shout) == text.replace("line", "LINE")
     assert translated(text) == text.replace("line", "LINE")
+
+
+def test_lines_are_taught_in_their_places() -> None:
+    """Each read learns the reference's lines that stand where its own do, without their frames."""
+    document = Document("d", "Hello.\n- Who is it?\n\nIt is me.")
+    said = "Hallo.\n- Wer da?\n\nIch."
+    reads = [Read((document.chunk(0, 19),)), Read((document.chunk(21, 30),))]
+    taught = CHUNKS.supervise(Example("e", document, references=(said,)), reads)
+    assert taught == [("Hallo.\nWer da?",), ("Ich.",)]
+    part = [Read((document.chunk(21, 26),))]
+    assert CHUNKS.supervise(Example("e", document, references=(said,)), part) == [None]
+    assert CHUNKS.supervise(Example("e", document, references=("Hallo.",)), reads) == [None, None]
