@@ -45,6 +45,15 @@ def scrolls(folder: Path) -> Path:
     return rows(folder, "scrolls/qasper/validation.jsonl", *more)
 
 
+def papers(folder: Path) -> Path:
+    """Writes papers as their data set has them."""
+    made = (
+        {"article_id": f"p{n}", "article_text": [f"Part {n} ."], "abstract_text": ["<S> A . </S>"]}
+        for n in range(3)
+    )
+    return rows(folder, "scientific_papers/arxiv-dataset/val.txt", *made)
+
+
 def talks(folder: Path) -> Path:
     """Writes two talks with what sums them up."""
     more = ({"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it."))
@@ -131,6 +140,7 @@ MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "ReportSumSort": lambda at: tasks.ReportSumSort(ordered(at) / "rows.jsonl"),
     "Ruler": lambda _: tasks.Ruler("niah_multivalue", length=1024, samples=3),
     "Sample": lambda _: tasks.Sample(),
+    "ScientificPapers": lambda at: tasks.ScientificPapers("arxiv", data=papers(at)),
     "Scrolls": lambda at: tasks.Scrolls("qasper", data=scrolls(at)),
     "ShuffleTest": lambda at: tasks.ShuffleTest(shuffled(at) / "rows.jsonl", (1, 2), 2),
     "Table": lambda at: tasks.Table(rows(at, "rows.jsonl") / "rows.jsonl"),

@@ -181,6 +181,8 @@ def test_the_pipelines_are_declared_with_their_stages() -> None:
         "muld-style-change": "AssignAuthors",
         "muld-style-change-clustered": "ClusterAuthors",
         "muld-style-change-literal": "AssignAuthors",
+        "muld-style-change-longformer": "AssignAuthors",
+        "muld-style-change-t5": "AssignAuthors",
     }
     for stages in found.values():
         named = [stages[key].cls.__name__ for key in ("chunker", "retriever", "reader")]
