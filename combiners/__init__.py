@@ -5,6 +5,10 @@ A combiner is a generator: it yields rounds of reads and returns the answer. It 
 """
 
 from leporello.combiners.assign_authors import AssignAuthors
+from leporello.combiners.chains.chain_of_agents import ChainOfAgents
+from leporello.combiners.chains.chain_of_notes import ChainOfNotes
+from leporello.combiners.chains.self_consistency import SelfConsistency
+from leporello.combiners.chains.structured_map_reduce import StructuredMapReduce
 from leporello.combiners.cluster_authors import ClusterAuthors
 from leporello.combiners.count import Count
 from leporello.combiners.line_by_line import LineByLine
@@ -23,6 +27,8 @@ from leporello.combiners.union import Union
 
 __all__ = [
     "AssignAuthors",
+    "ChainOfAgents",
+    "ChainOfNotes",
     "ClusterAuthors",
     "Count",
     "LineByLine",
@@ -35,6 +41,8 @@ __all__ = [
     "Percentage",
     "ReadEach",
     "Refine",
+    "SelfConsistency",
+    "StructuredMapReduce",
     "Stuff",
     "Truncate",
     "TruncateMiddle",

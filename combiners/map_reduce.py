@@ -51,7 +51,7 @@ class MapReduce:
         target, before = 0 if example.choices else self.target_words, math.inf
         while _goes_on(texts, target, before) or (texts and undecided):
             before = _words(texts) if len(texts) == 1 else math.inf
-            groups = yield from _groups(reduce, texts)
+            groups = yield from groups_that_fit(reduce, texts)
             undecided = undecided and len(groups) > 1
             choices = () if len(groups) > 1 else example.choices
             outputs = yield [
@@ -97,7 +97,7 @@ def _words(texts: Sequence[str]) -> int:
     return sum(len(text.split()) for text in texts)
 
 
-def _groups(
+def groups_that_fit(
     read: Read, texts: Sequence[str]
 ) -> Generator[list[Fit], list[Any], list[tuple[str, ...]]]:
     """Cuts texts into runs that fit the window, at least two a run: rounds come to an end."""

@@ -18,12 +18,16 @@ from leporello.testing.contract import Maker
 from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
 
 MAKERS: Mapping[str, Maker] = {
+    "ChainOfAgents": combiners.ChainOfAgents,
+    "ChainOfNotes": combiners.ChainOfNotes,
     "LineByLine": combiners.LineByLine,
     "MapReduce": combiners.MapReduce,
     "Mean": combiners.Mean,
     "MultiHop": lambda: combiners.MultiHop(combiners.Stuff()),
     "ReadEach": combiners.ReadEach,
     "Refine": combiners.Refine,
+    "SelfConsistency": lambda: combiners.SelfConsistency(combiners.Stuff()),
+    "StructuredMapReduce": combiners.StructuredMapReduce,
     "Stuff": combiners.Stuff,
     "Union": combiners.Union,
     "Count": combiners.Count,

@@ -1,0 +1,87 @@
+"""One combiner several times, over the hits in other orders and with some left out; a vote."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leporello.combiners.chains.said import answer_key, confidence
+from leporello.combiners.stuff import arranged
+from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.nested import run_combiner
+from leporello.core.protocols import Combiner, Positive
+from leporello.core.records import JSON, Combination, Example, Hit, Output, Request
+
+
+@dataclass(frozen=True)
+class SelfConsistency:
+    """Runs another combiner over several arrangements of the hits and keeps the commonest answer.
+
+    Wang et al. ("Self-Consistency", 2022) sample reasoning paths; here what is read differs, so
+    that it is the same in every run: the hits as they were ranked, in document order, in reverse,
+    then each time with other hits left out, evenly over the ranks. Answers that are equal in
+    SQuAD's form vote together; a vote weighs as much as the reader was sure of its last output
+    (`Output.score`), and all weigh alike where it gives no scores. Between equals the first wins;
+    so of summaries, which are never equal, the surest does.
+
+    Attributes:
+        combiner: Combiner that is run. One that puts its hits in order itself only sees that some
+            are left out. Searches find nothing new in later runs: wrap this into `MultiHop`, not
+            the other way round.
+        runs: Number of runs at most; arrangements that are the same are run once.
+    """
+
+    combiner: Combiner
+    runs: Positive = 5
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the combiner does."""
+        return sees_gold(self.combiner)
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the rounds of each run, one run after the other."""
+        votes: dict[str, float] = defaultdict(float)
+        answers: dict[str, JSON] = {}
+        for arrangement in arrangements(hits, self.runs):
+            answer, score = yield from _with_score(
+                run_combiner(self.combiner, example, arrangement)
+            )
+            key = answer_key(answer) if isinstance(answer, str) else json.dumps(answer)
+            votes[key] += confidence(score)
+            answers.setdefault(key, answer)
+        return answers[max(votes, key=votes.__getitem__)]
+
+
+def arrangements(hits: Sequence[Hit], count: int) -> list[tuple[Hit, ...]]:
+    """Returns at most so many arrangements of hits, each once: as they came, and others."""
+    whole = [tuple(hits), tuple(arranged(hits, "document")), tuple(hits[::-1])]
+    folds = max(count - len(whole), 0)
+    # With fewer hits than folds, each is left out once; of a single one nothing is.
+    folds = min(folds, len(hits)) if len(hits) > 1 else 0
+    apart = max(folds, 2)
+    part = [tuple(h for n, h in enumerate(hits) if n % apart != fold) for fold in range(folds)]
+    return [*dict.fromkeys([*whole, *part])][:count]
+
+
+def _with_score(
+    combination: Combination,
+) -> Generator[Sequence[Request], list[Any], tuple[JSON, float | None]]:
+    """Runs a combination to its end; returns its answer and the score of its last output."""
+    score: float | None = None
+    try:
+        requests = next(combination)
+        while True:
+            try:
+                answers = yield requests
+            except Exception as error:  # a failed read, which is the combiner's to catch
+                requests = combination.throw(error)
+                continue
+            outputs = [each for each in answers if isinstance(each, Output)]
+            score = outputs[-1].score if outputs else score
+            requests = combination.send(answers)
+    except StopIteration as stop:
+        return stop.value, score

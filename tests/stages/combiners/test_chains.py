@@ -1,0 +1,275 @@
+"""Combiners that read in steps: what each step is given, and what comes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from leporello.chunkers import Paragraphs
+from leporello.combiners import (
+    ChainOfAgents,
+    ChainOfNotes,
+    SelfConsistency,
+    StructuredMapReduce,
+    Stuff,
+)
+from leporello.combiners.chains.findings import finding
+from leporello.combiners.chains.self_consistency import arrangements
+from leporello.config import Pipeline
+from leporello.core.records import Document, Example, Fit, Hit, Output, Read, Request, Span
+from leporello.engine.active_example import ActiveExample
+from leporello.engine.selection import select
+from leporello.readers import BestSentence, Embedded
+from leporello.retrievers import BM25
+
+DOCUMENT = Document("d", "Anna is red. Bert is blue. Carl is red.", title="Colours")
+HITS = [
+    Hit(DOCUMENT.chunk(13, 26), 3.0),
+    Hit(DOCUMENT.chunk(27, 39), 2.0),
+    Hit(DOCUMENT.chunk(0, 12), 1.0),
+]
+EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
+TALE = Document(
+    "t",
+    "The miller had three sons. The eldest took the mill, the second took the donkey.\n\n"
+    "The youngest had nothing but the cat. The boots of the cat were red.\n\n"
+    "The king loved rabbits. The cat caught twelve rabbits and brought them to the palace.\n\n"
+    "The ogre lived in a castle. He became a mouse, and the cat ate him.\n",
+)
+
+
+def _texts(read: Read) -> list[str]:
+    return [p if isinstance(p, str) else p.text for p in read.passages]
+
+
+def _drive(
+    combiner: Any,
+    answer: Callable[[Read], Output],
+    hits: Sequence[Hit] = HITS,
+    example: Example = EXAMPLE,
+    fits: int = 9,
+) -> tuple[Any, list[list[Read]]]:
+    """Runs a combiner to its end; returns its value and the reads of every round."""
+    generator = combiner.combine(example, hits)
+    rounds: list[list[Read]] = []
+    answers: list[Any] | None = None
+    while True:
+        try:
+            requests: Sequence[Request] = generator.send(answers)
+        except StopIteration as stop:
+            return stop.value, rounds
+        if reads := [request for request in requests if isinstance(request, Read)]:
+            rounds.append(reads)
+        answers = [answer(r) if isinstance(r, Read) else _now(r, fits) for r in requests]
+
+
+def _now(request: Request, fits: int) -> Any:
+    return min(fits, len(request.read.passages)) if isinstance(request, Fit) else ()
+
+
+def _join(read: Read) -> Output:
+    return Output("+".join(_texts(read)))
+
+
+def test_a_chain_of_agents_hands_its_unit_on_in_document_order() -> None:
+    """Each worker has the unit before it; the manager has the last one alone."""
+    value, rounds = _drive(ChainOfAgents(hits=1, worker="W"), _join)
+    first, second, third = (hit.chunk.text for hit in (HITS[2], HITS[0], HITS[1]))
+    assert [_texts(read) for [read] in rounds] == [
+        [first],
+        [first, second],
+        [f"{first}+{second}", third],
+        [value],
+    ]
+    assert {read.question for [read] in rounds} == {"which?"}
+    assert [read.instruction for [read] in rounds] == ["W Answer."] * 3 + ["Answer."]
+
+
+def test_workers_read_as_many_hits_as_fit_with_the_unit() -> None:
+    """Two to the first; beside its unit, one to the second; one even where none fits."""
+    _, rounds = _drive(ChainOfAgents(), _join, fits=2)
+    assert [len(read.passages) for [read] in rounds] == [2, 2, 1]
+    _, rounds = _drive(ChainOfAgents(), _join, fits=0)
+    assert len(rounds) == len(HITS) + 1
+
+
+def test_a_worker_that_says_nothing_hands_on_what_it_was_given() -> None:
+    """If none says anything, the manager reads the question alone."""
+    said = iter(["red", " ", "none", "done"])
+    value, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(next(said)))
+    assert (value, _texts(rounds[-1][0])) == ("done", ["red"])
+    _, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(""))
+    assert rounds[-1][0].passages == ()
+
+
+def test_of_copied_answers_the_sentences_are_handed_on() -> None:
+    """A name alone would say nothing to the next; a sentence that is there is not repeated."""
+
+    def copy(read: Read) -> Output:
+        chunk: Any = read.passages[-1]
+        return Output(
+            "blue", span=Span(21, 25) if chunk in (HITS[0].chunk, HITS[1].chunk) else None
+        )
+
+    _, rounds = _drive(ChainOfAgents(hits=1), copy, hits=HITS[:2])
+    assert _texts(rounds[-1][0]) == ["Bert is blue."]
+
+
+def test_choices_are_scored_by_the_manager_alone() -> None:
+    """Workers write; so do those that note or map."""
+    example = dataclasses.replace(EXAMPLE, choices=("x", "y"))
+    for combiner in (ChainOfAgents(), ChainOfNotes(), StructuredMapReduce()):
+        _, rounds = _drive(combiner, lambda _: Output("x"), example=example)
+        assert [{read.choices for read in reads} for reads in rounds] == [{()}, {("x", "y")}]
+
+
+def test_notes_stand_before_the_passages_that_they_are_on() -> None:
+    """What is noted as irrelevant, or as saying nothing, is not read again."""
+    said = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
+    note: Callable[[Read], Output] = lambda read: Output(said[_texts(read)[-1].split()[0]])  # noqa: E731 -- typed
+    _, [notes, [read]] = _drive(ChainOfNotes(note="N", order="document"), note)
+    assert [one.instruction for one in notes] == ["N"] * 3
+    assert _texts(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
+    _, [_, [read]] = _drive(ChainOfNotes(), note, fits=3)
+    assert _texts(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
+
+
+def test_where_all_is_irrelevant_everything_is_read() -> None:
+    """Without notes; so it is where nothing is asked."""
+    expected = [hit.chunk.text for hit in HITS]
+    _, [_, [read]] = _drive(ChainOfNotes(), lambda _: Output("Unanswerable"))
+    assert _texts(read) == expected
+    _, [[read]] = _drive(ChainOfNotes(), _join, example=dataclasses.replace(EXAMPLE, question=""))
+    assert _texts(read) == expected
+
+
+def test_arrangements_are_orders_and_then_parts() -> None:
+    """Each once; one hit has one arrangement, and none has that of none."""
+    found = arrangements(HITS, 5)
+    assert [[hit.score for hit in each] for each in found] == [
+        [3, 2, 1], [1, 3, 2], [1, 2, 3], [2], [3, 1],
+    ]  # fmt: skip
+    assert arrangements(HITS[:1], 9) == [(HITS[0],)]
+    assert arrangements([], 9) == [()]
+    assert len(arrangements(HITS, 2)) == 2
+    assert all(arrangements(HITS, 9))
+
+
+def test_self_consistency_keeps_the_answer_that_most_runs_agree_on() -> None:
+    """Case, articles and stops aside; between equals the first run's."""
+    said = iter(["red", "The blue.", "Blue", "red", "blue"])
+    assert _drive(SelfConsistency(Stuff()), lambda _: Output(next(said)))[0] == "The blue."
+    said = iter(["A", "B"])
+    assert _drive(SelfConsistency(Stuff(), runs=2), lambda _: Output(next(said)))[0] == "A"
+
+
+def test_a_vote_weighs_as_much_as_the_reader_is_sure() -> None:
+    """One sure answer outweighs two wild guesses."""
+    said = iter([("red", -9.0), ("red", -9.0), ("blue", 3.0)])
+    value, _ = _drive(SelfConsistency(Stuff(), runs=3), lambda _: Output(*next(said)))
+    assert value == "blue"
+
+
+def test_a_read_that_fails_reaches_the_combiner_inside() -> None:
+    """Which may catch it; else the example fails with it."""
+    generator = SelfConsistency(Stuff()).combine(EXAMPLE, HITS)
+    next(generator)
+    with pytest.raises(ValueError, match="no"):
+        generator.throw(ValueError("no"))
+
+
+WRITTEN = """\
+**Extracted Information:** Bert is blue.
+1. Rationale: it
+ says so
+Answer: blue
+Confidence: {}"""
+
+
+@pytest.mark.parametrize(
+    ("written", "confidence"),
+    [("4", 0.8), ("4/5", 0.8), ("80 %", 0.8), ("High.", 0.75), ("99", 1.0), ("?", 0.5), ("", 0.5)],
+)
+def test_fields_are_read_with_patience(written: str, confidence: float) -> None:
+    """Marks, numbers and line breaks around them; a confidence in several forms, or none."""
+    found = finding(Output(WRITTEN.format(written)), DOCUMENT)
+    assert (found.information, found.rationale) == ("Bert is blue.", "it\n says so")
+    assert found.answer == "blue"
+    assert found.confidence == pytest.approx(confidence)
+
+
+def test_a_structured_reduction_is_given_all_fields() -> None:
+    """Of what says nothing, nothing; missing fields are left out; its answer is the last one's."""
+
+    def write(read: Read) -> Output:
+        if read.instruction.startswith("R"):
+            return Output("Answer: red\nConfidence: 5")
+        said = {"Bert": "Answer: none", "Carl": "Answer: red", "Anna": WRITTEN.format(2)}
+        return Output(said[_texts(read)[0].split()[0]])
+
+    value, [_, [read]] = _drive(StructuredMapReduce(reduce="R"), write)
+    assert value == "red"
+    assert _texts(read) == [
+        "Extracted information: Bert is blue.\nRationale: it\n says so\nAnswer: blue\n"
+        "Confidence: 2.0",
+        "Answer: red\nConfidence: 2.5",
+    ]
+
+
+def test_findings_are_collapsed_in_groups_that_fit() -> None:
+    """Three, two to a window: a round for the hits, one to collapse, one to reduce."""
+    _, rounds = _drive(StructuredMapReduce(), lambda _: Output("Answer: x"), fits=2)
+    assert [len(reads) for reads in rounds] == [3, 2, 1]
+    _, rounds = _drive(StructuredMapReduce(), lambda _: Output("Answer: x"), fits=0)
+    assert [len(reads) for reads in rounds] == [3, 2, 1]
+
+
+def test_without_fields_equal_answers_sum_up_their_confidence() -> None:
+    """No further read is needed; nothing found is nothing said, until nothing else is."""
+    said = {"Bert": ("blue", 0.5), "Carl": ("Red.", 0.0), "Anna": ("red", 0.0)}
+    reader: Callable[[Read], Output] = lambda read: Output(*said[_texts(read)[0].split()[0]])  # noqa: E731 -- typed
+    value, rounds = _drive(StructuredMapReduce(), reader)
+    assert (value, len(rounds)) == ("red", 1)
+    assert _drive(StructuredMapReduce(), lambda _: Output("Unanswerable"))[0] == "Unanswerable"
+
+
+COMBINERS = (
+    ChainOfAgents(hits=1),
+    ChainOfNotes(),
+    SelfConsistency(Stuff()),
+    StructuredMapReduce(),
+)
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("reader", [Embedded(), BestSentence()], ids=lambda one: type(one).__name__)
+def test_readers_of_the_package_answer_through_them(reader: Any, combiner: Any) -> None:
+    """A question is answered from the document, and a summary is some of its sentences."""
+    stages = Pipeline(Paragraphs(size=20), BM25(k=3), reader, combiner)
+    answer, summary = (
+        _answer(stages, Example("e", TALE, question=question))
+        for question in ("What colour were the boots of the cat?", "")
+    )
+    assert "red" in answer
+    assert summary
+    assert all(sentence.strip() in TALE.text for sentence in summary.splitlines())
+
+
+def _answer(stages: Pipeline, example: Example) -> str:
+    [selection] = select(stages, [example])
+    active = ActiveExample.create(stages, 0, example, selection)
+    active.start()
+    while not active.finished:
+        active.send(stages.reader.read(active.reads))
+    return str(active.value)
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=lambda one: type(one).__name__)
+def test_without_hits_the_bare_question_is_asked(combiner: Any) -> None:
+    """The reader answers from what it knows, once."""
+    value, [[read]] = _drive(combiner, lambda _: Output("from memory"), hits=[])
+    assert value == "from memory"
+    assert read == Read((), "which?", "Answer.", title="Colours")
