@@ -8,6 +8,7 @@ WORKDIR /opt/leporello
 # Versions first, so that a change of the code does not install everything again.
 COPY constraints.txt pyproject.toml README.md LICENSE pipelines.yaml ./
 COPY chunkers chunkers
+COPY enrichers enrichers
 COPY combiners combiners
 COPY leporello leporello
 COPY readers readers

@@ -31,7 +31,7 @@ from leporello.engine.progress import Cancellable, Listener, ProgressDisplay, sh
 from leporello.jobs.results import Result
 from leporello.loaders import known_suffixes
 from leporello.report import Report, report
-from leporello.runs.answer import Answer, Cost, Passage
+from leporello.runs.answer import Answer, CitedPassage, Cost
 from leporello.runs.ask import AskSettings, Session, ask
 from leporello.runs.interrupts import Interrupts
 from leporello.runs.run import Run, run
@@ -42,6 +42,7 @@ from leporello.training import FewShotExamples, Trained, few_shot_examples, trai
 __all__ = [
     "Answer",
     "AskSettings",
+    "CitedPassage",
     "Comparison",
     "Config",
     "ConfigError",
@@ -51,7 +52,6 @@ __all__ = [
     "Fault",
     "FewShotExamples",
     "Funnel",
-    "Passage",
     "Pipeline",
     "PipelineSpec",
     "Report",

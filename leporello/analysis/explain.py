@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_rows
 from leporello.core.notes import collect_notes
+from leporello.core.passages import Passage
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
 from leporello.engine.journal.serialization import (
@@ -31,6 +32,7 @@ from leporello.engine.journal.serialization import (
     read_from_row,
 )
 from leporello.engine.task_examples import examples_of
+from leporello.executors.shard_passages import passages_in
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
 from leporello.metrics import Metric
@@ -84,6 +86,7 @@ class Explanation:
         scores: Scores of this example alone, by metric.
         notes: Notes of its stages.
         fate: Trace of what proves the answer, from stage to stage, and where it was lost.
+        passages: Passages by the rank of their hit, from 0, with what they were made of.
     """
 
     pipeline: str
@@ -96,6 +99,7 @@ class Explanation:
     scores: Mapping[str, float]
     notes: tuple[str, ...]
     fate: ExampleTrace
+    passages: Mapping[int, Passage] = field(default_factory=dict)
 
 
 def explain(run: Path, example_id: str) -> list[Explanation]:
@@ -179,7 +183,18 @@ class _ExampleOfJob:
             scores=scores,
             notes=(*(calls["notes"] if calls else ()), *faults.values(), *self.changed),
             fate=self._trace(chunks, finished),
+            passages=self._passages(prediction),
         )
+
+    def _passages(self, prediction: Prediction) -> Mapping[int, Passage]:
+        """Returns the passages of hits, down to the document, as far as journals are there."""
+        if not prediction.passages:
+            return {}
+        journals = self.directory.journals(self.pipeline, self.task)
+        made = passages_in(journals, self.example.document)
+        known = {(p.kind, p.reading, p.spans): p for p in made if isinstance(p, Passage)}
+        asked = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
+        return {rank: known[key] for rank, key in asked if key in known}
 
     def _trace(self, chunks: Sequence[Span], finished: ExampleResult) -> ExampleTrace:
         job, gold = (self.pipeline, self.task), gold_of(self.example)

@@ -357,6 +357,8 @@ class _ConfigBuilder:
             if tree is None and kind.default is None:
                 variants.faults.append(self.layers.pipelines[name].fault(f"{name}: needs a {key}"))
                 continue
+            if tree is None and not kind.default:
+                continue
             tree = tree or _default_stage(self.layers.pipelines[name], kind.default)
             options = variants.of_stage(tree, kind, key)
             points = [

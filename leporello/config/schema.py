@@ -31,6 +31,7 @@ _TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _ANY_NAMES: Mapping[str, JSON] = {"type": "object", "additionalProperties": _TEXT}
 _STAGES = {
     "chunker": "Divides a document into chunks; `Whole` if left out",
+    "enricher": "Makes passages of the chunks: summaries, chunks with context; nothing if left out",
     "retriever": "Selects chunks for a question; `All` if left out",
     "reader": "Answers from what was selected",
     "combiner": "Makes one answer of what the reader says; `Stuff` if left out",

@@ -161,16 +161,18 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline's stages, built."""
+    """A pipeline's stages, built; an enricher where it has one."""
 
     chunker: Any
     retriever: Any
     reader: Any
     combiner: Any
+    enricher: Any = None
 
     def all(self) -> tuple[Any, ...]:
-        """Returns the four, in the order of their work."""
-        return (self.chunker, self.retriever, self.reader, self.combiner)
+        """Returns all of them, in the order of their work."""
+        enricher = () if self.enricher is None else (self.enricher,)
+        return (self.chunker, *enricher, self.retriever, self.reader, self.combiner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class PipelineSpec:
 
     Attributes:
         name: `mine`, or `mine@retriever.k=5`.
-        stages: Stages by key, all four.
+        stages: Stages by key; `enricher` where it has one.
         tasks: Names of tasks that `run` takes when none is named.
         normalised: Whether the task brings answers into the form that its metrics read.
         description: Description for `list`.
@@ -196,7 +198,7 @@ class PipelineSpec:
     placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
 
     def build(self) -> Pipeline:
-        """Returns the four stages, built; models load on first use."""
+        """Returns the stages, built; models load on first use."""
         return Pipeline(**{key: spec.build() for key, spec in self.stages.items()})
 
     def variables(self) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from leporello.core.records import Document, Loss
 
 # Columns into which all that a file holds falls apart, in the order of what is done with it.
-PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "read")
+PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "stood_for", "read")
 _PLACES = 4  # that are named of each kind of loss
-_EVER = PARTS[3:]  # shown where they are nothing, too
+_EVER = ("unselected", "cut", "read")  # shown where they are nothing, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,12 @@ class Coverage:
         document: Length of the document's text.
         selected: Characters that the hits cover.
         read: Characters that the reader saw.
-        cut: Characters that were selected and that the reader never saw.
+        cut: Characters that were selected and that the reader never saw, nor anything for them.
         unselected: Characters of chunks that were neither selected nor read.
         unchunked: Characters that are in no chunk, white space apart.
         furniture: Characters of running heads, feet and page numbers, which are not in the text.
         lost: Characters of the file that did not become text, as far as they can be told.
+        stood_for: Characters that the reader saw another text for: a summary.
     """
 
     document: int
@@ -45,6 +46,7 @@ class Coverage:
     unchunked: int = 0
     furniture: int = 0
     lost: int = 0
+    stood_for: int = 0
 
     @classmethod
     def of(
@@ -53,6 +55,7 @@ class Coverage:
         selected: Iterable[Span],
         read: Iterable[Span],
         unchunked: int = 0,
+        stood_for: Iterable[Span] = (),
     ) -> Coverage:
         """Returns the ledger of one example.
 
@@ -61,21 +64,24 @@ class Coverage:
             selected: Spans of the hits.
             read: Spans that the reader saw.
             unchunked: Number of characters that are in no chunk.
+            stood_for: Spans of passages that the reader saw in their place.
         """
         characters = len(document.text)
         chosen, was_read = merge(selected), merge(read)
-        either, seen = covered((*chosen, *was_read)), sum(map(len, was_read))
+        seen, told = covered(was_read), covered((*was_read, *(stood := merge(stood_for))))
+        either = covered((*chosen, *was_read, *stood))
         unchunked = min(unchunked, characters - either)  # a combiner may read what is in no chunk
         furniture = sum(loss.characters for loss in document.losses if loss.furniture)
         return cls(
             document=characters,
             selected=sum(map(len, chosen)),
             read=seen,
-            cut=either - seen,
+            cut=either - told,
             unselected=characters - unchunked - either,
             unchunked=unchunked,
             furniture=furniture,
             lost=sum(loss.characters for loss in document.losses) - furniture,
+            stood_for=told - seen,
         )
 
 

@@ -23,6 +23,7 @@ from leporello.core.records import (
     Combination,
     Document,
     DocumentRows,
+    Enrichment,
     Example,
     Hit,
     Output,
@@ -82,6 +83,22 @@ class Chunker(Protocol):
 
     def chunk(self, document: Document) -> Iterable[Span]:
         """Yields spans in document order; `chunk(document, question)` is allowed too."""
+        ...
+
+
+class Enricher(Protocol):
+    """Makes passages of a document's chunks, once for all its questions.
+
+    Its parameter `reader`, where it has one and it is given, is what reads for it; else the
+    pipeline's own reader does.
+    """
+
+    def enrich(self, document: Document, chunks: Sequence[Any]) -> Enrichment | Sequence[Any]:
+        """Returns what is searched in place of the chunks: chunks and passages, in any order.
+
+        A generator may yield lists of `Read`, `Fit` and `Generates` before, as a combiner does, and
+        is sent one answer a request.
+        """
         ...
 
 
@@ -359,7 +376,8 @@ class Kind:
         package: The package in which plain class names are looked up.
         methods: Names of the methods that a class of this kind must have.
         protocol: The protocol that a nested stage is annotated with.
-        default: Class used where a pipeline has no such key; None if it must be given.
+        default: Class used where a pipeline has no such key; None if it must be given, empty if it
+            is then left out.
         table: Name of the package's mapping of names to classes; empty where its `__all__` names
             the classes.
     """
@@ -386,6 +404,7 @@ KINDS: Mapping[str, Kind] = {
     kind.key: kind
     for kind in (
         Kind("chunker", "leporello.chunkers", ("chunk",), Chunker, "Whole"),
+        Kind("enricher", "leporello.enrichers", ("enrich",), Enricher, ""),
         Kind("retriever", "leporello.retrievers", ("retrieve",), Retriever, "All"),
         Kind("reader", "leporello.readers", ("read", "count"), Reader, None),
         Kind("combiner", "leporello.combiners", ("combine",), Combiner, "Stuff"),

@@ -27,10 +27,12 @@ __all__ = [
     "Coverage",
     "Document",
     "DocumentRows",
+    "Enrichment",
     "Example",
     "Failure",
     "Fit",
     "Hit",
+    "HitPassage",
     "Index",
     "Loss",
     "Member",
@@ -394,6 +396,23 @@ Request: TypeAlias = Read | Search | Fit
 Answer: TypeAlias = "Output | tuple[Hit, ...] | int"
 # What a combiner's generator yields, is sent, and returns.
 Combination: TypeAlias = "Generator[Sequence[Request], list[Any], JSON]"
+# What an enricher's generator yields, is sent, and returns: chunks and passages.
+Enrichment: TypeAlias = "Generator[Sequence[Request], list[Any], Sequence[Chunk]]"
+
+
+@dataclass(frozen=True, slots=True)
+class HitPassage:
+    """A passage that was found, as results keep it.
+
+    Attributes:
+        kind: How it came about: `summary`, `context`.
+        text: Text that a reader is given of it.
+        spans: What it stands for, merged, ascending.
+    """
+
+    kind: str
+    text: str
+    spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +427,8 @@ class Prediction:
         read: Spans that the reader saw, merged, in document order.
         coverage: The ledger.
         document_sha256: SHA-256 of the text that the spans count in.
+        stood_for: Spans that passages stand for which the reader saw in their place, merged.
+        passages: Passages by the rank of their hit, from 0; a hit without is a chunk.
     """
 
     id: str
@@ -417,6 +438,16 @@ class Prediction:
     read: tuple[Span, ...]
     coverage: Coverage
     document_sha256: str
+    stood_for: tuple[Span, ...] = ()
+    passages: Mapping[int, HitPassage] = field(default_factory=dict)
+
+    @property
+    def hit_spans(self) -> tuple[tuple[Span, ...], ...]:
+        """What each hit stands for, in rank order."""
+        return tuple(
+            self.passages[rank].spans if rank in self.passages else (Span(start, end),)
+            for rank, (start, end, _) in enumerate(self.hits)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,21 +17,22 @@ from leporello.core.calls.contracts import StageError, sees_gold
 from leporello.core.calls.nested import run_combiner
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes
-from leporello.core.protocols import RendersPrompt
+from leporello.core.passages import flat_read, identity, stood_for
 from leporello.core.records import (
     JSON,
-    Chunk,
     Combination,
-    Document,
     Example,
     Fit,
     Hit,
+    Output,
     Read,
     Request,
     Search,
+    Span,
 )
 from leporello.engine.failures import ReadError, stage_errors
 from leporello.engine.journal.serialization import Reply
+from leporello.engine.requests import checked, fitting
 from leporello.engine.selection import Selection, select
 
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
@@ -59,6 +60,7 @@ class ActiveExample:
         unchunked: Number of characters that are in no chunk.
         reads: Reads of the present round.
         calls: Reads of earlier rounds, with what came of them.
+        stood_for: Spans of passages that the reader saw in their place.
         notes: Notes of its stages.
         value: Value that the combiner returned.
         finished: Whether it has returned.
@@ -72,6 +74,7 @@ class ActiveExample:
     unchunked: int
     reads: Sequence[Read] = ()
     calls: list[Call] = field(default_factory=list)
+    stood_for: list[Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     value: JSON = None
     finished: bool = False
@@ -115,6 +118,10 @@ class ActiveExample:
         self.calls += [
             Call(self._round, read, reply) for read, reply in zip(self.reads, replies, strict=True)
         ]
+        asked = (request for request in self._requests if isinstance(request, Read))
+        for read, reply in zip(asked, replies, strict=True):
+            if isinstance(reply, Output):
+                self.stood_for += stood_for(read, reply.cut)
         self._round += 1
         self._run(self._resumption(replies))
 
@@ -141,11 +148,12 @@ class ActiveExample:
             if self._yields > _MOST_ROUNDS:
                 raise StageError(f"asked {_MOST_ROUNDS:,} times, and has no answer yet")
             try:
-                self._requests = _checked(resume(), self.example.document)
+                self._requests = checked(resume(), self.example.document)
             except StopIteration as stop:
                 self.value, self.finished = stop.value, True
                 return
-            self.reads = [request for request in self._requests if isinstance(request, Read)]
+            asked = (request for request in self._requests if isinstance(request, Read))
+            self.reads = [*map(flat_read, asked)]
             if not self.reads:
                 answers = [self._now(request) for request in self._requests]
                 resume = partial(self.combiner.send, answers)
@@ -156,21 +164,15 @@ class ActiveExample:
         return self._fit(request) if isinstance(request, Fit) else self._search(request)
 
     def _fit(self, request: Fit) -> int:
-        reader = self.stages.reader
-        if not isinstance(reader, RendersPrompt):
-            return len(request.read.passages)  # no window is known: all of it fits
         with stage_errors("reader"):
-            if request.behind is None:
-                return reader.fit(request.read)
-            sliced = getattr(reader, "sliced", None)
-            return int(sliced(request.read, request.behind)) if sliced else -1
+            return fitting(self.stages.reader, request)
 
     def _search(self, request: Search) -> tuple[Hit, ...]:
         with stage_errors("retriever"):
             example = dataclasses.replace(self.example, question=request.question)
             [selection] = select(self.stages, [example])
-        spans = {hit.chunk.span for hit in self.hits}
-        new = [hit for hit in selection.hits if hit.chunk.span not in spans][: request.new]
+        known = {identity(hit.chunk) for hit in self.hits}
+        new = [hit for hit in selection.hits if identity(hit.chunk) not in known][: request.new]
         self.hits += new
         self._note(selection.notes)
         return tuple(selection.hits if request.new is None else new)
@@ -183,32 +185,3 @@ class ActiveExample:
 def _combination(stages: Pipeline, example: Example, hits: Sequence[Hit]) -> Combination:
     """Starts the combiner at its first step, not when it is made."""
     return (yield from run_combiner(stages.combiner, example, tuple(hits)))
-
-
-def _checked(requests: object, document: Document) -> Sequence[Request]:
-    if not isinstance(requests, (list, tuple)) or not all(
-        isinstance(request, (Read, Search, Fit)) for request in requests
-    ):
-        text = f"{requests!r:.200}"
-        raise TypeError(f"a combiner must yield a list of Read, Search or Fit, got {text}")
-    for request in requests:
-        if not isinstance(request, Search):
-            _check_read(request.read if isinstance(request, Fit) else request, document)
-    return requests
-
-
-def _check_read(read: Read, document: Document) -> None:
-    for passage in read.passages:
-        if not isinstance(passage, (str, Chunk)) or (
-            isinstance(passage, Chunk) and passage.document is not document
-        ):
-            raise TypeError(
-                f"a passage must be text or a chunk of the example's own document,"
-                f" got {passage!r:.200}"
-            )
-    for name in ("question", "instruction", "title"):
-        if not isinstance(getattr(read, name), str):
-            raise TypeError(f"a Read's {name} must be text, got {getattr(read, name)!r:.200}")
-    for name in ("choices", "pair"):
-        if not all(isinstance(text, str) for text in getattr(read, name) or ()):
-            raise TypeError(f"a Read's {name} must be texts, got {getattr(read, name)!r:.200}")

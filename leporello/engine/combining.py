@@ -131,7 +131,12 @@ class ActiveCombiners:
         with stage_errors("combiner"):
             calls = ((call.read, call.reply) for call in active.calls)
             prediction = prediction_of(
-                active.example, active.hits, calls, active.value, active.unchunked
+                active.example,
+                active.hits,
+                calls,
+                active.value,
+                active.unchunked,
+                stood_for=active.stood_for,
             )
         if self.normalise:
             with stage_errors("task"):

@@ -14,8 +14,10 @@ from leporello.core.calls.nested import load_models
 from leporello.core.calls.segments import chunks as chunks_of
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
+from leporello.core.passages import identity
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
+from leporello.engine.enriching import enriched
 from leporello.engine.failures import ExampleError, note_of_cure, stage_errors
 from leporello.engine.time_limit import time_limit
 
@@ -121,11 +123,15 @@ def select_apart(
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
         chunks = divided(stages.chunker, examples[0])
-        lists = retrieve(stages.retriever, examples, chunks)
+        lists = retrieve(stages.retriever, examples, enriched(stages, chunks))
     document, chunker = examples[0].document, stages.chunker
     asked = examples[0].question if asks_question(chunker) else None
     key = ("unchunked", memo_key(chunker), asked)  # as its chunks are known by
     unchunked: int = document.memo(key, partial(_unchunked, document.text, chunks))
+    if stages.enricher is not None:  # several passages may give the reader the same
+        lists = [
+            [*{identity(hit.chunk): hit for hit in hits[::-1]}.values()][::-1] for hits in lists
+        ]
     return [Selection(hits, unchunked, tuple(notes)) for hits in lists]
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
@@ -13,6 +14,7 @@ from leporello.core.records import Example
 from leporello.engine.attempts import ALONE, TRIES, Attempts
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
+from leporello.engine.enriching import Enriching, enricher_reader
 from leporello.engine.failures import ExampleError
 from leporello.engine.journal.journal import Journal, ShardRow
 from leporello.engine.progress import Listener
@@ -29,6 +31,7 @@ from leporello.executors.interface import (
 )
 from leporello.executors.pipelines import Pipelines, WorkerPipeline
 from leporello.executors.selectors import OpenedDocument, Selectors
+from leporello.executors.shard_passages import ShardPassages
 
 _TASK = -1  # in the place of a pipeline: what is begun for all of them
 
@@ -43,6 +46,7 @@ class _Lane:
         journal: Its journal.
         attempts: Record of what it begins.
         engine: Its engine.
+        passages: Passages of its documents, if it has an enricher.
         share: Counts and statistics of what it did.
         before: Number of examples that were finished before.
     """
@@ -52,8 +56,20 @@ class _Lane:
     journal: Journal
     attempts: Attempts
     engine: Engine | SlidingEngine
+    passages: ShardPassages | None
     share: PipelineShare = field(default_factory=PipelineShare)
     before: int = 0
+
+    @property
+    def paths(self) -> list[Path]:
+        """Paths of its journals."""
+        return [self.journal.path, *([self.passages.journal.path] if self.passages else [])]
+
+    def close(self) -> None:
+        """Closes its journals."""
+        self.journal.close()
+        if self.passages:
+            self.passages.journal.close()
 
 
 class ShardRun:
@@ -108,14 +124,27 @@ class ShardRun:
             remote.get(self._pipelines.directory.name_of(path))  # another machine has finished it
         journal = Journal(path)
         run = self._pipelines.spec.runs[place]
-        journal.begin(ShardRow(shard.number, shard.first_example, shard.examples, run))
+        of = ShardRow(shard.number, shard.first_example, shard.examples, run)
+        journal.begin(of)
         if self.order.retry and len(journal.done) == shard.examples:  # else a retry goes on
             journal.retry(journal.failed)
         journal.sizes = journal.sizes or self.order.sizes
         restore_batch_sizes(pipeline.stages.reader, journal.sizes)
         attempts = self._attempts(place)
         engine = self._engine(pipeline, journal, attempts)
-        return _Lane(place, pipeline, journal, attempts, engine, before=len(journal.done))
+        passages = None
+        if pipeline.stages.enricher is not None and len(journal.done) < shard.examples:
+            passages = ShardPassages(
+                pipeline.files.passages(shard.number), of, self._enriching(engine, attempts)
+            )
+        return _Lane(place, pipeline, journal, attempts, engine, passages, before=len(journal.done))
+
+    def _enriching(self, engine: Engine | SlidingEngine, attempts: Attempts) -> Enriching:
+        limits, stages = self._pipelines.spec.limits, engine.combiners.stages
+        reader, own = engine.reader, enricher_reader(stages)
+        if own is not reader.reader:
+            reader = WindowReader(own, self._pipelines.cache, limits.example_timeout, attempts)
+        return Enriching(stages, reader, limits, self._listener, attempts)
 
     def _attempts(self, place: int) -> Attempts:
         if self.log is None:
@@ -156,7 +185,8 @@ class ShardRun:
         shard = self.order.shard
         if all(len(lane.journal.done) == shard.examples for lane in self._lanes):
             return
-        if selectors and not (self.log and self.log.deaths):
+        enriches = any(lane.passages for lane in self._lanes)  # with a reader, which is here
+        if selectors and not enriches and not (self.log and self.log.deaths):
             for document, selected in selectors.select(self._opened()):
                 self._add(document, selected)
             return
@@ -202,6 +232,16 @@ class ShardRun:
     def _select(self, lane: _Lane, document: OpenedDocument) -> TimedSelections:
         """Selects from a document; for one that has killed its worker, example by example."""
         timeout, stages = self._pipelines.spec.limits.example_timeout, lane.pipeline.stages
+        sound = next((example for example in document.examples if not example.fault), None)
+        if lane.passages and sound:
+            started = time.monotonic()
+            try:
+                lane.passages.prepare(document.number, sound)
+            except ExampleError as error:
+                failed = (
+                    ExampleError("task", e.fault) if e.fault else error for e in document.examples
+                )
+                return TimedSelections((*failed,), time.monotonic() - started)
         if lane.attempts.begin("select", document.number) < TRIES:
             return select_document(stages, document.examples, timeout)
         selections: list[Selection | ExampleError] = []
@@ -230,7 +270,7 @@ class ShardRun:
         for lane in self._lanes:
             lane.engine.finish()
         for lane in self._lanes:
-            lane.journal.close()
+            lane.close()
             lane.share.counts = lane.pipeline.files.write_part(self.order.shard.number)
             self._publish(lane)
         result = self.result()
@@ -242,15 +282,16 @@ class ShardRun:
         """Puts a finished shard of a run at a URL where it belongs, its mark last."""
         if remote := self._pipelines.remote:
             files, number = lane.pipeline.files, self.order.shard.number
-            paths = (files.journal(number), files.part(number))
+            passages = [files.passages(number)] if files.passages(number).exists() else []
+            paths = (files.journal(number), *passages, files.part(number))
             remote.put(*map(self._pipelines.directory.name_of, paths))
 
     def close(self) -> None:
         """Closes the files of a shard that is left as it is."""
         for lane in self._lanes:
-            lane.journal.close()
+            lane.close()
         if remote := self._pipelines.remote:  # another machine goes on from there
-            journals = (lane.journal.path for lane in self._lanes if lane.journal.path.exists())
+            journals = (path for lane in self._lanes for path in lane.paths if path.exists())
             with suppress(UserError):  # why the shard is left is the fault to tell
                 remote.put(*map(self._pipelines.directory.name_of, journals))
         if self.log:

@@ -1,6 +1,7 @@
 """The files of one pipeline on one task in a run's directory: journals, parts, merged results.
 
 journal/PIPELINE/TASK/00000.jsonl            one a shard; stays
+journal/PIPELINE/TASK/00000.passages.jsonl   likewise, where the pipeline has an enricher
 PIPELINE/TASK/.parts/00000/                  what a finished shard adds to each file below
 PIPELINE/TASK/predictions.jsonl calls.jsonl failures.jsonl statistics.jsonl tracebacks/
 PIPELINE/TASK/.merged.json                   what these hold; parts are removed then
@@ -95,6 +96,10 @@ class JobFiles:
     def journal(self, shard: int) -> Path:
         """Returns the journal of a shard."""
         return self.journals / f"{shard:05}.jsonl"
+
+    def passages(self, shard: int) -> Path:
+        """Returns the journal of what the pipeline's enricher makes of a shard's documents."""
+        return self.journals / f"{shard:05}.passages.jsonl"
 
     def part(self, shard: int) -> Path:
         """Returns the folder of what a finished shard adds to the results."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 from leporello.core.records import Example, Prediction, Span
@@ -15,16 +16,16 @@ from leporello.metrics.protocol import Averaged, Statistics
 class Recall(Averaged):
     """How much of the gold evidence was selected: says whether the retriever lost the answer.
 
-    `recall` is the share of the evidence's characters that the union of all hits covers;
-    `recall_whole` the share of evidence spans covered entirely; `mrr` the reciprocal rank of the
-    first hit that touches evidence. Means over examples. White space does not count: chunkers may
-    leave it out.
+    `recall` is the share of the evidence's characters that the union of all hits covers, or what
+    they stand for; `recall_read` the share that the reader saw as it stands; `recall_whole` the
+    share of evidence spans covered entirely; `mrr` the reciprocal rank of the first hit that
+    touches evidence. Means over examples. White space does not count: chunkers may leave it out.
     """
 
     name: ClassVar[str] = "recall"
     needs_hits: ClassVar[bool] = True
     signature: ClassVar[str] = (
-        "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:1"
+        "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:2"
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
@@ -33,17 +34,19 @@ class Recall(Averaged):
         evidence = [span for span in example.evidence if letters(text, [span])]
         if not evidence:
             return None
-        hits = [Span(start, end) for start, end, _ in prediction.hits]
-        retrieved, gold = merge(hits), merge(evidence)
+        hits = prediction.hit_spans
+        retrieved, gold = merge(chain.from_iterable(hits)), merge(evidence)
         missed = [letters(text, outside(span, retrieved)) for span in evidence]
         lost = sum(letters(text, outside(span, retrieved)) for span in gold)
+        unread = sum(letters(text, outside(span, prediction.read)) for span in gold)
         return {
             "recall": 100 * (1 - lost / letters(text, gold)),
+            "recall_read": 100 * (1 - unread / letters(text, gold)),
             "recall_whole": 100 * missed.count(0) / len(missed),
             "mrr": 100 * _reciprocal_rank(hits, gold),
         }
 
 
-def _reciprocal_rank(hits: Sequence[Span], gold: Sequence[Span]) -> float:
-    ranks = (rank for rank, hit in enumerate(hits, 1) if overlap([hit], gold))
+def _reciprocal_rank(hits: Sequence[Sequence[Span]], gold: Sequence[Span]) -> float:
+    ranks = (rank for rank, hit in enumerate(hits, 1) if overlap(hit, gold))
     return next((1 / rank for rank in ranks), 0.0)

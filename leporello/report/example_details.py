@@ -161,7 +161,13 @@ def job_detail(
 ) -> dict[str, Any]:
     """Returns what one job left of an example."""
     failure, prediction = row.failure, row.prediction
-    shown: dict[str, Any] = {"scores": dict(scores), "lost_at": lost_at, "calls": [], "hits": []}
+    shown: dict[str, Any] = {
+        "scores": dict(scores),
+        "lost_at": lost_at,
+        "calls": [],
+        "hits": [],
+        "passages": {},
+    }
     if prediction is None:
         assert failure is not None
         return {
@@ -174,6 +180,15 @@ def job_detail(
         "prediction": cut(prediction["prediction"], _LONG),
         **_raw(prediction),
         "hits": prediction["hits"][: limits.hits],
+        "passages": {
+            rank: {
+                **passage,
+                "text": cut(passage["text"], _LITERAL),
+                "spans": passage["spans"][:_SPANS],
+            }
+            for rank, passage in prediction.get("passages", {}).items()
+            if int(rank) < limits.hits
+        },
         "more_hits": max(0, len(prediction["hits"]) - limits.hits),
         "selected": _selected(prediction),
         "read": prediction["read"][:_SPANS],
@@ -186,7 +201,13 @@ def job_detail(
 
 
 def _selected(prediction: Mapping[str, Any]) -> list[list[int]]:
-    merged = merge(Span(start, end) for start, end, _ in prediction["hits"])
+    made = prediction.get("passages", {})
+    spans = (
+        span
+        for rank, (start, end, _) in enumerate(prediction["hits"])
+        for span in (made[str(rank)]["spans"] if str(rank) in made else [(start, end)])
+    )
+    merged = merge(Span(*span) for span in spans)
     return [[span.start, span.end] for span in merged[:_SPANS]]
 
 
@@ -229,6 +250,8 @@ def _spans(shown: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
     """Yields the passages whose text is shown: hits first, best first."""
     for start, end, _ in shown["hits"]:
         yield start, end
+    for passage in shown["passages"].values():
+        yield from ((start, end) for start, end in passage["spans"])
     for call in shown["calls"]:
         for passage in call["passages"]:
             if not isinstance(passage, str):

@@ -214,6 +214,12 @@ function call(one, example, document_) {
     fold(`Passages given (${one.passages.length + one.more_passages})`, false, one.passages.map(place => passage(place, document_)), one.more_passages ? h("p", { class: "note" }, `and ${one.more_passages} more`) : null));
 }
 
+function hit([start, end, score], made, document_) {
+  if (!made) return h("li", {}, `score ${score} `, passage([start, end], document_));
+  const spans = made.spans.map(span => passage(span, document_));
+  return h("li", {}, `score ${score} ${made.kind} `, h("blockquote", {}, made.text), fold(`Stands for (${spans.length})`, false, ...spans));
+}
+
 function command(job, id) {
   const quoted = text => `'${text.replaceAll("'", "'\\''")}'`;
   const text = `python run_pipeline.py explain ${quoted(job.run)} ${quoted(id)}`;
@@ -233,7 +239,7 @@ function jobDetail(number_, job, example, document_) {
     job.failure ? facts([["failed in", job.failure.stage], ["error", job.failure.error]]) : null,
     facts([["prediction", job.failure ? "" : job.prediction || "(empty)"], ["as combined", job.raw], ["lost at", job.lost_at], ["ledger", job.ledger], ["not in the text", document_ ? document_.losses.join("\n") : ""], ["notes", (job.notes || []).join("\n")]]),
     ...(document_ && document_.length && !job.failure ? strip(example, job, document_.length) : []),
-    job.hits.length ? fold(`Hits (${job.hits.length + job.more_hits})`, false, h("ol", {}, job.hits.map(([start, end, score]) => h("li", {}, `score ${score} `, passage([start, end], document_))))) : null,
+    job.hits.length ? fold(`Hits (${job.hits.length + job.more_hits})`, false, h("ol", {}, job.hits.map((found, rank) => hit(found, job.passages[rank], document_)))) : null,
     job.calls.length ? fold(`Inputs and outputs (${job.calls.length + job.more_calls})`, false, h("ol", {}, job.calls.map(one => call(one, example, document_))), job.more_calls ? h("p", { class: "note" }, `and ${job.more_calls} more`) : null) : null,
     ...command(own, example.id),
   ].filter(Boolean));

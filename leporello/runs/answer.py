@@ -19,15 +19,17 @@ _EXCERPT = 300  # characters of a passage in a notebook
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CitedPassage:
     """A passage that was selected for the question.
 
     Attributes:
-        span: Characters of the document's text that it consists of.
-        text: Text of those characters.
+        span: Characters of the document's text that it consists of, or stands for: from the first
+            to the last.
+        text: Text that a reader is given: those characters, or what was made of them.
         score: The retriever's score; higher is better.
         place: Place of the passage as a person looks it up: `report.pdf p. 3 to p. 4`.
         read: Whether the reader saw any of it.
+        kind: How it came about: `verbatim`, `summary`, `context`.
     """
 
     span: Span
@@ -35,6 +37,7 @@ class Passage:
     score: float
     place: str
     read: bool
+    kind: str = "verbatim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Answer:
 
     question: str
     text: str
-    passages: tuple[Passage, ...]
+    passages: tuple[CitedPassage, ...]
     coverage: Coverage
     document: Document
     notes: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,28 +17,30 @@ from leporello.config import Config, ConfigSource, Pipeline, load_config, loader
 from leporello.core.errors import UserError
 from leporello.core.items import items_of
 from leporello.core.members import member_document
-from leporello.core.records import JSON, Coverage, Document, Example, Read, Span
+from leporello.core.passages import spans_of
+from leporello.core.records import JSON, Coverage, Document, Example, Prediction, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
+from leporello.engine.enriching import Enriching, enricher_reader
 from leporello.engine.failures import ExampleError
 from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
-from leporello.engine.journal.serialization import cost_of, prediction_from_row
+from leporello.engine.journal.serialization import cost_of, prediction_from_row, prediction_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReader
-from leporello.engine.selection import select_document
+from leporello.engine.selection import divided, select_document
 from leporello.jobs.jobs import check_files
 from leporello.loaders import load
 from leporello.loaders.collection import load_collection
 from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
-from leporello.runs.answer import Answer, Cost, Passage
+from leporello.runs.answer import Answer, CitedPassage, Cost
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
 from leporello.text.english.language import looks_english
 from leporello.text.outline import cited
 
-__all__ = ["Answer", "AskSettings", "Passage", "Session", "ask"]
+__all__ = ["Answer", "AskSettings", "CitedPassage", "Session", "ask"]
 
 _BEFORE = 3  # questions that a follow-up is understood by
 _LONGEST = 200  # characters that one grows by at most: a model that goes on has answered it
@@ -216,7 +218,7 @@ class Session:
         with self._lock:
             return self._answers(questions, listener)
 
-    def select(self, question: str) -> tuple[tuple[Passage, ...], Coverage]:
+    def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
         """Returns the passages that are selected for a question, best first, and the ledger.
 
         Raises:
@@ -227,8 +229,9 @@ class Session:
             [selected] = select_document(self.stages, [example], None).selections
         if isinstance(selected, ExampleError):
             raise UserError(f"the {selected.stage} failed: {selected.message}")
-        spans = [hit.chunk.span for hit in selected.hits]
-        found = (_passage(document, h.chunk.span, h.score, ()) for h in selected.hits)
+        spans = [span for hit in selected.hits for span in spans_of(hit.chunk)]
+        prediction = prediction_of(example, selected.hits, (), "")
+        found = _passages(document, prediction)
         return tuple(found), Coverage.of(document, spans, (), selected.unchunked)
 
     def _alone(self, question: str) -> str:
@@ -252,14 +255,10 @@ class Session:
     def _answer(self, example: Example, finished: FinishedExample) -> Answer:
         document = self.document
         prediction = prediction_from_row(finished.row.prediction or {})
-        passages = (
-            _passage(document, Span(start, end), score, prediction.read)
-            for start, end, score in prediction.hits
-        )
         return Answer(
             example.question,
             prediction.prediction,
-            tuple(passages),
+            tuple(_passages(document, prediction)),
             prediction.coverage,
             document,
             notes=(*self._language(), *finished.row.notes),
@@ -289,11 +288,20 @@ class Session:
             journal.begin(ShardRow(0, 0, len(examples), ""))
             combiners = ActiveCombiners(self.stages)
             engine = Engine(journal, self._reader, combiners, Limits(), listener)
+            self._prepare(examples[0], listener)
             selections = select_document(self.stages, examples, None).selections
             engine.add_document(0, examples, selections)
             engine.finish()
             journal.close()
             return finished_in(journal.path)
+
+    def _prepare(self, example: Example, listener: Listener) -> None:
+        """Makes the passages of the document, which may take minutes, under the listener's eyes."""
+        own = enricher_reader(self.stages)
+        reader = self._reader if own is self._reader.reader else WindowReader(own, self._cache)
+        enriching = Enriching(self.stages, reader, listener=listener)
+        with suppress(ExampleError):  # which selecting tells of each question
+            enriching.of(divided(self.stages.chunker, example))
 
 
 def ask(
@@ -322,10 +330,13 @@ def ask(
     return Session.open([file], settings).ask(question)
 
 
-def _passage(document: Document, span: Span, score: float, read: Sequence[Span]) -> Passage:
-    seen = any(r.start < span.end and span.start < r.end for r in read)
-    text = document.text[span.start : span.end]
-    return Passage(span, text, score, cited(document, span), seen)
+def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassage]:
+    seen = (*prediction.read, *prediction.stood_for)
+    for rank, (start, end, score) in enumerate(prediction.hits):
+        span, made = Span(start, end), prediction.passages.get(rank)
+        read = any(r.start < end and start < r.end for r in seen)
+        text, kind = (made.text, made.kind) if made else (document.text[start:end], "verbatim")
+        yield CitedPassage(span, text, score, cited(document, span), read, kind)
 
 
 def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:

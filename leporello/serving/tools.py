@@ -16,7 +16,7 @@ from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.members import member_at
 from leporello.core.records import Coverage, Document, Member, Place, Section, Span
 from leporello.engine.progress import Silent
-from leporello.runs.answer import Cost, Passage
+from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
 
@@ -45,6 +45,7 @@ class FoundPassage(Stretch):
     text: str = Field(description=f"Its text, {_LONGEST:,} characters at most if it was found.")
     score: float = Field(description="Score of the retriever; higher is better.")
     read: bool = Field(description="Whether the reader saw any of it.")
+    kind: str = Field(description="How it came about: verbatim, summary, context.")
 
 
 class LedgerReply(BaseModel):
@@ -127,7 +128,9 @@ def passages(
     if end > start:
         span = Span(min(start, len(document.text)), min(end, start + _PIECE, len(document.text)))
         text = document.text[span.start : span.end]
-        found: tuple[Passage, ...] = (Passage(span, text, 0.0, cited(document, span), True),)
+        found: tuple[CitedPassage, ...] = (
+            CitedPassage(span, text, 0.0, cited(document, span), True),
+        )
         coverage = Coverage.of(document, [span], [span])
         return PassagesReply(
             passages=[_found(found[0], _PIECE)], more_passages=0, ledger=_ledger(document, coverage)
@@ -185,7 +188,7 @@ def _level(stretch: Member | Place | Section) -> int:
     return stretch.level if isinstance(stretch, Section) else int(not isinstance(stretch, Member))
 
 
-def _found(passage: Passage, longest: int = _LONGEST) -> FoundPassage:
+def _found(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassage:
     span = passage.span
     return FoundPassage(
         start=span.start,
@@ -194,6 +197,7 @@ def _found(passage: Passage, longest: int = _LONGEST) -> FoundPassage:
         text=as_utf8(passage.text[:longest]),
         score=passage.score,
         read=passage.read,
+        kind=passage.kind,
     )
 
 

@@ -213,7 +213,7 @@ def test_shares_are_of_characters_that_are_not_blank(
         return
     assert gold is not None
     covered: set[int] = set()
-    shares, known = dict(gold.recall_curve(text, hits)), 0.0
+    shares, known = dict(gold.recall_curve(text, [(hit,) for hit in hits])), 0.0
     for rank, hit in enumerate(hits, 1):
         covered |= set(range(hit.start, hit.end))
         known = shares.get(rank, known)

@@ -17,7 +17,7 @@ ROOMS = (
     "jobs", "executors", "testing", "runs", "training", "analysis", "suites", "report", "serving",
     "adapters", "cli",
 )  # fmt: skip
-STAGES = ("chunkers", "retrievers", "readers", "combiners")
+STAGES = ("chunkers", "enrichers", "retrievers", "readers", "combiners")
 ALLOWED = {
     **{room: {*ROOMS[: number + 1]} for number, room in enumerate(ROOMS)},
     **{stage: {"core", "models", "text", stage} for stage in STAGES},

@@ -57,7 +57,7 @@ def test_a_wheel_holds_one_package_and_its_licence(wheel: Path) -> None:
         names = archive.namelist()
     information = f"leporello-{__version__}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"leporello", information}
-    for stage in ("chunkers", "retrievers", "readers", "combiners"):
+    for stage in ("chunkers", "enrichers", "retrievers", "readers", "combiners"):
         inside = {str(path.relative_to(ROOT)) for path in (ROOT / stage).rglob("*.py")}
         assert {f"leporello/{name}" for name in inside} <= {*names}
     kept = {"leporello/py.typed", "leporello/pipelines.yaml", f"{information}/licenses/LICENSE"}

@@ -151,7 +151,7 @@ def trace_example(
     )
     if prediction is None:
         return trace
-    recall = gold.recall_curve(text, (Span(start, end) for start, end, _ in prediction.hits))
+    recall = gold.recall_curve(text, prediction.hit_spans)
     return replace(
         trace,
         whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),

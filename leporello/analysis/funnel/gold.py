@@ -42,7 +42,9 @@ class Gold:
         cover = merge(spans)
         return max(_kept(text, alternative, cover) for alternative in self.alternatives)
 
-    def recall_curve(self, text: str, hits: Iterable[Span]) -> tuple[tuple[int, float], ...]:
+    def recall_curve(
+        self, text: str, hits: Iterable[Sequence[Span]]
+    ) -> tuple[tuple[int, float], ...]:
         """Returns what the first hits together keep: (rank, share), where the share grows.
 
         Ranks count from 1. The share holds up to the next rank that is named, and is 0 before the
@@ -99,14 +101,14 @@ def _kept(text: str, alternative: Sequence[Span], cover: Sequence[Span]) -> floa
 
 
 def _recall_steps(
-    text: str, alternative: Sequence[Span], ranked: Iterable[tuple[int, Span]]
+    text: str, alternative: Sequence[Span], ranked: Iterable[tuple[int, Sequence[Span]]]
 ) -> Iterator[tuple[int, float]]:
     left, total = list(alternative), letters(text, alternative)
     first, last = alternative[0].start, alternative[-1].end
     for rank, hit in ranked:
-        if hit.end <= first or last <= hit.start or not left:
+        if hit[-1].end <= first or last <= hit[0].start or not left:
             continue
-        fewer = [piece for span in left for piece in outside(span, [hit])]
+        fewer = [piece for span in left for piece in outside(span, hit)]
         if fewer != left:
             left = fewer
             yield rank, 1 - letters(text, left) / total

@@ -13,7 +13,7 @@ from leporello.cli.display.items import show_items
 from leporello.cli.display.tables import excerpt
 from leporello.core.coverage import loss_lines
 from leporello.core.records import Document, Span
-from leporello.runs.answer import Answer, Passage
+from leporello.runs.answer import Answer, CitedPassage
 from leporello.text.outline import cited
 
 _FEW = 3  # passages that are shown of an answer that stands in none
@@ -51,14 +51,14 @@ def show_each(console: Console, answers: Sequence[Answer], document: Document) -
 
 
 def show_passages(
-    console: Console, answer: Answer, listed: Iterable[tuple[int, Passage]] | None = None
+    console: Console, answer: Answer, listed: Iterable[tuple[int, CitedPassage]] | None = None
 ) -> None:
     """Prints passages with their ranks; all of them if none are given."""
     for rank, passage in enumerate(answer.passages, 1) if listed is None else listed:
         _show_passage(console, rank, passage, answer)
 
 
-def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, Passage]]:
+def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, CitedPassage]]:
     """Returns passages with their ranks: the one that has the answer, else the first few."""
     ranked = [*enumerate(answer.passages, 1)]
     if all_passages:
@@ -71,11 +71,13 @@ def _listed(answer: Answer, *, all_passages: bool) -> list[tuple[int, Passage]]:
     return holding[:1] or ([] if unranked else ranked[:_FEW])
 
 
-def _show_passage(console: Console, rank: int, passage: Passage, answer: Answer) -> None:
-    inside = [span for span in answer.spans if _holds(passage.span, span)]
+def _show_passage(console: Console, rank: int, passage: CitedPassage, answer: Answer) -> None:
+    verbatim = passage.kind == "verbatim"
+    inside = [span for span in answer.spans if verbatim and _holds(passage.span, span)]
     unread = "" if passage.read else ", not read"
+    made = "" if verbatim else f", {passage.kind}"
     place = cited(answer.document, inside[0]) if inside else passage.place
-    head = f"{place} (passage {rank}, score {passage.score:g}{unread})"
+    head = f"{place} (passage {rank}, score {passage.score:g}{made}{unread})"
     console.print(f"[dim]{escape(head)}[/dim]", highlight=False)
     console.print(_shown(passage, inside))
 
@@ -84,7 +86,7 @@ def _holds(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _shown(passage: Passage, answers: Sequence[Span]) -> str:
+def _shown(passage: CitedPassage, answers: Sequence[Span]) -> str:
     """Returns the passage's beginning, or what is around the answer in it, which stands out."""
     if not answers:
         return escape(excerpt(passage.text))

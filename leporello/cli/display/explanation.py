@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from itertools import islice
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +16,7 @@ from leporello.cli.display.items import show_items
 from leporello.cli.display.tables import excerpt
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.items import items_of
+from leporello.core.passages import Passage, derivation, reading_text
 from leporello.core.records import Span
 from leporello.text.outline import cited
 
@@ -22,6 +24,9 @@ _HITS_SHOWN = 12
 _INPUTS_SHOWN = 60
 _PLACES_SHOWN = 6
 _TEXT_SHOWN = 100  # characters of a passage
+_TREE_SHOWN = 40  # chunks and passages that one was made of
+_UNREAD = "[yellow]not read[/yellow]"
+_STOOD = "[yellow]read in other words[/yellow]"
 
 
 def show_explanation(console: Console, explanation: Explanation, stage: str = "") -> None:
@@ -102,16 +107,32 @@ def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
 
 def _hits(console: Console, explanation: Explanation) -> None:
     gold = _proof(gold_of(explanation.example))
-    for rank, (start, end, score) in enumerate(explanation.prediction.hits[:_HITS_SHOWN], 1):
-        marks = (
-            f"[bold green]{_kind(explanation)}[/bold green] " if _touches(gold, start, end) else ""
-        )
-        read = _touches(explanation.prediction.read, start, end)
-        marks += "[green]read[/green]" if read else "[yellow]not read[/yellow]"
-        text = escape(excerpt(explanation.example.document.text[start:end])[:_TEXT_SHOWN])
-        place = escape(cited(explanation.example.document, Span(start, end)))
-        console.print(f"  hit {rank}  {place}  {score:g}  {marks}  [dim]{text}[/dim]")
+    prediction, document = explanation.prediction, explanation.example.document
+    for rank, (start, end, score) in enumerate(prediction.hits[:_HITS_SHOWN]):
+        spans, made = prediction.hit_spans[rank], prediction.passages.get(rank)
+        proof = any(_touches(gold, span.start, span.end) for span in spans)
+        marks = f"[bold green]{_kind(explanation)}[/bold green] " if proof else ""
+        read = any(_touches(prediction.read, span.start, span.end) for span in spans)
+        stood = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
+        marks += "[green]read[/green]" if read else _STOOD if stood else _UNREAD
+        marks += f" {made.kind}" if made else ""
+        text = escape(excerpt(made.text if made else document.text[start:end])[:_TEXT_SHOWN])
+        place = escape(cited(document, Span(start, end)))
+        console.print(f"  hit {rank + 1}  {place}  {score:g}  {marks}  [dim]{text}[/dim]")
+        if rank in explanation.passages:
+            _derivation(console, explanation.passages[rank])
     _more(console, len(explanation.prediction.hits) - _HITS_SHOWN, "hits")
+
+
+def _derivation(console: Console, passage: Passage) -> None:
+    """Prints what a passage was made of, down to the document."""
+    lines = list(islice(derivation(passage), 1, _TREE_SHOWN + 1))
+    for depth, one in lines:
+        kind = one.kind if isinstance(one, Passage) else "verbatim"
+        text = escape(excerpt(reading_text(one))[:_TEXT_SHOWN])
+        place = escape(cited(one.document, one.span))
+        console.print(f"  {'   ' * depth}└ {kind}  {place}  [dim]{text}[/dim]", soft_wrap=True)
+    _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "below it")
 
 
 def _reads(console: Console, explanation: Explanation) -> None:

@@ -136,11 +136,17 @@ def prediction(console: Console, example: Example, row: Prediction) -> None:
     console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
     console.print(f"  answer     {escape(row.prediction or '(empty)')}")
     console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
-    read = [hit for hit in row.hits if any(s.start < hit[1] and hit[0] < s.end for s in row.read)]
-    for start, end, score in read[:_HITS]:
-        text = excerpt(example.document.text[start:end])
+    seen = (*row.read, *row.stood_for)
+    read = [
+        (hit, row.passages.get(rank))
+        for rank, hit in enumerate(row.hits)
+        if any(s.start < hit[1] and hit[0] < s.end for s in seen)
+    ]
+    for (start, end, score), passage in read[:_HITS]:
+        text = excerpt(passage.text if passage else example.document.text[start:end])
         place = escape(cited(example.document, Span(start, end)))
-        console.print(f"  [dim]{place} ({score:g})[/dim] {escape(text)}")
+        kind = f", {passage.kind}" if passage else ""
+        console.print(f"  [dim]{place} ({score:g}{kind})[/dim] {escape(text)}")
     if (more := len(read) - _HITS) > 0:
         console.print(f"  [dim]and {more:,} more passages[/dim]")
     console.print()

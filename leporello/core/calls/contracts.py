@@ -13,6 +13,7 @@ from leporello.core.protocols import Batching, Chunker, PacksBatches
 # What a stage's method may take, by name: the first tuple must be there, of the second any.
 PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "chunk": (("document",), ("question",)),
+    "enrich": (("document", "chunks"), ()),
     "retrieve": (("chunks",), ("questions", "examples")),
     "index": (("chunks",), ()),
     "search": (("index",), ("questions", "examples", "chunks")),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from leporello.core.calls.memo_key import memo_key
 from leporello.core.hashing import canonical
 from leporello.core.notes import collect_notes, note
+from leporello.core.passages import content_hash, from_table, to_table
 from leporello.core.records import JSON, Chunk, Document, Index, Tokenizer
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "content_of",
     "index",
     "index_key",
+    "passages",
     "tokens",
     "tokens_key",
 ]
@@ -153,6 +155,41 @@ def index(
     return _derived(document, codec, memo, key, lambda: _read_only(make()))
 
 
+def passages(
+    chunks: Sequence[Chunk],
+    enricher: object,
+    readers: Sequence[object],
+    make: Callable[[], Sequence[Chunk]],
+) -> tuple[Chunk, ...]:
+    """Returns what an enricher makes of a document's chunks; what it notes is noted each time.
+
+    Args:
+        chunks: The chunks, at least one, all of one document.
+        enricher: The enricher.
+        readers: What reads for it besides its own parameters.
+        make: Function that makes them, called where they are not kept.
+    """
+    document = chunks[0].document
+
+    def made() -> _Divided:
+        with collect_notes() as notes:
+            return _Divided(tuple(make()), notes)
+
+    def key(fingerprint: Fingerprint) -> CacheKey | None:
+        known = [fingerprint(stage, ()) for stage in (enricher, *readers)]
+        stages: list[JSON] = [{**identity} for identity in known if identity is not None]
+        if len(stages) < len(known):
+            return None
+        content, stands = content_of(document), spans_hash(document, chunks)
+        return {"enricher": stages, "document": content, "chunks": stands}
+
+    memo = (memo_key(enricher), *map(memo_key, readers), spans_hash(document, chunks))
+    enriched = _derived(document, _enriched_of(document), memo, key, made)
+    for text in enriched.notes:
+        note(text)
+    return enriched.chunks
+
+
 def tokens_key(
     document: Document, tokenizer: Tokenizer, fingerprint: Fingerprint
 ) -> CacheKey | None:
@@ -255,6 +292,16 @@ def _divided_of(document: Document, at: int) -> _Codec[_Divided]:
     return _Codec("chunks", pack, unpack)
 
 
+def _enriched_of(document: Document) -> _Codec[_Divided]:
+    """Returns how passages are kept."""
+
+    def unpack(kept: Index) -> _Divided:
+        table: Any = kept
+        return _Divided(from_table(document, table), table["notes"])
+
+    return _Codec("passages", lambda m: {**to_table(m.chunks), "notes": [*m.notes]}, unpack)
+
+
 def spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
     import numpy as np
 
@@ -263,7 +310,7 @@ def spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
 
 
 def spans_hash(document: Document, given: Sequence[Chunk]) -> str:
-    """Returns the hash of where the chunks stand; that of a tuple is kept with the document."""
+    """Returns the hash of where chunks stand, and of passages' texts; a tuple's is kept."""
 
     def hashed() -> tuple[Sequence[Chunk], str]:
         for chunk in given:
@@ -272,7 +319,8 @@ def spans_hash(document: Document, given: Sequence[Chunk]) -> str:
                     f"an index for document {document.id!r} cannot be made of a chunk of document"
                     f" {chunk.document.id!r}"
                 )
-        return given, hashlib.sha256(spans(given).tobytes()).hexdigest()
+        texts = content_hash(given).encode()  # none for chunks: they are the document's own
+        return given, hashlib.sha256(spans(given).tobytes() + texts).hexdigest()
 
     if not isinstance(given, tuple):
         return hashed()[1]

@@ -16,6 +16,7 @@ from leporello.core.calls import derived
 from leporello.core.calls.memo_key import memo_key
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes, note
+from leporello.core.passages import Passage
 from leporello.core.records import JSON, Chunk, Document
 
 if TYPE_CHECKING:
@@ -113,9 +114,14 @@ def index_keys(
 def _parts(
     document: Document, given: Sequence[Chunk]
 ) -> list[tuple[int, NDArray[np.int64]]] | None:
-    """Returns members' numbers and chunks' spans; None if these come in no order, or none do."""
+    """Returns members' numbers and chunks' spans; None if these come in no order, or none do.
+
+    None, too, if any is a passage: a file's own chunks are made without others'.
+    """
     import numpy as np
 
+    if any(isinstance(chunk, Passage) for chunk in given):
+        return None
     spans = derived.spans(given)
     if (np.diff(spans[:, 0]) < 0).any():
         return None

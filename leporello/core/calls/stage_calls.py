@@ -25,6 +25,7 @@ from leporello.core.calls.contracts import (
     sees_gold,
 )
 from leporello.core.files import in_utf8
+from leporello.core.passages import Passage, fault_of
 from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
 from leporello.core.spans import merge
@@ -128,19 +129,15 @@ def _is_sound(hit: object, document: Document, length: int) -> bool:
 def _checked_hit(name: str, hit: object, document: Document) -> Hit:
     if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
         raise StageError(f"{name} returned {_show(hit)} as a hit; it must be a Hit(chunk, score)")
-    if hit.chunk.document is not document:
+    if fault := fault_of(hit.chunk, document):
         raise StageError(
-            f"{name} returned a chunk of document {hit.chunk.document.id!r} for a question"
-            f" on document {document.id!r}; hits are made of the chunks that it was given"
-        )
-    if not 0 <= hit.chunk.start <= hit.chunk.end <= len(document.text):
-        raise StageError(
-            f"{name} returned the span ({hit.chunk.start}, {hit.chunk.end}), which lies outside"
-            f" document {document.id!r} of {len(document.text)} characters"
+            f"{name} returned {fault}; hits are made of the chunks and passages that it was given"
         )
     if not isinstance(hit.score, Real) or not math.isfinite(hit.score):
         raise StageError(f"{name} gave a hit the score {hit.score!r}; it must be a finite number")
-    return Hit(document.chunk(hit.chunk.start, hit.chunk.end), float(hit.score))
+    kept = isinstance(hit.chunk, Passage)
+    chunk = hit.chunk if kept else document.chunk(hit.chunk.start, hit.chunk.end)
+    return Hit(chunk, float(hit.score))
 
 
 def _show(value: object) -> str:

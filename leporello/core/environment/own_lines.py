@@ -15,7 +15,7 @@ from leporello.core.secrets import redact
 _AROUND = 3  # lines before and behind
 _LONGEST = 120  # letters of a line
 _PACKAGE = Path(__file__).parents[2]
-_STAGES = ("chunkers", "retrievers", "readers", "combiners")  # beside it in a checkout
+_STAGES = ("chunkers", "enrichers", "retrievers", "readers", "combiners")  # beside it in a checkout
 _OURS = (_PACKAGE, *(_PACKAGE.parent / name for name in _STAGES))
 _STDLIB = Path(sysconfig.get_path("stdlib"))
 _INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))

@@ -8,17 +8,19 @@ from typing import Any, TypeAlias
 
 from leporello.core.coverage import Coverage
 from leporello.core.files import in_utf8
+from leporello.core.passages import Passage, spans_of
 from leporello.core.records import (
     JSON,
     Chunk,
     Document,
     Example,
     Hit,
+    HitPassage,
     Output,
     Prediction,
     Read,
 )
-from leporello.core.spans import Span, merge
+from leporello.core.spans import Span, merge, outside
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.journal.columns import from_columns, to_columns
 
@@ -27,6 +29,7 @@ Reply: TypeAlias = Output | ReadError
 
 # Fields of an output that most readers leave out, and rows with them.
 _RARE = ("span", "dollars", "reasoning", "reasoning_tokens")
+_DERIVED = ("stood_for", "passages")  # of a prediction: there only where there is anything
 _DIGITS = 6  # of scores: what lies beyond differs between machines
 _FAILED = ("error", "traceback")  # fields of a read that failed
 _SEEN = "all"  # in place of an output's spans: those of all chunks that it was given
@@ -54,6 +57,8 @@ def prediction_of(
     calls: Iterable[tuple[Read, Reply]],
     value: JSON,
     unchunked: int = 0,
+    *,
+    stood_for: Iterable[Span] = (),
 ) -> Prediction:
     """Returns the prediction of an example.
 
@@ -63,6 +68,7 @@ def prediction_of(
         calls: Reads, each with what came of it.
         value: Value that the combiner returned.
         unchunked: Number of characters that are in no chunk.
+        stood_for: Spans of passages that the reader saw in their place.
 
     Raises:
         TypeError: The combiner returned something that JSON does not hold.
@@ -71,14 +77,22 @@ def prediction_of(
     read = merge(
         span for ask, reply in calls if isinstance(reply, Output) for span in _seen(ask, reply)
     )
+    stood = tuple(piece for span in merge(stood_for) for piece in outside(span, read))
+    selected = (span for hit in hits for span in spans_of(hit.chunk))
     return Prediction(
         id=example.id,
         prediction=as_text(value),
         raw=value,
         hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
         read=read,
-        coverage=Coverage.of(document, [hit.chunk.span for hit in hits], read, unchunked),
+        coverage=Coverage.of(document, selected, read, unchunked, stood),
         document_sha256=document.sha256,
+        stood_for=stood,
+        passages={
+            rank: HitPassage(hit.chunk.kind, hit.chunk.reading, hit.chunk.spans)
+            for rank, hit in enumerate(hits)
+            if isinstance(hit.chunk, Passage)
+        },
     )
 
 
@@ -110,12 +124,18 @@ def empty_prediction(example: Example) -> Prediction:
 
 def prediction_row(prediction: Prediction) -> dict[str, JSON]:
     """Returns a row of predictions.jsonl."""
-    return {
+    row: dict[str, JSON] = {
         **_fields(prediction),
         "hits": [list(hit) for hit in prediction.hits],
         "read": _pairs(prediction.read),
         "coverage": _fields(prediction.coverage),
+        "stood_for": _pairs(prediction.stood_for),
+        "passages": {
+            str(rank): {**_fields(passage), "spans": _pairs(passage.spans)}
+            for rank, passage in prediction.passages.items()
+        },
     }
+    return {name: row[name] for name in row if row[name] or name not in _DERIVED}
 
 
 def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
@@ -128,6 +148,11 @@ def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
         read=tuple(Span(start, end) for start, end in row["read"]),
         coverage=Coverage(**row["coverage"]),
         document_sha256=row["document_sha256"],
+        stood_for=tuple(Span(start, end) for start, end in row.get("stood_for", ())),
+        passages={
+            int(rank): HitPassage(p["kind"], p["text"], tuple(Span(*span) for span in p["spans"]))
+            for rank, p in row.get("passages", {}).items()
+        },
     )
 
 
@@ -355,10 +380,10 @@ def cost_of(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _fields(record: Prediction | Coverage | Output) -> dict[str, Any]:
+def _fields(record: Prediction | HitPassage | Coverage | Output) -> dict[str, Any]:
     """Returns a record's own fields; `dataclasses.asdict` would copy each of them deeply."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 
-def _pairs(spans: Iterable[Span]) -> list[list[int]]:
+def _pairs(spans: Iterable[Span]) -> JSON:
     return [[span.start, span.end] for span in spans]

@@ -1,0 +1,188 @@
+"""What an enricher makes of a document's chunks, once for all questions, by reads in windows."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from leporello.config import Pipeline
+from leporello.core.calls import derived
+from leporello.core.calls.contracts import StageError
+from leporello.core.calls.nested import load_models
+from leporello.core.calls.stage_calls import stage_call
+from leporello.core.passages import fault_of, flat_read
+from leporello.core.records import Chunk, Document, Fit, Read, Search
+from leporello.engine.attempts import TRIES, Attempts
+from leporello.engine.failures import ExampleError, ReadError, stage_errors
+from leporello.engine.journal.journal import Journal
+from leporello.engine.journal.serialization import Reply, reply_of
+from leporello.engine.limits import Limits
+from leporello.engine.progress import Listener, Silent
+from leporello.engine.reading import WindowReader
+from leporello.engine.requests import checked, fitting
+from leporello.engine.time_limit import time_limit
+
+_MOST_ROUNDS = 10_000  # a document: trees have a round a level
+_MOST = (1_000, 10)  # passages of a document: so many, and so many a chunk
+
+
+def enricher_reader(stages: Pipeline) -> object:
+    """Returns what reads for the enricher: its own reader, else the pipeline's."""
+    own = getattr(stages.enricher, "reader", None)
+    return stages.reader if own is None else own
+
+
+def enriched(stages: Pipeline, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+    """Returns what is searched for a pipeline: the chunks, or what its enricher makes of them.
+
+    Raises:
+        ExampleError: The enricher failed.
+        UserError: A mistake of the user's.
+    """
+    return Enriching(stages).of(chunks)
+
+
+@dataclass
+class Enriching:
+    """What makes passages for one pipeline; what is kept of a document is not made again.
+
+    Attributes:
+        stages: Stages of the pipeline.
+        reader: Reader of windows; one of its own if None.
+        limits: Limits of windows and time.
+        listener: Listener that is told of each window.
+        attempts: Record of what is begun.
+    """
+
+    stages: Pipeline
+    reader: WindowReader | None = None
+    limits: Limits = field(default_factory=Limits)
+    listener: Listener = field(default_factory=Silent)
+    attempts: Attempts = field(default_factory=Attempts)
+
+    def of(
+        self,
+        chunks: Sequence[Chunk],
+        number: int = 0,
+        journal: Journal | None = None,
+        make: Callable[[], Sequence[Chunk]] | None = None,
+    ) -> Sequence[Chunk]:
+        """Returns the passages of a document.
+
+        Args:
+            chunks: Its chunks.
+            number: Number of the document in the journal.
+            journal: Journal that holds what earlier processes were told, and gets what this one is.
+            make: Function that has them from elsewhere, called where the cache does not keep them.
+
+        Raises:
+            ExampleError: The enricher failed.
+            UserError: A mistake of the user's.
+        """
+        enricher = self.stages.enricher
+        if enricher is None or not chunks:
+            return chunks
+        asks = inspect.isgeneratorfunction(type(enricher).enrich)
+        shared = asks and getattr(enricher, "reader", None) is None
+        readers = [self.stages.reader] if shared else []
+        make = make or partial(self._made, chunks, number, journal)
+        with stage_errors("enricher"):
+            return derived.passages(chunks, enricher, readers, make)
+
+    def _made(
+        self, chunks: Sequence[Chunk], number: int, journal: Journal | None
+    ) -> Sequence[Chunk]:
+        """Returns what the enricher returns in the end."""
+        enricher, document = self.stages.enricher, chunks[0].document
+        name = f"{type(enricher).__name__}.enrich"
+        load_models(enricher)
+        with stage_call(name, document):
+            result: Any = enricher.enrich(document, chunks)
+        if not inspect.isgenerator(result):
+            return _passages(name, result, chunks)
+        generator: Any = result
+        asked = _AskedReads(self, number, journal)
+        resume: Callable[[], Any] = partial(next, generator)
+        for _ in range(_MOST_ROUNDS):
+            try:
+                with stage_call(name, document), time_limit(self.limits.example_timeout):
+                    requests = checked(resume(), document)
+            except StopIteration as stop:
+                return _passages(name, stop.value, chunks)
+            if any(isinstance(request, Search) for request in requests):
+                raise StageError(f"{name} searches: there is nothing to search before it has ended")
+            reads = [flat_read(request) for request in requests if isinstance(request, Read)]
+            replies = asked.replies(reads)
+            failed = next((reply for reply in replies if isinstance(reply, ReadError)), None)
+            if failed:
+                resume = partial(generator.throw, failed)
+                continue
+            outputs = iter(replies)
+            resume = partial(
+                generator.send,
+                [
+                    fitting(asked.reader.reader, r) if isinstance(r, Fit) else next(outputs)
+                    for r in requests
+                ],
+            )
+        raise StageError(f"{name} asked {_MOST_ROUNDS:,} times, and has made nothing yet")
+
+
+class _AskedReads:
+    """The reads of one document's enricher, those of earlier processes from the journal."""
+
+    def __init__(self, enriching: Enriching, number: int, journal: Journal | None) -> None:
+        self.reader = enriching.reader or WindowReader(enricher_reader(enriching.stages))
+        self._enriching, self._number, self._journal = enriching, number, journal
+        recorded = journal.recorded(number) if journal else ()
+        self._recorded: Mapping[int, Mapping[str, Any]] = {r.place: r.output for r in recorded}
+        self._place = 0
+        alone = self.reader.schedules_itself
+        wanted = max(enriching.limits.window, self.reader.window_size)
+        self._window = sys.maxsize if alone else wanted
+
+    def replies(self, reads: Sequence[Read]) -> list[Reply]:
+        """Returns what came of a round of reads; as one window is read, it is written down."""
+        replies: list[Reply] = []
+        for first in range(0, len(reads), self._window):
+            replies += self._windowed(reads[first : first + self._window])
+        return replies
+
+    def _windowed(self, window: Sequence[Read]) -> Sequence[Reply]:
+        places = range(self._place, self._place + len(window))
+        self._place = places.stop
+        if places.start in self._recorded:  # steps are whole windows
+            return [
+                reply_of(self._recorded[n], read) for n, read in zip(places, window, strict=True)
+            ]
+        listener, attempts = self._enriching.listener, self._enriching.attempts
+        listener.before_step()
+        if attempts.begin("enrich", self._number) >= TRIES:
+            raise ExampleError("enricher", attempts.cause)
+        listener.reading(len(window))
+        replies = self.reader.read(window)
+        listener.has_read(self.reader.statistics)
+        if self._journal:
+            self._journal.step(
+                0, [(self._number, *each) for each in zip(places, window, replies, strict=True)]
+            )
+        return replies
+
+
+def _passages(name: str, returned: object, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+    """Returns what an enricher returned, if it is passages and chunks of the document."""
+    document: Document = chunks[0].document
+    if not isinstance(returned, list | tuple) or not returned:
+        raise StageError(
+            f"{name} returned {returned!r:.80}; it must return a list of chunks and passages"
+        )
+    if len(returned) > (most := _MOST[0] + _MOST[1] * len(chunks)):
+        raise StageError(f"{name} returned more than {most:,} passages of {len(chunks):,} chunks")
+    for passage in returned:
+        if fault := fault_of(passage, document):
+            raise StageError(f"{name} returned {fault}")
+    return returned

@@ -1,0 +1,55 @@
+"""What combiners and enrichers ask for: checked, and answered where no reader has to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leporello.core.passages import fault_of, flat_read, whole_passages
+from leporello.core.protocols import RendersPrompt
+from leporello.core.records import Chunk, Document, Fit, Read, Request, Search
+
+
+def checked(requests: object, document: Document) -> Sequence[Request]:
+    """Returns what a generator yielded, if it is a list of requests about this document.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(requests, (list, tuple)) or not all(
+        isinstance(request, (Read, Search, Fit)) for request in requests
+    ):
+        text = f"{requests!r:.200}"
+        raise TypeError(f"a combiner must yield a list of Read, Search or Fit, got {text}")
+    for request in requests:
+        if not isinstance(request, Search):
+            _check_read(request.read if isinstance(request, Fit) else request, document)
+    return requests
+
+
+def _check_read(read: Read, document: Document) -> None:
+    for passage in read.passages:
+        fault = ""
+        if not isinstance(passage, (str, Chunk)) or (
+            isinstance(passage, Chunk) and (fault := fault_of(passage, document))
+        ):
+            raise TypeError(
+                f"a passage must be text or a chunk of the example's own document,"
+                f" got {fault or repr(passage):.200}"
+            )
+    for name in ("question", "instruction", "title"):
+        if not isinstance(getattr(read, name), str):
+            raise TypeError(f"a Read's {name} must be text, got {getattr(read, name)!r:.200}")
+    for name in ("choices", "pair"):
+        if not all(isinstance(text, str) for text in getattr(read, name) or ()):
+            raise TypeError(f"a Read's {name} must be texts, got {getattr(read, name)!r:.200}")
+
+
+def fitting(reader: object, request: Fit) -> int:
+    """Returns how many leading passages of a request fit a reader's window; see `Fit`."""
+    if not isinstance(reader, RendersPrompt):
+        return len(request.read.passages)  # no window is known: all of it fits
+    read = flat_read(request.read)
+    if request.behind is None:
+        return whole_passages(request.read, reader.fit(read))
+    sliced = getattr(reader, "sliced", None)
+    return int(sliced(read, request.behind)) if sliced else -1
