@@ -27,13 +27,13 @@ from leporello.chunkers import Parts
 from leporello.combiners import Percentage
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.stage_calls import divide
-from leporello.core.log_odds import log_odds
 from leporello.core.records import Example, Hit, Output, Read
 from leporello.engine.journal.serialization import empty_prediction
 from leporello.engine.reading import WindowReader
 from leporello.models.locate import cache_directory
 from leporello.readers import Calibrated
 from leporello.tasks import ZeroScrolls
+from leporello.text.log_odds import log_odds
 
 DRAWS = 10_000
 NEUTRAL = 20  # texts of words, of each digest

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from leporello.combiners.algorithms.kemeny import most_agreed
 from leporello.combiners.algorithms.retry_halves import Attempt, attempt
 from leporello.combiners.lists.ordering import answer, check_attempts, check_pairs, items
-from leporello.core.log_odds import log_odds
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
+from leporello.text.log_odds import log_odds
 
 QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
 _SUREST = 6.0  # log odds; beyond, one answer would outweigh many

@@ -12,11 +12,11 @@ from typing import Literal
 
 from leporello.combiners.algorithms.retry_halves import attempt, succeeded
 from leporello.combiners.stuff import arranged
-from leporello.core.log_odds import log_odds, logarithms, logistic
 from leporello.core.notes import note
 from leporello.core.protocols import Count
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 from leporello.text.answers import label
+from leporello.text.log_odds import log_odds, logarithms, logistic
 
 _ROUNDS = 30  # of expectation maximisation
 _SUREST = 9.0  # log odds of a hit

@@ -13,9 +13,9 @@ from typing import Any
 
 from leporello.core.calls import contracts
 from leporello.core.errors import UserError
-from leporello.core.log_odds import log_odds
 from leporello.core.protocols import Batching, NonNegative, Reader
 from leporello.core.records import JSON, Output, Read
+from leporello.text.log_odds import log_odds
 
 _PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
 _WHOLE = 100

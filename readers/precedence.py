@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.core.log_odds import logistic
 from leporello.core.protocols import ModelSource
 from leporello.core.records import Chunk, Output, Read
 from leporello.models.locate import locate
 from leporello.readers.embedded.word_weights import WordWeights
 from leporello.text.english.plots import plot_words
+from leporello.text.log_odds import logistic
 from leporello.text.tokens import Words
 
 

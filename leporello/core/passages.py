@@ -54,8 +54,7 @@ class Passage(Chunk):
         """
         if not sources or not any(_text(part).strip() for part in parts):
             raise ValueError(f"a passage ({kind}) needs text, and chunks that it stands for")
-        spans = [span for source in sources for span in spans_of(source)]
-        start, end = min(span.start for span in spans), max(span.end for span in spans)
+        start, end = min(s.start for s in sources), max(s.end for s in sources)
         return cls(sources[0].document, start, end, kind, (*parts,), (*sources,), found_by)
 
     @property

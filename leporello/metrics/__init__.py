@@ -26,7 +26,7 @@ from leporello.metrics.long_context.loogle import LooGLECloze, LooGLESimilarity
 from leporello.metrics.option_letter import OptionLetter
 from leporello.metrics.pan21 import StyleChangeF1
 from leporello.metrics.protocol import GoldError, Metric, Parses, Resampled, Statistics
-from leporello.metrics.recall import Recall
+from leporello.metrics.recall import Recall, RecallRead
 from leporello.metrics.rouge import Rouge, RougeScrolls, RougeScrollsInstance
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy
 from leporello.metrics.string_match import BabilongAccuracy, StringMatchAll, StringMatchPart
@@ -59,6 +59,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "option_letter": OptionLetter,
     "pan21": StyleChangeF1,
     "recall": Recall,
+    "recall_read": RecallRead,
     "rouge": Rouge,
     "rouge_l_coco": RougeLCoco,
     "rouge_scrolls": RougeScrolls,

@@ -17,15 +17,15 @@ class Recall(Averaged):
     """How much of the gold evidence was selected: says whether the retriever lost the answer.
 
     `recall` is the share of the evidence's characters that the union of all hits covers, or what
-    they stand for; `recall_read` the share that the reader saw as it stands; `recall_whole` the
-    share of evidence spans covered entirely; `mrr` the reciprocal rank of the first hit that
-    touches evidence. Means over examples. White space does not count: chunkers may leave it out.
+    they stand for; `recall_whole` the share of evidence spans covered entirely; `mrr` the
+    reciprocal rank of the first hit that touches evidence. Means over examples. White space does
+    not count: chunkers may leave it out.
     """
 
     name: ClassVar[str] = "recall"
     needs_hits: ClassVar[bool] = True
     signature: ClassVar[str] = (
-        "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:2"
+        "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:1"
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
@@ -38,13 +38,33 @@ class Recall(Averaged):
         retrieved, gold = merge(chain.from_iterable(hits)), merge(evidence)
         missed = [letters(text, outside(span, retrieved)) for span in evidence]
         lost = sum(letters(text, outside(span, retrieved)) for span in gold)
-        unread = sum(letters(text, outside(span, prediction.read)) for span in gold)
         return {
             "recall": 100 * (1 - lost / letters(text, gold)),
-            "recall_read": 100 * (1 - unread / letters(text, gold)),
             "recall_whole": 100 * missed.count(0) / len(missed),
             "mrr": 100 * _reciprocal_rank(hits, gold),
         }
+
+
+@dataclass(frozen=True)
+class RecallRead(Averaged):
+    """How much of the gold evidence the reader saw as it stands.
+
+    What only a summary stood for does not count, as it does for `recall`. White space does not.
+    """
+
+    name: ClassVar[str] = "recall_read"
+    needs_hits: ClassVar[bool] = True
+    signature: ClassVar[str] = (
+        "recall_read|unit:characters|spans:read|blanks:ignored|average:mean|version:1"
+    )
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns `recall_read`, or None where there is no evidence."""
+        text, gold = example.document.text, merge(example.evidence)
+        if not (all_of_it := letters(text, gold)):
+            return None
+        unread = sum(letters(text, outside(span, prediction.read)) for span in gold)
+        return {"recall_read": 100 * (1 - unread / all_of_it)}
 
 
 def _reciprocal_rank(hits: Sequence[Sequence[Span]], gold: Sequence[Span]) -> float:

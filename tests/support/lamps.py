@@ -12,6 +12,7 @@ import hashlib, os, time
 from dataclasses import dataclass
 from pathlib import Path
 from leporello import Output, Read, Search
+from leporello.core.passages import Passage
 
 @dataclass(frozen=True)
 class Mates:
@@ -41,10 +42,24 @@ class ThreeRounds:
         second = yield [Read((o.text, found[0].chunk), example.question) for o in first[:2]]
         [third] = yield [Read(tuple(o.text for o in second), example.question)]
         return third.text
+
+@dataclass(frozen=True)
+class Pairs:
+    "Reads two and two, then what came of them, up to one root."
+
+    def enrich(self, document, chunks):
+        made = level = [*chunks]
+        while len(level) > 1:
+            pairs = [level[n : n + 2] for n in range(0, len(level), 2)]
+            outputs = yield [Read((*pair,), "what do these say?") for pair in pairs]
+            said = zip(pairs, outputs)
+            level = [Passage.of("summary", [o.text], pair) for pair, o in said]
+            made = [*made, *level]
+        return made
 """
 
 ARGUMENTS = ("run", "mine", "--config")
-PIPELINES = ("mine", "refined", "hopping")  # with combiners of several rounds
+PIPELINES = ("mine", "refined", "hopping", "rooted")  # with combiners, an enricher of rounds
 FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
 
 
@@ -80,6 +95,7 @@ pipelines:
     combiner: {{class: "./plug.py:ThreeRounds"}}
   refined: {{extends: mine, combiner: {{class: Refine}}}}
   hopping: {{extends: mine, combiner: {{class: MultiHop, new: 1, combiner: {{class: Refine}}}}}}
+  rooted: {{extends: mine, enricher: {{class: "./plug.py:Pairs"}}}}
 tasks:
   lamps: {{class: JsonLines, path: lamps.jsonl}}
 """,

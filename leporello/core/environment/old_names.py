@@ -20,7 +20,7 @@ MODULES: Mapping[str, str] = {
     "leporello.errors": "leporello.core.errors",
     "leporello.items": "leporello.core.items",
     "leporello.loading": "leporello.loaders",
-    "leporello.log_odds": "leporello.core.log_odds",
+    "leporello.log_odds": "leporello.text.log_odds",
     "leporello.notes": "leporello.core.notes",
     "leporello.records": "leporello.core.records",
     "leporello.stages": "leporello.core.protocols",

@@ -1,0 +1,116 @@
+"""Enrichers in a run: once a document, resumed to the byte, faults told with their stage."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import HERE, leporello, read_lines
+from lamps import FILES, project
+
+RUN = ("run", "rooted", *HERE, "--limit", "12")
+DONE = Path("rooted", "lamps")
+JOURNAL = Path("journal", "rooted", "lamps")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Returns a config, and a finished run of it over four documents."""
+    folder = tmp_path_factory.mktemp("lamps")
+    config = project(folder, examples=12, documents=4)
+    leporello(*RUN, "--config", config, "--out", folder / "whole", "--no-cache", status=1)
+    return config, folder / "whole"
+
+
+def test_a_run_cut_after_every_line_makes_the_same_passages(made: tuple[Path, Path]) -> None:
+    """The journal of passages cut behind each line, with a torn one after it."""
+    config, whole = made
+    lines = (whole / JOURNAL / "00000.passages.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) > 12
+    for count in range(1, len(lines), 3):
+        out = whole.parent / f"cut{count}"
+        shutil.copytree(whole / "journal", out / "journal")
+        shutil.copy(whole / "manifest.json", out)
+        torn = b"".join(lines[:count]) + lines[count][: len(lines[count]) // 2]
+        (out / JOURNAL / "00000.passages.jsonl").write_bytes(torn)
+        (out / JOURNAL / "00000.jsonl").unlink()
+        leporello(*RUN, "--config", config, "--out", out, "--no-cache", status=1)
+        for name in FILES:
+            assert (out / DONE / name).read_bytes() == (whole / DONE / name).read_bytes()
+        rewritten = (out / JOURNAL / "00000.passages.jsonl").read_bytes()
+        assert rewritten == b"".join(lines)
+
+
+def test_results_tell_what_each_passage_stands_for(made: tuple[Path, Path]) -> None:
+    """Kind, text and spans of hits; the ledger's parts are the document."""
+    rows = read_lines(made[1] / DONE / "predictions.jsonl")
+    found = [passage for row in rows for passage in row.get("passages", {}).values()]
+    assert {passage["kind"] for passage in found} == {"summary"}
+    assert all(passage["text"] and passage["spans"] for passage in found)
+    assert any(row["coverage"]["stood_for"] for row in rows)
+
+
+def test_explain_shows_what_a_passage_was_made_of(made: tuple[Path, Path]) -> None:
+    """Down to the document, from the journal."""
+    rows = read_lines(made[1] / DONE / "predictions.jsonl")
+    row = next(row for row in rows if row.get("passages"))
+    told = leporello("explain", made[1], row["id"]).stdout
+    assert "summary" in told
+    assert "└ verbatim" in told
+
+
+PLUG = """
+from dataclasses import dataclass
+from leporello import Document, Read, Span, Chunk
+from leporello.core.passages import Passage
+
+@dataclass(frozen=True)
+class Bad:
+    how: str = ""
+
+    def enrich(self, document, chunks):
+        if self.how == "none":
+            return None
+        if self.how == "outside":
+            return [Chunk(document, 0, 10**6)]
+        if self.how == "other":
+            return [Document("e", "text").chunk(0, 2)]
+        if self.how == "raises":
+            raise ValueError("cannot be summarised")
+        return [*chunks] * 5000
+
+@dataclass(frozen=True)
+class Searches:
+    def enrich(self, document, chunks):
+        from leporello import Search
+        yield [Search("lamp")]
+"""
+
+
+@pytest.mark.parametrize(
+    ("stage", "told"),
+    [
+        ("{class: ./bad.py:Bad, how: none}", "must return a list of chunks and passages"),
+        ("{class: ./bad.py:Bad, how: outside}", "which lies outside document"),
+        ("{class: ./bad.py:Bad, how: other}", "a chunk of document 'e' for document"),
+        ("{class: ./bad.py:Bad, how: raises}", "cannot be summarised"),
+        ("{class: ./bad.py:Bad}", "returned more than"),
+        ("./bad.py:Searches", "there is nothing to search before it has ended"),
+    ],
+)
+def test_an_enricher_that_fails_fails_its_documents_questions(
+    tmp_path: Path, stage: str, told: str
+) -> None:
+    """With the stage named; the next run of the same command tries again."""
+    config = project(tmp_path, examples=3, documents=2)
+    (tmp_path / "bad.py").write_text(PLUG, encoding="utf-8")
+    (tmp_path / "bad.yaml").write_text(
+        f"pipelines:\n  bad: {{extends: mine, enricher: {stage}}}\n", encoding="utf-8"
+    )
+    configs = ("--config", config, "--config", tmp_path / "bad.yaml", "--out", tmp_path / "out")
+    for _ in range(2):
+        leporello("run", "bad", *HERE, *configs, "--no-cache", status=1)
+        failed = read_lines(tmp_path / "out" / "bad" / "lamps" / "failures.jsonl")
+        assert [row["stage"] for row in failed] == ["enricher"] * 3
+        assert all(told in row["error"] for row in failed)
