@@ -13,6 +13,7 @@ from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.stuff import read_of
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read, Search
+from leporello.text.english.summary_requests import Wanted, wanted
 
 PLAN = (
     "Do not answer yet. Which smaller questions have to be answered first, one after the other? Put"
@@ -27,19 +28,18 @@ class PlanThenRead:
 
     As Sun et al. describe ("PEARL", 2023), with questions for actions. The reader writes the plan;
     where it wrote no numbered lines, as one cannot that copies, it is made by rule from the clauses
-    of the question, in English. A question of one clause, or none, has no plan: its hits are read.
-    A step whose answer says nothing is left out of the last read, as what it found is not.
+    of the question, in English; none for a summary. Without a plan, the hits are read.
+    The answer to a step that says nothing is left out of the last read; what it found is not.
+    Each search finds as many hits as the retriever gives, which are few if its `k` is.
 
     Attributes:
         steps: Number of steps at most.
-        passages: Number of passages that a step is answered from, the best that are found for it.
         plan: Instruction for the plan.
         step: Instruction for the steps, which see the results of those before.
         answer: Instruction for the last read, if not empty; else the task's.
     """
 
     steps: Positive = 4
-    passages: Positive = 5
     plan: str = PLAN
     step: str = STEP
     answer: str = ""
@@ -56,7 +56,7 @@ class PlanThenRead:
         for step in (yield from self._planned(example)) if hits and example.question else ():
             question = filled(step, answers)
             [new] = yield [Search(question)]
-            found.append(new[: self.passages])
+            found.append(new)
             read = self._read(example, results, found[-1])
             [output] = yield [
                 dataclasses.replace(read, question=question, instruction=self.step, choices=())
@@ -75,8 +75,9 @@ class PlanThenRead:
     def _planned(self, example: Example) -> Generator[list[Read], list[Any], list[str]]:
         ask = Read((), example.question, self.plan, title=example.document.title)
         [output] = yield [ask]
-        plan = written_plan(output.text, self.steps)
-        return plan or plan_by_rule(example.question, self.steps)
+        short = wanted(example.question, example.instruction) is Wanted.SHORT
+        by_rule = plan_by_rule(example.question, self.steps) if short else []
+        return written_plan(output.text, self.steps) or by_rule
 
     def _read(self, example: Example, results: Sequence[str], hits: Sequence[Hit]) -> Read:
         chunks: tuple[Chunk | str, ...] = tuple(dict.fromkeys(hit.chunk for hit in hits))

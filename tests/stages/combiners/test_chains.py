@@ -297,6 +297,16 @@ def test_steps_see_the_results_of_those_before() -> None:
     assert _texts(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]
 
 
+def test_summaries_are_not_voted_on() -> None:
+    """What readers write no fields for, and is no short answer, is read together; nor planned."""
+    example = dataclasses.replace(EXAMPLE, question="Summarize the colours of the people.")
+    value, [_, [read]] = _drive(StructuredMapReduce(), _join, example=example)
+    assert len(read.passages) == len(HITS)
+    assert value == "+".join(sorted(hit.chunk.text for hit in HITS))
+    _, [[plan], [read]] = _drive(PlanThenRead(), _join, example=example)
+    assert (len(plan.passages), len(read.passages)) == (0, len(HITS))
+
+
 COMBINERS = (
     ChainOfAgents(hits=1),
     ChainOfNotes(),
