@@ -7,6 +7,7 @@ A combiner is a generator: it yields rounds of reads and returns the answer. It 
 from leporello.combiners.assign_authors import AssignAuthors
 from leporello.combiners.chains.chain_of_agents import ChainOfAgents
 from leporello.combiners.chains.chain_of_notes import ChainOfNotes
+from leporello.combiners.chains.plan_then_read import PlanThenRead
 from leporello.combiners.chains.self_consistency import SelfConsistency
 from leporello.combiners.chains.structured_map_reduce import StructuredMapReduce
 from leporello.combiners.cluster_authors import ClusterAuthors
@@ -39,6 +40,7 @@ __all__ = [
     "OrderByMatch",
     "OrderByPairs",
     "Percentage",
+    "PlanThenRead",
     "ReadEach",
     "Refine",
     "SelfConsistency",

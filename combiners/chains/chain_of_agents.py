@@ -12,22 +12,22 @@ from leporello.core.protocols import Count
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
 WORK = (
-    "The text may begin with a summary of what was read before it. Write a summary of both. It"
-    " will be read in place of the text by someone who has to do this:"
+    "The text may begin with notes on what was read before it. Write notes that keep these and add"
+    " what the rest of the text says. Someone who reads the notes alone has to do this:"
 )
 
 
 @dataclass(frozen=True)
 class ChainOfAgents:
-    """Reads hits in document order, each with the summary of those before it; then answers.
+    """Reads hits in document order, each with notes on those before it; then answers.
 
     As Zhang et al. describe ("Chain of Agents", NeurIPS 2024): workers hand a communication unit
     on, and a manager who sees the last unit alone answers, also where there is no question. A
     worker that says nothing hands on what it was given; if none says anything, the question is
     read alone.
 
-    A reader that copies its answers writes no summary: its unit has the sentences that the answers
-    so far stand in. `Embedded` is asked for summaries, and hands on sentences about the question.
+    A reader that copies its answers writes no notes: its unit has the sentences that the answers so
+    far stand in, and of a summary, its sentences. It loses by that, the more the more workers.
 
     Attributes:
         hits: Number of hits that a worker reads at most; 0 is as many as fit the window with the

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from leporello.combiners.lists.parse import items
-from leporello.core.records import Document, Output
+from leporello.core.records import Document, Example, Output
+from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
@@ -42,3 +43,9 @@ def confidence(score: float | None) -> float:
     Readers' scores are log odds, mean log-probabilities or similarities, so this is no probability.
     """
     return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
+
+
+def asks_shortly(example: Example) -> bool:
+    """Says whether an example wants a few words: no summary, and nothing to choose from."""
+    asked = wanted(example.question, example.instruction)
+    return bool(example.question) and not example.choices and asked is Wanted.SHORT

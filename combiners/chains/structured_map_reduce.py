@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.combiners.chains.findings import Finding, finding, most_trusted
+from leporello.combiners.chains.said import asks_shortly
 from leporello.combiners.map_reduce import groups_that_fit
 from leporello.combiners.stuff import chunks_of, read_of
 from leporello.core.records import Combination, Example, Hit, Output, Read
@@ -65,7 +66,7 @@ class StructuredMapReduce:
         if not findings:
             [output] = yield [read_of(example, [])]
             return str(output.text)
-        if example.question and not example.choices and not any(f.written for f in findings):
+        if asks_shortly(example) and not any(each.written for each in findings):
             return most_trusted(findings)
         texts = yield from self._collapsed(example, findings)
         [output] = yield [

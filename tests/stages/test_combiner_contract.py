@@ -24,6 +24,7 @@ MAKERS: Mapping[str, Maker] = {
     "MapReduce": combiners.MapReduce,
     "Mean": combiners.Mean,
     "MultiHop": lambda: combiners.MultiHop(combiners.Stuff()),
+    "PlanThenRead": combiners.PlanThenRead,
     "ReadEach": combiners.ReadEach,
     "Refine": combiners.Refine,
     "SelfConsistency": lambda: combiners.SelfConsistency(combiners.Stuff()),

@@ -12,11 +12,13 @@ from leporello.chunkers import Paragraphs
 from leporello.combiners import (
     ChainOfAgents,
     ChainOfNotes,
+    PlanThenRead,
     SelfConsistency,
     StructuredMapReduce,
     Stuff,
 )
 from leporello.combiners.chains.findings import finding
+from leporello.combiners.chains.plans import filled, plan_by_rule, written_plan
 from leporello.combiners.chains.self_consistency import arrangements
 from leporello.config import Pipeline
 from leporello.core.records import Document, Example, Fit, Hit, Output, Read, Request, Span
@@ -236,9 +238,79 @@ def test_without_fields_equal_answers_sum_up_their_confidence() -> None:
     assert _drive(StructuredMapReduce(), lambda _: Output("Unanswerable"))[0] == "Unanswerable"
 
 
+@pytest.mark.parametrize(
+    ("question", "plan"),
+    [
+        (
+            "Who is the spouse of the actress who plays Scarlett?",
+            ["What is the actress who plays Scarlett?", "Who is the spouse of #1?"],
+        ),
+        (
+            "Who ruled the country where the composer of Aida lived?",
+            [
+                "What is the composer of Aida lived?",
+                "What is the country where #1?",
+                "Who ruled #2?",
+            ],
+        ),
+        (
+            "Which came out first, Jaws or Alien?",
+            ["Which came out first Jaws?", "Which came out first Alien?"],
+        ),
+        ("Who wrote it? When?", ["Who wrote it?", "When?"]),
+        ("I rent a flat. Who may end that?", []),
+        ("What is the name of the cat?", []),
+        ("", []),
+        ("谁？", []),
+    ],
+)
+def test_a_plan_by_rule_asks_first_what_the_question_leaves_open(
+    question: str, plan: list[str]
+) -> None:
+    """The innermost first; a question of one clause needs none."""
+    assert plan_by_rule(question, 4) == plan
+    assert len(plan_by_rule(question, 1)) <= 1
+
+
+def test_a_written_plan_is_its_numbered_lines() -> None:
+    """Whatever marks them; an answer that is not there is nothing."""
+    text = "Sure:\n**1.** Who is it?\n 2) Where is #1?\nStep 3: Why #2, not #9?\n"
+    assert written_plan(text, 9) == ["Who is it?", "Where is #1?", "Why #2, not #9?"]
+    assert len(written_plan(text, 2)) == 2
+    assert written_plan("Anna is red. 1. Bert", 9) == []
+    assert filled("Why #2, not #9?", ["Bert", ""]) == "Why , not #9?"
+
+
+def test_steps_see_the_results_of_those_before() -> None:
+    """Each is searched with them; one that says nothing is left out of the last read."""
+    plan = "1. Who is red?\n2. Who is beside #1?\n3. Who is green?"
+    said = iter([plan, "Anna", "Bert", "none", "done"])
+    value, rounds = _drive(PlanThenRead(answer="A"), lambda _: Output(next(said)))
+    assert value == "done"
+    assert [(read.question, _texts(read)) for [read] in rounds[1:4]] == [
+        ("Who is red?", []),
+        ("Who is beside Anna?", ["Who is red? Anna"]),
+        ("Who is green?", ["Who is red? Anna", "Who is beside Anna? Bert"]),
+    ]
+    last = rounds[4][0]
+    assert (last.question, last.instruction) == ("which?", "A")
+    assert _texts(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]
+
+
+def test_summaries_are_not_voted_on() -> None:
+    """What readers write no fields for, and is no short answer, is read together; nor planned."""
+    example = dataclasses.replace(EXAMPLE, question="Summarize the colours of the people.")
+    value, [_, [read]] = _drive(StructuredMapReduce(), _join, example=example)
+    assert len(read.passages) == len(HITS)
+    assert value == "+".join(sorted(hit.chunk.text for hit in HITS))
+    _, [[plan], [read]] = _drive(PlanThenRead(), _join, example=example)
+    assert (len(plan.passages), len(read.passages)) == (0, len(HITS))
+
+
 COMBINERS = (
     ChainOfAgents(hits=1),
     ChainOfNotes(),
+    PlanThenRead(),
     SelfConsistency(Stuff()),
     StructuredMapReduce(),
 )
