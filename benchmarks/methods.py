@@ -1,0 +1,139 @@
+"""Compares methods of making, finding and reading passages with the plain pipeline: docs/methods.md.
+
+    leporello run --suite methods --config benchmarks/methods.yaml --out RUN
+    python -m benchmarks.methods RUN --data DATA
+
+DATA holds what `benchmarks.evidence` reads, whose supporting paragraphs are the evidence of MuSiQue
+and HotpotQA; questions on novels have theirs in their task's file. Scores and their differences
+are those of `compare`. Recall is of the evidence that the first hits stand for, as many as have the
+characters of the plain pipeline's hits: so no method gains by reading more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.evidence import RESAMPLES, hotpotqa, musique
+from leporello.analysis.comparison import PipelineScores, TaskComparison, compare
+from leporello.core.files import read_rows
+from leporello.core.records import Prediction, Span
+from leporello.core.spans import merge, overlap
+from leporello.engine.journal.serialization import prediction_from_row
+from leporello.jobs.directory import RunDirectory
+
+PLAIN = "default"
+PAGE = Path(__file__).parents[1] / "docs" / "methods.md"
+GOLD: Mapping[str, Callable[[Path], Iterator[tuple[str, Sequence[Span]]]]] = {
+    "zero_scrolls/musique": lambda data: ((q.example.id, q.evidence) for q in musique(data)),
+    "muld/hotpotqa": lambda data: ((q.example.id, q.evidence) for q in hotpotqa(data)),
+    "novels": lambda data: _of_rows(data / "novels.jsonl"),
+}
+
+
+def main() -> None:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, help="run of the suite")
+    parser.add_argument("--data", type=Path, required=True, help="where the benchmarks' files lie")
+    options = parser.parse_args()
+    texts = [
+        _board(board, options.run, options.data)
+        for board in compare([options.run], baseline=PLAIN, common=True).boards
+    ]
+    head = PAGE.read_text(encoding="utf-8").partition("<!-- measured -->")[0]
+    PAGE.write_text(f"{head}<!-- measured -->\n" + "".join(texts), encoding="utf-8")
+
+
+def _board(board: TaskComparison, run: Path, data: Path) -> str:
+    metric, entries = next(iter(board.metrics)), board.entries
+    gold = dict(GOLD[board.task](data)) if board.task in GOLD else {}
+    plain = _predictions(run, PLAIN, board.task)
+    shares = {e.pipeline: _recalls(run, e.pipeline, board.task, plain, gold) for e in entries}
+    ordered = sorted(entries, key=lambda e: (e.pipeline != PLAIN, -e.scores[metric].value))
+    lines = [_line(entry, metric, shares) for entry in ordered]
+    found = " recall, at plain's characters |" if gold else ""
+    bar = "--:|" if gold else ""
+    return (
+        f"\n## {board.task}\n\n{entries[0].examples} questions; score: {metric}.\n\n"
+        f"| method | score | less plain |{found} tokens a question | seconds a question |\n"
+        f"|---|--:|--:|{bar}--:|--:|\n" + "".join(lines)
+    )
+
+
+def _line(entry: PipelineScores, metric: str, shares: Mapping[str, NDArray[np.float64]]) -> str:
+    score, difference = entry.scores[metric], entry.scores[metric].difference
+    gain = _gain(difference.value, difference.low, difference.high) if difference else "–"
+    recall = ""
+    if len(own := shares[entry.pipeline]):
+        less = own - shares[PLAIN]
+        drawn = np.random.default_rng(0).integers(0, len(less), (RESAMPLES, len(less)))
+        ends = np.percentile(less[drawn].mean(axis=1), [2.5, 97.5])
+        recall = f" {own.mean():.1f} ({_gain(less.mean(), *ends)}) |"
+    seconds = "–" if entry.seconds is None else f"{entry.seconds:.2f}"
+    tokens = f"{entry.input_tokens / max(entry.examples, 1):,.0f}"
+    return f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall} {tokens} | {seconds} |\n"
+
+
+def _gain(value: float, low: float, high: float) -> str:
+    """Returns a difference with its interval, bold where that leaves 0 out."""
+    text = f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
+    return f"**{text}**" if low > 0 or high < 0 else text
+
+
+def _predictions(run: Path, pipeline: str, task: str) -> dict[str, Prediction]:
+    path = RunDirectory.of_run(run).results(pipeline, task) / "predictions.jsonl"
+    return {row["id"]: prediction_from_row(row) for row in read_rows(path)}
+
+
+def _recalls(
+    run: Path,
+    pipeline: str,
+    task: str,
+    plain: Mapping[str, Prediction],
+    gold: Mapping[str, Sequence[Span]],
+) -> NDArray[np.float64]:
+    """Returns the recall of each question's evidence, 0 to 100, shape (questions,)."""
+    own = _predictions(run, pipeline, task)
+    return np.array(
+        [
+            _recall(own[one], sum(_lengths(plain[one])), evidence) if one in own else 0.0
+            for one, evidence in gold.items()
+            if one in plain
+        ]
+    )
+
+
+def _lengths(prediction: Prediction) -> list[int]:
+    """Returns how many characters a reader would be given of each hit."""
+    made = prediction.passages
+    return [
+        len(made[rank].text) if rank in made else end - start
+        for rank, (start, end, _) in enumerate(prediction.hits)
+    ]
+
+
+def _recall(prediction: Prediction, budget: int, evidence: Sequence[Span]) -> float:
+    spans: list[Span] = []
+    for length, stood in zip(_lengths(prediction), prediction.hit_spans, strict=True):
+        if length > budget:
+            break
+        budget -= length
+        spans.extend(stood)
+    return 100 * overlap(spans, evidence) / sum(map(len, merge(evidence)))
+
+
+def _of_rows(path: Path) -> Iterator[tuple[str, Sequence[Span]]]:
+    """Yields the evidence of questions on novels."""
+    for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        if "question" in row:
+            yield row["id"], [Span(*span) for span in row["evidence"]]
+
+
+if __name__ == "__main__":
+    main()
