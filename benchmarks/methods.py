@@ -1,4 +1,4 @@
-"""Compares methods of making, finding and reading passages with the plain pipeline: docs/methods.md.
+"""Compares methods that make, find and read passages with the plain pipeline: docs/methods.md.
 
     leporello run --suite methods --config benchmarks/methods.yaml --out RUN
     python -m benchmarks.methods RUN --data DATA

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from leporello.core.passages import identity
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Read
 
@@ -20,8 +21,8 @@ def arranged(hits: Sequence[Hit], order: Order) -> list[Hit]:
 
 
 def chunks_of(hits: Sequence[Hit]) -> list[Chunk]:
-    """Returns the chunks in document order, each once."""
-    return [*{hit.chunk.span: hit.chunk for hit in arranged(hits, "document")}.values()]
+    """Returns the chunks and passages in document order, each once."""
+    return [*{identity(hit.chunk): hit.chunk for hit in arranged(hits, "document")}.values()]
 
 
 def read_of(example: Example, hits: Sequence[Hit]) -> Read:

@@ -21,6 +21,7 @@ from leporello.combiners.chains.findings import finding
 from leporello.combiners.chains.plans import filled, plan_by_rule, written_plan
 from leporello.combiners.chains.self_consistency import arrangements
 from leporello.config import Pipeline
+from leporello.core.passages import Passage
 from leporello.core.records import Document, Example, Fit, Hit, Output, Read, Request, Span
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.selection import select
@@ -126,6 +127,15 @@ def test_choices_are_scored_by_the_manager_alone() -> None:
     for combiner in (ChainOfAgents(), ChainOfNotes(), StructuredMapReduce()):
         _, rounds = _drive(combiner, lambda _: Output("x"), example=example)
         assert [{read.choices for read in reads} for reads in rounds] == [{()}, {("x", "y")}]
+
+
+def test_passages_that_stand_for_the_same_are_all_read() -> None:
+    """A summary and the context of one chunk are two things to read."""
+    chunk = HITS[0].chunk
+    passages = [Passage.of("summary", [text], [chunk]) for text in ("Bert.", "Blue.", "Bert.")]
+    hits = [Hit(passage, 1.0) for passage in passages]
+    _, [[work], _] = _drive(ChainOfAgents(), lambda _: Output("x"), hits=hits)
+    assert [passage.reading for passage in work.passages] == ["Bert.", "Blue."]  # type: ignore[union-attr]
 
 
 def test_notes_stand_before_the_passages_that_they_are_on() -> None:
