@@ -15,6 +15,8 @@ from leporello.retrievers.mentions import Mentions
 from leporello.retrievers.mixed import Mixed
 from leporello.retrievers.neighbours import Neighbours
 from leporello.retrievers.oracle import Oracle, OracleAnswer
+from leporello.retrievers.passages.entity_graph import EntityGraph
+from leporello.retrievers.passages.mmr import MMR
 from leporello.retrievers.rank_bm25 import RankBM25
 from leporello.retrievers.rerank import Rerank
 from leporello.retrievers.rerank_by_reader import RerankByReader
@@ -24,10 +26,12 @@ from leporello.retrievers.two_steps import TwoSteps
 
 __all__ = [
     "BM25",
+    "MMR",
     "All",
     "ByQuestion",
     "Dense",
     "Ends",
+    "EntityGraph",
     "Evenly",
     "First",
     "Fusion",

@@ -25,12 +25,14 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
     "ByQuestion": lambda _: retrievers.ByQuestion(BM25(k=3)),
     "Dense": lambda model: retrievers.Dense(k=3, model=model, batch_size=2),
     "Ends": lambda _: retrievers.Ends(k=3),
+    "EntityGraph": lambda _: retrievers.EntityGraph(BM25(k=9), k=3),
     "Evenly": lambda _: retrievers.Evenly(k=3),
     "First": lambda _: retrievers.First(k=3),
     "Fusion": lambda _: retrievers.Fusion(
         (TfIdf(k=5), retrievers.Neighbours(BM25(k=5)), retrievers.Random(k=5)),  # type: ignore[arg-type]  # takes examples
         k=3,
     ),
+    "MMR": lambda _: retrievers.MMR(BM25(k=9), k=3),
     "Mentions": lambda _: retrievers.Mentions(),
     "Mixed": lambda _: retrievers.Mixed((BM25(k=3), TfIdf(k=3))),
     "Neighbours": lambda _: retrievers.Neighbours(BM25(k=3)),

@@ -1,0 +1,47 @@
+"""Retrievers over what others found."""
+
+from __future__ import annotations
+
+from leporello import Document, Example
+from leporello.chunkers import Paragraphs
+from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.retrievers import BM25, MMR, EntityGraph
+
+FARM = "\n\n".join(
+    (
+        "Odile Marsh feeds the mule of the ferry every morning.",
+        "Odile Marsh feeds the mule of the ferry every evening.",
+        "The town lies by the water, and it rains there.",
+        "Grigor Sande was born in Vell, a town in the north.",
+        "The mule belongs to Grigor Sande, who keeps the ledger.",
+    )
+)
+
+
+def _found(retriever: MMR | EntityGraph, question: str) -> list[str]:
+    document = Document("farm", FARM)
+    chunks = divide(Paragraphs(size=12), document)
+    [hits] = retrieve(retriever, [Example("q", document, question=question)], chunks)
+    return [hit.chunk.text for hit in hits]
+
+
+def test_mmr_takes_no_passage_twice_in_other_words() -> None:
+    """The second of two that are alike comes after what is new; without diversity it does not."""
+    plain = _found(MMR(BM25(k=5), k=3, diversity=0.0), "Who feeds the mule?")
+    other = _found(MMR(BM25(k=5), k=3, diversity=0.6), "Who feeds the mule?")
+    assert sum("Odile" in text for text in plain) == 2
+    assert sum("Odile" in text for text in other) == 1
+
+
+def test_a_walk_over_names_finds_what_has_none_of_the_questions_words() -> None:
+    """From the mule to its owner, and from the owner to where he was born."""
+    question = "Where does the owner of the mule come from?"
+    before = _found(EntityGraph(BM25(k=5), k=5, damping=0.0), question)
+    found = _found(EntityGraph(BM25(k=5), k=5, damping=0.8), question)
+    born = next(text for text in found if "born in Vell" in text)
+    assert found.index(born) < before.index(born)
+
+
+def test_a_question_that_names_somebody_begins_there() -> None:
+    """Though the retriever finds nothing for it."""
+    assert "Grigor" in _found(EntityGraph(BM25(k=1), k=2, names=1.0), "Sande?")[0]
