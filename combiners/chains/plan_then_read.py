@@ -12,7 +12,18 @@ from leporello.combiners.chains.plans import filled, plan_by_rule, written_plan
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.stuff import read_of
 from leporello.core.protocols import Positive
-from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read, Search
+from leporello.core.records import (
+    Chunk,
+    Combination,
+    Example,
+    Fit,
+    Generates,
+    Hit,
+    Output,
+    Read,
+    Request,
+    Search,
+)
 from leporello.text.english.summary_requests import Wanted, wanted
 
 PLAN = (
@@ -26,11 +37,11 @@ STEP = "Answer with a name or a few words. If the text does not tell, write only
 class PlanThenRead:
     """Plans smaller questions, searches and answers each, and answers from what came of them.
 
-    As Sun et al. describe ("PEARL", 2023), with questions for actions. The reader writes the plan;
-    where it wrote no numbered lines, as one cannot that copies, it is made by rule from the clauses
-    of the question, in English; none for a summary. Without a plan, the hits are read.
-    The answer to a step that says nothing is left out of the last read; what it found is not.
-    Each search finds as many hits as the retriever gives, which are few if its `k` is.
+    As Sun et al. describe ("PEARL", 2023), with questions for actions. A reader that generates
+    writes the plan; of one that does not, or that wrote no numbered lines, it is made by rule from
+    the clauses of the question, in English; none for a summary. Without a plan, the hits are read.
+    The answer to a step that says nothing is left out of the last read; what it found is not. Each
+    search finds as many hits as the retriever gives, which are few if its `k` is.
 
     Attributes:
         steps: Number of steps at most.
@@ -72,12 +83,15 @@ class PlanThenRead:
         [output] = yield [dataclasses.replace(last, passages=passages, instruction=instruction)]
         return str(output.text)
 
-    def _planned(self, example: Example) -> Generator[list[Read], list[Any], list[str]]:
-        ask = Read((), example.question, self.plan, title=example.document.title)
-        [output] = yield [ask]
+    def _planned(self, example: Example) -> Generator[Sequence[Request], list[Any], list[str]]:
+        plan: list[str] = []
+        [writes] = yield [Generates()]
+        if writes:
+            ask = Read((), example.question, self.plan, title=example.document.title)
+            [output] = yield [ask]
+            plan = written_plan(output.text, self.steps)
         short = wanted(example.question, example.instruction) is Wanted.SHORT
-        by_rule = plan_by_rule(example.question, self.steps) if short else []
-        return written_plan(output.text, self.steps) or by_rule
+        return plan or (plan_by_rule(example.question, self.steps) if short else [])
 
     def _read(self, example: Example, results: Sequence[str], hits: Sequence[Hit]) -> Read:
         chunks: tuple[Chunk | str, ...] = tuple(dict.fromkeys(hit.chunk for hit in hits))

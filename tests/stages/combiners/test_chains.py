@@ -22,7 +22,17 @@ from leporello.combiners.chains.plans import filled, plan_by_rule, written_plan
 from leporello.combiners.chains.self_consistency import arrangements
 from leporello.config import Pipeline
 from leporello.core.passages import Passage
-from leporello.core.records import Document, Example, Fit, Hit, Output, Read, Request, Span
+from leporello.core.records import (
+    Document,
+    Example,
+    Fit,
+    Generates,
+    Hit,
+    Output,
+    Read,
+    Request,
+    Span,
+)
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.selection import select
 from leporello.readers import BestSentence, Embedded
@@ -53,7 +63,9 @@ def _drive(
     answer: Callable[[Read], Output],
     hits: Sequence[Hit] = HITS,
     example: Example = EXAMPLE,
+    *,
     fits: int = 9,
+    writes: bool = True,
 ) -> tuple[Any, list[list[Read]]]:
     """Runs a combiner to its end; returns its value and the reads of every round."""
     generator = combiner.combine(example, hits)
@@ -66,10 +78,12 @@ def _drive(
             return stop.value, rounds
         if reads := [request for request in requests if isinstance(request, Read)]:
             rounds.append(reads)
-        answers = [answer(r) if isinstance(r, Read) else _now(r, fits) for r in requests]
+        answers = [answer(r) if isinstance(r, Read) else _now(r, fits, writes) for r in requests]
 
 
-def _now(request: Request, fits: int) -> Any:
+def _now(request: Request, fits: int, writes: bool) -> Any:
+    if isinstance(request, Generates):
+        return writes
     return min(fits, len(request.read.passages)) if isinstance(request, Fit) else ()
 
 
@@ -291,6 +305,15 @@ def test_a_written_plan_is_its_numbered_lines() -> None:
     assert filled("Why #2, not #9?", ["Bert", ""]) == "Why , not #9?"
 
 
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_plan_that_is_not_written_is_made_by_rule(writes: bool) -> None:
+    """A reader that does not generate is not even asked for one."""
+    example = dataclasses.replace(EXAMPLE, question="Who is beside the one that is blue?")
+    _, rounds = _drive(PlanThenRead(), lambda _: Output("Bert"), example=example, writes=writes)
+    questions = ["What is the one that is blue?", "Who is beside Bert?", example.question]
+    assert [read.question for [read] in rounds] == [example.question] * writes + questions
+
+
 def test_steps_see_the_results_of_those_before() -> None:
     """Each is searched with them; one that says nothing is left out of the last read."""
     plan = "1. Who is red?\n2. Who is beside #1?\n3. Who is green?"
@@ -313,8 +336,8 @@ def test_summaries_are_not_voted_on() -> None:
     value, [_, [read]] = _drive(StructuredMapReduce(), _join, example=example)
     assert len(read.passages) == len(HITS)
     assert value == "+".join(sorted(hit.chunk.text for hit in HITS))
-    _, [[plan], [read]] = _drive(PlanThenRead(), _join, example=example)
-    assert (len(plan.passages), len(read.passages)) == (0, len(HITS))
+    _, [[read]] = _drive(PlanThenRead(), _join, example=example, writes=False)
+    assert len(read.passages) == len(HITS)
 
 
 COMBINERS = (
