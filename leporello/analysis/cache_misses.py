@@ -13,12 +13,13 @@ from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache, CacheEntry
 from leporello.config import Pipeline, load_config
 from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import chunks_key, index_key
+from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_rows
 from leporello.core.hashing import differences
 from leporello.core.records import Example
+from leporello.engine.enriching import makers
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.journal.serialization import calls_from_row, read_from_row
 from leporello.engine.reading import digest_of
@@ -34,7 +35,7 @@ class Reuse:
     Attributes:
         pipeline: Name of the pipeline.
         task: Name of the task.
-        kind: `chunks`, `index` or `outputs`.
+        kind: `chunks`, `passages`, `index` or `outputs`.
         stage: Name of the class that makes it.
         kept: Whether the cache has it.
         differs: Name and values of the first field in which the nearest other entry differs, `name:
@@ -87,6 +88,11 @@ def _needs(
             chunks = divide(chunker, document, question or "")
     except ExampleError as error:
         raise UserError(f"the chunker fails on this example: {error.message}") from None
+    if stages.enricher is not None and chunks:
+        used = makers(stages)
+        yield "passages", type(used[0]).__name__, passages_key(chunks, used, fingerprint)
+        document.use_cache(Cache(cache_directory()))
+        chunks = cached_passages(chunks, used) or chunks
     for part in indexers(stages.retriever):
         yield "index", type(part).__name__, index_key(document, part, chunks, fingerprint)
     reader = fingerprint(stages.reader)
@@ -162,7 +168,8 @@ def _part(old: Mapping[str, Any], key: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _same_subject(old: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
     """Says whether both are of the same class and the same text, or the same read."""
-    fields = (("chunker", "class"), ("retriever", "class"), ("reader", "class"))
+    kinds = ("chunker", "enricher", "retriever", "reader")
+    fields = [(kind, "class") for kind in kinds]
     return old.get("read") == needed.get("read") and all(
         old.get(part, {}).get(field) == needed.get(part, {}).get(field)
         for part, field in (*fields, ("document", "text"))

@@ -36,6 +36,13 @@ def enricher_reader(stages: Pipeline) -> object:
     return stages.reader if own is None else own
 
 
+def makers(stages: Pipeline) -> list[object]:
+    """Returns what passages depend on: the enricher, and the pipeline's reader if it asks that."""
+    asks = inspect.isgeneratorfunction(type(stages.enricher).enrich)
+    shared = asks and getattr(stages.enricher, "reader", None) is None
+    return [stages.enricher, *([stages.reader] if shared else [])]
+
+
 def enriched(stages: Pipeline, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """Returns what is searched for a pipeline: the chunks, or what its enricher makes of them.
 
@@ -83,15 +90,11 @@ class Enriching:
             ExampleError: The enricher failed.
             UserError: A mistake of the user's.
         """
-        enricher = self.stages.enricher
-        if enricher is None or not chunks:
+        if self.stages.enricher is None or not chunks:
             return chunks
-        asks = inspect.isgeneratorfunction(type(enricher).enrich)
-        shared = asks and getattr(enricher, "reader", None) is None
-        readers = [self.stages.reader] if shared else []
         make = make or partial(self._made, chunks, number, journal)
         with stage_errors("enricher"):
-            return derived.passages(chunks, enricher, readers, make)
+            return derived.passages(chunks, makers(self.stages), make)
 
     def _made(
         self, chunks: Sequence[Chunk], number: int, journal: Journal | None

@@ -29,6 +29,7 @@ class WorkEstimate:
         reads: Number of reads of these examples.
         tokens: Number of input tokens of these reads, where the reader counts them.
         tried: Whether examples were tried: their combiners went as far as their first reads.
+        enriched: Whether nothing need be read first to make passages; else none is tried.
     """
 
     stages: Pipeline
@@ -36,6 +37,7 @@ class WorkEstimate:
     reads: int = 0
     tokens: int = 0
     tried: bool = False
+    enriched: bool = True
     _documents: list[Sequence[Example]] = field(default_factory=list)
     _offered: int = 0
     _random: random.Random = field(default_factory=lambda: random.Random(0))
@@ -63,7 +65,7 @@ class WorkEstimate:
             self._count(len(outputs), example.statistics.input_tokens)
             if finished == _ROWS:
                 break
-        if not finished:
+        if not finished and self.enriched:
             self.tried = True
             for examples in self._documents:
                 self._try(examples[:_EXAMPLES])

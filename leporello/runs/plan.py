@@ -14,8 +14,10 @@ from leporello.config import Pipeline, Spec
 from leporello.config.placement import Placement
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
+from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example
+from leporello.engine.enriching import makers
 from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -221,6 +223,12 @@ class _Planner:
         chunk_lists = [cached_chunks(document, chunker, question) for question in questions]
         label = _label(chunker)
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
+        if job.stages.enricher is not None:
+            used = makers(job.stages)
+            chunk_lists = [c and cached_passages(c, used) for c in chunk_lists]
+            label = " of ".join((*map(_label, used), label))
+            yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
+            job.estimate.enriched &= None not in chunk_lists
         for part in indexers(retriever):
             cached = [
                 chunks is not None and self._has_index(part, chunks) for chunks in chunk_lists

@@ -114,3 +114,16 @@ def test_an_enricher_that_fails_fails_its_documents_questions(
         failed = read_lines(tmp_path / "out" / "bad" / "lamps" / "failures.jsonl")
         assert [row["stage"] for row in failed] == ["enricher"] * 3
         assert all(told in row["error"] for row in failed)
+
+
+def test_plan_and_cache_tell_of_passages_and_read_nothing(tmp_path: Path) -> None:
+    """What is to be made before a run, and why after it was."""
+    config, log = project(tmp_path, 3, tmp_path / "log.txt", documents=2), tmp_path / "log.txt"
+    out = ("--config", config, "--out", tmp_path / "out")
+    before = leporello("plan", "rooted", *out).stdout
+    assert "passages" in before
+    assert not log.exists()
+    leporello("run", "rooted", *HERE, *out)
+    told = leporello("cache", "why", tmp_path / "out", "q0").stdout
+    line = next(line for line in told.splitlines() if "passages" in line)
+    assert "Pairs" in line

@@ -58,7 +58,7 @@ def trace_examples(run: Path) -> Iterator[ExampleTrace]:
 
 def answer_metric(names: Sequence[str]) -> str:
     """Returns the first of a task's metrics that looks at answers; empty if there is none."""
-    return next((name for name in names if name != "recall"), "")
+    return next((name for name in names if not name.startswith("recall")), "")
 
 
 def _of_task(

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = [
     "CacheKey",
     "cached_chunks",
+    "cached_passages",
     "chunks",
     "chunks_key",
     "content_of",
     "index",
     "index_key",
     "passages",
+    "passages_key",
     "tokens",
     "tokens_key",
 ]
@@ -156,17 +158,13 @@ def index(
 
 
 def passages(
-    chunks: Sequence[Chunk],
-    enricher: object,
-    readers: Sequence[object],
-    make: Callable[[], Sequence[Chunk]],
+    chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
 ) -> tuple[Chunk, ...]:
     """Returns what an enricher makes of a document's chunks; what it notes is noted each time.
 
     Args:
         chunks: The chunks, at least one, all of one document.
-        enricher: The enricher.
-        readers: What reads for it besides its own parameters.
+        makers: The enricher, and what reads for it besides its own parameters.
         make: Function that makes them, called where they are not kept.
     """
     document = chunks[0].document
@@ -175,19 +173,44 @@ def passages(
         with collect_notes() as notes:
             return _Divided(tuple(make()), notes)
 
-    def key(fingerprint: Fingerprint) -> CacheKey | None:
-        known = [fingerprint(stage, ()) for stage in (enricher, *readers)]
-        stages: list[JSON] = [{**identity} for identity in known if identity is not None]
-        if len(stages) < len(known):
-            return None
-        content, stands = content_of(document), spans_hash(document, chunks)
-        return {"enricher": stages, "document": content, "chunks": stands}
-
-    memo = (memo_key(enricher), *map(memo_key, readers), spans_hash(document, chunks))
+    memo = (*map(memo_key, makers), spans_hash(document, chunks))
+    key = partial(passages_key, chunks, makers)
     enriched = _derived(document, _enriched_of(document), memo, key, made)
     for text in enriched.notes:
         note(text)
     return enriched.chunks
+
+
+def cached_passages(chunks: Sequence[Chunk], makers: Sequence[object]) -> tuple[Chunk, ...] | None:
+    """Returns what an enricher made of a document's chunks if its cache has it."""
+    document = chunks[0].document
+    cache = document.cache
+    key = passages_key(chunks, makers, cache.fingerprint) if cache else None
+    entry = cache.get("passages", key) if cache and key else None
+    return None if entry is None else _enriched_of(document).unpack(entry).chunks
+
+
+def passages_key(
+    chunks: Sequence[Chunk], makers: Sequence[object], fingerprint: Fingerprint
+) -> CacheKey | None:
+    """Returns what passages are made from; None if that cannot be told.
+
+    Args:
+        chunks: The chunks, at least one, all of one document.
+        makers: The enricher, and what reads for it besides its own parameters.
+        fingerprint: Function that tells what a stage depends on.
+    """
+    known = [fingerprint(stage, ()) for stage in makers]
+    enricher, *readers = ({**(each or {})} for each in known)
+    if None in known:
+        return None
+    document = chunks[0].document
+    return {
+        "enricher": enricher,
+        "readers": [*readers],
+        "document": content_of(document),
+        "chunks": spans_hash(document, chunks),
+    }
 
 
 def tokens_key(
