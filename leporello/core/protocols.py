@@ -295,11 +295,11 @@ class Combiner(Protocol):
     """Recombines: hits -> reader inputs -> one answer."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination | JSON:
-        """A generator that yields lists of `Read`, `Search` and `Fit`, and returns the answer.
+        """A generator that yields lists of requests (`Read`, …), and returns the answer.
 
         It is sent one answer a request: an `Output` for a `Read`, a tuple of hits for a
-        `Search`, a number for a `Fit`. A failed read is thrown into it. A combiner
-        that reads nothing may return the answer at once.
+        `Search`, a number for a `Fit`, a bool for `Generates`. A failed read is thrown into it. A
+        combiner that reads nothing may return the answer at once.
         """
         ...
 

@@ -31,6 +31,7 @@ __all__ = [
     "Example",
     "Failure",
     "Fit",
+    "Generates",
     "Hit",
     "HitPassage",
     "Index",
@@ -361,6 +362,11 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class Generates:
+    """Asks whether the reader writes what it is asked to (`Reader.generates`); told by a bool."""
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """What a reader says to one input.
 
@@ -392,7 +398,7 @@ class Output:
     reasoning_tokens: int | None = None
 
 
-Request: TypeAlias = Read | Search | Fit
+Request: TypeAlias = Read | Search | Fit | Generates
 Answer: TypeAlias = "Output | tuple[Hit, ...] | int"
 # What a combiner's generator yields, is sent, and returns.
 Combination: TypeAlias = "Generator[Sequence[Request], list[Any], JSON]"

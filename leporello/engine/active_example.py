@@ -22,7 +22,6 @@ from leporello.core.records import (
     JSON,
     Combination,
     Example,
-    Fit,
     Hit,
     Output,
     Read,
@@ -32,7 +31,7 @@ from leporello.core.records import (
 )
 from leporello.engine.failures import ReadError, stage_errors
 from leporello.engine.journal.serialization import Reply
-from leporello.engine.requests import checked, fitting
+from leporello.engine.requests import checked, told
 from leporello.engine.selection import Selection, select
 
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
@@ -54,7 +53,7 @@ class ActiveExample:
     Attributes:
         number: Number of the example in its shard.
         example: Example with its gold; the combiner was given what it may see.
-        stages: Stages of the pipeline, which answer a `Search` or a `Fit` at once.
+        stages: Stages of the pipeline, which answer what is not read at once.
         hits: Hits that the retriever gave, best first; `Search` adds to them.
         combiner: Generator of the combiner.
         unchunked: Number of characters that are in no chunk.
@@ -159,13 +158,12 @@ class ActiveExample:
                 resume = partial(self.combiner.send, answers)
 
     def _now(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
-        """Answers a request that needs no reader."""
+        """Answers a request for which nothing is read."""
         assert not isinstance(request, Read)
-        return self._fit(request) if isinstance(request, Fit) else self._search(request)
-
-    def _fit(self, request: Fit) -> int:
+        if isinstance(request, Search):
+            return self._search(request)
         with stage_errors("reader"):
-            return fitting(self.stages.reader, request)
+            return told(self.stages.reader, request)
 
     def _search(self, request: Search) -> tuple[Hit, ...]:
         with stage_errors("retriever"):

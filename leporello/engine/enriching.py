@@ -15,7 +15,7 @@ from leporello.core.calls.contracts import StageError
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.passages import fault_of, flat_read
-from leporello.core.records import Chunk, Document, Fit, Read, Search
+from leporello.core.records import Chunk, Document, Fit, Generates, Read, Search
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, ReadError, stage_errors
 from leporello.engine.journal.journal import Journal
@@ -23,7 +23,7 @@ from leporello.engine.journal.serialization import Reply, reply_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReader
-from leporello.engine.requests import checked, fitting
+from leporello.engine.requests import checked, told
 from leporello.engine.time_limit import time_limit
 
 _MOST_ROUNDS = 10_000  # a document: trees have a round a level
@@ -125,7 +125,9 @@ class Enriching:
             resume = partial(
                 generator.send,
                 [
-                    fitting(asked.reader.reader, r) if isinstance(r, Fit) else next(outputs)
+                    told(asked.reader.reader, r)
+                    if isinstance(r, (Fit, Generates))
+                    else next(outputs)
                     for r in requests
                 ],
             )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leporello.core.passages import fault_of, flat_read, whole_passages
 from leporello.core.protocols import RendersPrompt
-from leporello.core.records import Chunk, Document, Fit, Read, Request, Search
+from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
 
 
 def checked(requests: object, document: Document) -> Sequence[Request]:
@@ -16,12 +16,13 @@ def checked(requests: object, document: Document) -> Sequence[Request]:
         TypeError: It is something else.
     """
     if not isinstance(requests, (list, tuple)) or not all(
-        isinstance(request, (Read, Search, Fit)) for request in requests
+        isinstance(request, (Read, Search, Fit, Generates)) for request in requests
     ):
         text = f"{requests!r:.200}"
-        raise TypeError(f"a combiner must yield a list of Read, Search or Fit, got {text}")
+        kinds = "Read, Search, Fit or Generates"
+        raise TypeError(f"a combiner must yield a list of {kinds}, got {text}")
     for request in requests:
-        if not isinstance(request, Search):
+        if isinstance(request, (Read, Fit)):
             _check_read(request.read if isinstance(request, Fit) else request, document)
     return requests
 
@@ -44,8 +45,10 @@ def _check_read(read: Read, document: Document) -> None:
             raise TypeError(f"a Read's {name} must be texts, got {getattr(read, name)!r:.200}")
 
 
-def fitting(reader: object, request: Fit) -> int:
-    """Returns how many leading passages of a request fit a reader's window; see `Fit`."""
+def told(reader: object, request: Fit | Generates) -> int:
+    """Returns what a reader tells of itself: whether it writes, or what fits its window."""
+    if isinstance(request, Generates):
+        return bool(getattr(reader, "generates", False))
     if not isinstance(reader, RendersPrompt):
         return len(request.read.passages)  # no window is known: all of it fits
     read = flat_read(request.read)

@@ -24,6 +24,7 @@ from leporello.core.records import (
     Document,
     Example,
     Fit,
+    Generates,
     Hit,
     Output,
     Read,
@@ -231,18 +232,18 @@ def test_a_failed_example_scores_as_an_empty_prediction(tmp_path: Path) -> None:
     assert f1.score(rows[0]["statistics"]["f1"]) == 0.0
 
 
-def test_a_combiner_may_search_and_fit_at_once(tmp_path: Path) -> None:
-    """`Search` is answered with hits, `Fit` with the number of passages of a windowless reader."""
+def test_what_is_not_read_is_answered_at_once(tmp_path: Path) -> None:
+    """`Search` with hits, `Fit` with what fits, `Generates` with whether the reader writes."""
 
     @dataclass(frozen=True)
     class Curious:
         def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-            more, fits = yield [Search("w1"), Fit(Read(("a", "b", "c")))]
-            return f"{len(more)} {more[0].chunk.text} {fits}"
+            more, fits, writes = yield [Search("w1"), Fit(Read(("a", "b", "c"))), Generates()]
+            return f"{len(more)} {more[0].chunk.text} {fits} {writes}"
 
     example = Example("e", Document("d", "w0 w1 w2"), question="w0")
     rows, _ = _run(tmp_path / "journal.jsonl", [example], combiner=Curious())
-    assert rows[0]["prediction"]["prediction"] == "1 w1 3"
+    assert rows[0]["prediction"]["prediction"] == "1 w1 3 False"
     assert [hit[:2] for hit in rows[0]["prediction"]["hits"]] == [[0, 2], [3, 5]]
 
 

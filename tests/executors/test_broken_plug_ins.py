@@ -201,7 +201,7 @@ RAISED = {
         "output": "did you mean its .text?",
         "object": "a combiner must return text or another JSON value, got {'answer': <object",
         "not a number": "Out of range float values are not JSON compliant",
-        "yields": "a combiner must yield a list of Read, Search or Fit, got ['bad']",
+        "yields": "a combiner must yield a list of Read, Search, Fit or Generates, got ['bad']",
         "foreign": "a passage must be text or a chunk of the example's own document",
         "asks nothing": "asked 200 times, and has no answer yet",
         "text": "Combiner.combine changed the text of document 'd1'",
