@@ -22,6 +22,10 @@ from leporello.combiners.order_by_pairs import OrderByPairs
 from leporello.combiners.percentage import Percentage
 from leporello.combiners.read_each import ReadEach
 from leporello.combiners.refine import Refine
+from leporello.combiners.rewriting.decompose import Decompose
+from leporello.combiners.rewriting.hyde import HyDE
+from leporello.combiners.rewriting.iterative import Iterative
+from leporello.combiners.rewriting.multi_query import MultiQuery
 from leporello.combiners.stuff import Stuff
 from leporello.combiners.truncate import Truncate, TruncateMiddle
 from leporello.combiners.union import Union
@@ -32,10 +36,14 @@ __all__ = [
     "ChainOfNotes",
     "ClusterAuthors",
     "Count",
+    "Decompose",
+    "HyDE",
+    "Iterative",
     "LineByLine",
     "MapReduce",
     "Mean",
     "MultiHop",
+    "MultiQuery",
     "OrderByCoherence",
     "OrderByMatch",
     "OrderByPairs",

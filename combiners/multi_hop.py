@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import regex
 
@@ -16,6 +16,7 @@ from leporello.core.records import Chunk, Combination, Example, Hit, Output, Rea
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 
+_Found = TypeVar("_Found")
 # Letters of scripts without capitals begin no word here: none of theirs would be left out.
 _WORD = regex.compile(
     r"(?<![\p{L}\p{M}\p{N}])[\p{Lu}\p{Lt}\p{Ll}\p{N}][\p{L}\p{M}\p{N}]*(?:['’-][\p{L}\p{M}\p{N}]+)*"
@@ -70,7 +71,7 @@ class MultiHop:
         hops = [[_Path(hit, (hit.chunk,), example.question) for hit in hits]]
         while len(hops) < self.hops and hops[-1]:
             hops.append((yield from self._hop(example, hops[-1][: self.beam])))
-        gathered = [path.hit for path in _by_turns(hops)]
+        gathered = [path.hit for path in by_turns(hops)]
         return (yield from run_combiner(self.combiner, example, gathered))
 
     def _hop(
@@ -92,7 +93,7 @@ class MultiHop:
         if not indices:
             return []
         answers = yield [Search(queries[index], self.new) for index in indices]
-        return _by_turns(
+        return by_turns(
             [_Path(hit, (hit.chunk, *paths[index].chunks), left[index]) for hit in hits]
             for index, hits in zip(indices, answers, strict=True)
         )
@@ -125,11 +126,11 @@ class _Path:
         return " ".join([self.left, *(chunk.text for chunk in self.chunks[1:])])
 
 
-def _by_turns(lists: Iterable[Sequence[_Path]]) -> list[_Path]:
+def by_turns(lists: Iterable[Sequence[_Found]]) -> list[_Found]:
     """Returns the first of each list, the second of each, and so on."""
     # Sums of scores did about as well, and need scores that compare (decision 24).
     rounds = chain.from_iterable(zip_longest(*lists))
-    return [path for path in rounds if path is not None]
+    return [one for one in rounds if one is not None]
 
 
 def without(question: str, text: str) -> str:

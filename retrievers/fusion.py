@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.ranks import CONSTANT, fused
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit
-from leporello.retrievers.index.ranking import in_order
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Fusion:
 
     retrievers: tuple[Retriever, ...]
     k: Positive = 10
-    constant: Positive = 60
+    constant: Positive = CONSTANT
 
     def __post_init__(self) -> None:
         if not self.retrievers:
@@ -44,15 +42,4 @@ class Fusion:
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k chunks with the highest sums for each example."""
         rankings = [retrieve(retriever, examples, chunks) for retriever in self.retrievers]
-        return [self._fuse(votes) for votes in zip(*rankings, strict=True)]
-
-    def _fuse(self, rankings: Iterable[Sequence[Hit]]) -> list[Hit]:
-        shares: defaultdict[Chunk, list[float]] = defaultdict(list)
-        for hits in rankings:
-            ranked = dict.fromkeys(
-                hit.chunk for hit in hits
-            )  # a chunk votes once, at its best rank
-            for rank, chunk in enumerate(ranked, start=1):
-                shares[chunk].append(1 / (self.constant + rank))
-        # fsum: equal votes give equal sums, whichever retriever cast them.
-        return in_order(Hit(chunk, math.fsum(votes)) for chunk, votes in shares.items())[: self.k]
+        return [fused(votes, self.constant)[: self.k] for votes in zip(*rankings, strict=True)]

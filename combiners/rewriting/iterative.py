@@ -1,0 +1,105 @@
+"""Reading and searching by turns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import regex
+
+from leporello.combiners.chains.said import evidence, says_nothing
+from leporello.combiners.multi_hop import by_turns
+from leporello.combiners.rewriting.wording import brief, unread
+from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.nested import run_combiner
+from leporello.core.notes import note
+from leporello.core.protocols import Combiner, Positive
+from leporello.core.records import (
+    Chunk,
+    Combination,
+    Example,
+    Fit,
+    Generates,
+    Hit,
+    Request,
+    Search,
+)
+from leporello.text.sentences import sentence_spans
+
+THINK = (
+    "Think step by step. Write only the next step, in one sentence: what the text tells, or what"
+    " has to be found out next. If all is told, write: So the answer is"
+)
+_ENOUGH = regex.compile(r"\banswer is\b|\benough\b", regex.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Iterative:
+    """Searches with each step of the reader's reasoning, and has another combiner read everything.
+
+    IRCoT (Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", 2023): the
+    reader sees what was found and its steps so far, and writes a sentence, by which more is found.
+    It ends when a step says that the answer is known, says nothing new, or finds nothing new.
+    Where the reader does not write, its answer is put to the question instead: of one that it
+    copied, the sentence.
+
+    What is found is read in turns: the first hit of each round, the second of each, and so on.
+
+    Attributes:
+        combiner: Combiner that reads what was found.
+        rounds: Number of steps at most.
+        new: Number of hits that a step adds at most.
+        think: Instruction under which a step is written.
+    """
+
+    combiner: Combiner
+    rounds: Positive = 3
+    new: Positive = 2
+    think: str = THINK
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the combiner does."""
+        return sees_gold(self.combiner)
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields a read and a search a step; then the combiner's rounds."""
+        found = [[*hits]]
+        steps: list[str] = []
+        while example.question.strip() and len(steps) < self.rounds:
+            step = yield from self._step(example, steps, by_turns(found))
+            if not step or step in steps:
+                break
+            steps.append(step)
+            [more] = yield [Search(step, self.new)]
+            if not more:
+                break
+            found.append([*more])
+        return (yield from run_combiner(self.combiner, example, by_turns(found)))
+
+    def _step(
+        self, example: Example, steps: Sequence[str], hits: Sequence[Hit]
+    ) -> Generator[Sequence[Request], list[Any], str]:
+        """Returns what is searched for next; nothing if enough was found."""
+        [writes] = yield [Generates()]
+        if not writes:
+            note("Iterative searched with the reader's answers: the reader writes no steps")
+        if not writes and not hits:
+            return ""
+        chunks: tuple[Chunk | str, ...] = tuple(hit.chunk for hit in hits)
+        passages = (*steps, *chunks) if writes else chunks
+        ask = dataclasses.replace(unread(example, self.think if writes else ""), passages=passages)
+        [fits] = yield [Fit(ask)]
+        least = len(passages) - max(len(chunks) - 1, 0)
+        [output] = yield [dataclasses.replace(ask, passages=passages[: max(fits, least)])]
+        if says_nothing(output.text) or (writes and _ENOUGH.search(output.text)):
+            return ""
+        said = evidence(output, example.document)
+        return _first_sentence(said) if writes else brief(f"{example.question} {said}")
+
+
+def _first_sentence(text: str) -> str:
+    start, end = next(iter(sentence_spans(text)), (0, 0))
+    return brief(text[start:end])

@@ -1,0 +1,63 @@
+"""A question in several wordings."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leporello.combiners.rewriting.wording import lines, rewordings, unread
+from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.ranks import fused
+from leporello.core.notes import note
+from leporello.core.protocols import Combiner, Positive
+from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
+
+REWORD = (
+    "Do not answer the question. Put it in {queries} other ways, with other words for the same"
+    " things, each in a line of its own."
+)
+
+
+@dataclass(frozen=True)
+class MultiQuery:
+    """Searches with other wordings of the question too, and has another combiner read the best.
+
+    RAG-Fusion (Rackauckas, 2024): the reader writes the wordings, and the ranks by them and by the
+    question are fused; as many hits are read as the question found alone. Where the reader does not
+    write, or wrote none, they are made by rule, in English: the question without function words, as
+    a statement, its names and numbers alone.
+
+    Attributes:
+        combiner: Combiner that reads what was found.
+        queries: Number of other wordings at most; by rule there are three.
+        reword: Instruction under which they are written; `{queries}` is their number.
+    """
+
+    combiner: Combiner
+    queries: Positive = 3
+    reword: str = REWORD
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the combiner does."""
+        return sees_gold(self.combiner)
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one read and one round of searches; then the combiner's rounds."""
+        wordings = (yield from self._wordings(example)) if example.question.strip() else []
+        if wordings:
+            found = yield [Search(wording) for wording in wordings]
+            hits = fused([hits, *found])[: len(hits) or None]
+        return (yield from run_combiner(self.combiner, example, hits))
+
+    def _wordings(self, example: Example) -> Generator[Sequence[Request], list[Any], list[str]]:
+        [writes] = yield [Generates()]
+        if writes:
+            instruction = self.reword.replace("{queries}", str(self.queries))
+            [output] = yield [unread(example, instruction)]
+            if written := lines(output.text, self.queries):
+                return written
+        note("MultiQuery made other wordings by rule: the reader wrote none")
+        return rewordings(example.question)[: self.queries]
