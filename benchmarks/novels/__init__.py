@@ -1,0 +1,1 @@
+"""Questions on whole novels, with the passages that answer them."""

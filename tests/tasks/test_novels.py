@@ -1,0 +1,69 @@
+"""Questions on novels: well formed, and found in the user's own copies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchmarks.novels.__main__ import novels, questions, rows
+from leporello.core.records import Span
+from leporello.tasks import JsonLines
+
+NOVEL = "It rained.\n\nThe landlord's name\nwas Amos, and his dog's was Ann.\nNobody slept.\n"
+QUESTION = {
+    "novel": "tale.txt",
+    "kind": "single",
+    "question": "Who kept the inn?",
+    "answers": ["Amos"],
+    "evidence": ["landlord's name was Amos"],
+}
+
+
+def test_questions_are_well_formed() -> None:
+    """60 questions of three kinds, none twice, with short answers and short quotes."""
+    asked = questions()
+    kinds = Counter(question["kind"] for question in asked)
+    assert kinds == {"single": 25, "multiple": 20, "reworded": 15}
+    assert len({question["question"] for question in asked}) == 60
+    for question in asked:
+        answers, quotes = question["answers"], question["evidence"]
+        assert 1 <= len(answers) <= 4
+        assert all(1 <= len(answer.split()) <= 8 for answer in answers)
+        assert all(1 <= len(quote.split()) <= 15 for quote in quotes)
+        assert len(quotes) >= (2 if question["kind"] == "multiple" else 1)
+
+
+def test_quotes_become_spans_of_the_users_copy(tmp_path: Path) -> None:
+    """A quote is found across the end of a line, and the rows are a task."""
+    sums = written(tmp_path)
+    made = [*rows([QUESTION], novels(tmp_path, sums))]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
+    [example] = JsonLines(tmp_path / "rows.jsonl").examples()
+    start = NOVEL.index("landlord")
+    assert example.evidence == (Span(start, start + len("landlord's name\nwas Amos")),)
+    assert (example.id, example.references, example.group) == ("tale/1", ("Amos",), "single")
+
+
+def test_a_quote_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    """Evidence that does not lie at one place is no evidence."""
+    twice = QUESTION | {"evidence": ["was"]}
+    with pytest.raises(SystemExit, match="has 'was' 2 times, not once"):
+        [*rows([twice], novels(tmp_path, written(tmp_path)))]
+
+
+def test_other_texts_and_missing_novels_are_refused(tmp_path: Path) -> None:
+    """All faulty novels are named at once."""
+    sums = written(tmp_path) | {"lost.txt": "0"}
+    (tmp_path / "tale.txt").write_text(NOVEL + "More.\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"(?s)tale\.txt: its text has SHA-256 .*lost\.txt"):
+        novels(tmp_path, sums)
+
+
+def written(folder: Path) -> dict[str, str]:
+    """Returns the sums of the novel that is written."""
+    (folder / "tale.txt").write_text(NOVEL, encoding="utf-8")
+    return {"tale.txt": hashlib.sha256(NOVEL.encode()).hexdigest()}
