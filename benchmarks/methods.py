@@ -1,7 +1,7 @@
 """Compares methods that make, find and read passages with the plain pipeline: docs/methods.md.
 
     leporello run --suite methods --config benchmarks/methods.yaml --out RUN
-    python -m benchmarks.methods RUN --data DATA
+    python -m benchmarks.methods RUN… --data DATA
 
 DATA holds what `benchmarks.evidence` reads, whose supporting paragraphs are the evidence of MuSiQue
 and HotpotQA; questions on novels have theirs in their task's file. Scores and their differences
@@ -24,7 +24,7 @@ from leporello.analysis.comparison import PipelineScores, TaskComparison, compar
 from leporello.core.files import read_rows
 from leporello.core.records import Prediction, Span
 from leporello.core.spans import merge, overlap
-from leporello.engine.journal.serialization import prediction_from_row
+from leporello.engine.journal.serialization import calls_from_row, prediction_from_row
 from leporello.jobs.directory import RunDirectory
 
 PLAIN = "default"
@@ -39,34 +39,34 @@ GOLD: Mapping[str, Callable[[Path], Iterator[tuple[str, Sequence[Span]]]]] = {
 def main() -> None:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path, help="run of the suite")
+    parser.add_argument("runs", type=Path, nargs="+", help="runs of the suite")
     parser.add_argument("--data", type=Path, required=True, help="where the benchmarks' files lie")
     options = parser.parse_args()
-    texts = [
-        _board(board, options.run, options.data)
-        for board in compare([options.run], baseline=PLAIN, common=True).boards
-    ]
+    boards = compare(options.runs, baseline=PLAIN, common=True).boards
+    texts = [_board(board, options.data) for board in boards if board.baseline]
     head = PAGE.read_text(encoding="utf-8").partition("<!-- measured -->")[0]
     PAGE.write_text(f"{head}<!-- measured -->\n" + "".join(texts), encoding="utf-8")
 
 
-def _board(board: TaskComparison, run: Path, data: Path) -> str:
+def _board(board: TaskComparison, data: Path) -> str:
     metric, entries = next(iter(board.metrics)), board.entries
     gold = dict(GOLD[board.task](data)) if board.task in GOLD else {}
-    plain = _predictions(run, PLAIN, board.task)
-    shares = {e.pipeline: _recalls(run, e.pipeline, board.task, plain, gold) for e in entries}
+    made = {e.pipeline: _predictions(e.run, e.pipeline, board.task) for e in entries}
+    shares = {name: _recalls(own, made[PLAIN], gold) for name, own in made.items()}
     ordered = sorted(entries, key=lambda e: (e.pipeline != PLAIN, -e.scores[metric].value))
-    lines = [_line(entry, metric, shares) for entry in ordered]
+    lines = [_line(entry, board.task, metric, shares) for entry in ordered]
     found = " recall, at plain's characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
         f"\n## {board.task}\n\n{entries[0].examples} questions; score: {metric}.\n\n"
-        f"| method | score | less plain |{found} tokens a question | seconds a question |\n"
-        f"|---|--:|--:|{bar}--:|--:|\n" + "".join(lines)
+        f"| method | score | less plain |{found} reads | characters given | seconds |\n"
+        f"|---|--:|--:|{bar}--:|--:|--:|\n" + "".join(lines)
     )
 
 
-def _line(entry: PipelineScores, metric: str, shares: Mapping[str, NDArray[np.float64]]) -> str:
+def _line(
+    entry: PipelineScores, task: str, metric: str, shares: Mapping[str, NDArray[np.float64]]
+) -> str:
     score, difference = entry.scores[metric], entry.scores[metric].difference
     gain = _gain(difference.value, difference.low, difference.high) if difference else "–"
     recall = ""
@@ -76,8 +76,24 @@ def _line(entry: PipelineScores, metric: str, shares: Mapping[str, NDArray[np.fl
         ends = np.percentile(less[drawn].mean(axis=1), [2.5, 97.5])
         recall = f" {own.mean():.1f} ({_gain(less.mean(), *ends)}) |"
     seconds = "–" if entry.seconds is None else f"{entry.seconds:.2f}"
-    tokens = f"{entry.input_tokens / max(entry.examples, 1):,.0f}"
-    return f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall} {tokens} | {seconds} |\n"
+    reads, given = _given(entry, task)
+    return (
+        f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall}"
+        f" {reads:.1f} | {given:,.0f} | {seconds} |\n"
+    )
+
+
+def _given(entry: PipelineScores, task: str) -> tuple[float, float]:
+    """Returns the reads of a question, and the characters that they were given; means."""
+    path = RunDirectory.of_run(entry.run).results(entry.pipeline, task) / "calls.jsonl"
+    rows = [calls_from_row(row["calls"]) for row in read_rows(path)]
+    given = (
+        len(passage) if isinstance(passage, str) else passage[1] - passage[0]
+        for calls in rows
+        for call in calls
+        for passage in call["passages"]
+    )
+    return sum(map(len, rows)) / max(len(rows), 1), sum(given) / max(len(rows), 1)
 
 
 def _gain(value: float, low: float, high: float) -> str:
@@ -92,14 +108,11 @@ def _predictions(run: Path, pipeline: str, task: str) -> dict[str, Prediction]:
 
 
 def _recalls(
-    run: Path,
-    pipeline: str,
-    task: str,
+    own: Mapping[str, Prediction],
     plain: Mapping[str, Prediction],
     gold: Mapping[str, Sequence[Span]],
 ) -> NDArray[np.float64]:
     """Returns the recall of each question's evidence, 0 to 100, shape (questions,)."""
-    own = _predictions(run, pipeline, task)
     return np.array(
         [
             _recall(own[one], sum(_lengths(plain[one])), evidence) if one in own else 0.0
