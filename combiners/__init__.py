@@ -10,6 +10,7 @@ from leporello.combiners.chains.chain_of_notes import ChainOfNotes
 from leporello.combiners.chains.plan_then_read import PlanThenRead
 from leporello.combiners.chains.self_consistency import SelfConsistency
 from leporello.combiners.chains.structured_map_reduce import StructuredMapReduce
+from leporello.combiners.chains.walk import Walk
 from leporello.combiners.cluster_authors import ClusterAuthors
 from leporello.combiners.count import Count
 from leporello.combiners.line_by_line import LineByLine
@@ -57,4 +58,5 @@ __all__ = [
     "Truncate",
     "TruncateMiddle",
     "Union",
+    "Walk",
 ]

@@ -1,8 +1,21 @@
 """Enrichers: they make passages of a document's chunks, which are searched in their place.
 
-They may touch `core`, `models` and `text`. Begin with `parent_chunks`, the simplest.
+They may touch `core`, `models` and `text`. Begin with `parent_chunks`, the simplest; `summarising`
+is what those share that ask for summaries, `context` what those share that tell where a chunk is.
 """
 
+from leporello.enrichers.contextual_chunks import ContextualChunks
+from leporello.enrichers.gists import Gists
 from leporello.enrichers.parent_chunks import ParentChunks
+from leporello.enrichers.propositions import Propositions
+from leporello.enrichers.questions import Questions
+from leporello.enrichers.summary_tree import SummaryTree
 
-__all__ = ["ParentChunks"]
+__all__ = [
+    "ContextualChunks",
+    "Gists",
+    "ParentChunks",
+    "Propositions",
+    "Questions",
+    "SummaryTree",
+]

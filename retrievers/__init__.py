@@ -15,8 +15,10 @@ from leporello.retrievers.mentions import Mentions
 from leporello.retrievers.mixed import Mixed
 from leporello.retrievers.neighbours import Neighbours
 from leporello.retrievers.oracle import Oracle, OracleAnswer
+from leporello.retrievers.passages.compress import Compress
 from leporello.retrievers.passages.entity_graph import EntityGraph
 from leporello.retrievers.passages.mmr import MMR
+from leporello.retrievers.passages.tree_search import TreeSearch
 from leporello.retrievers.rank_bm25 import RankBM25
 from leporello.retrievers.rerank import Rerank
 from leporello.retrievers.rerank_by_reader import RerankByReader
@@ -29,6 +31,7 @@ __all__ = [
     "MMR",
     "All",
     "ByQuestion",
+    "Compress",
     "Dense",
     "Ends",
     "EntityGraph",
@@ -46,5 +49,6 @@ __all__ = [
     "RerankByReader",
     "Selected",
     "TfIdf",
+    "TreeSearch",
     "TwoSteps",
 ]

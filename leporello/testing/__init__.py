@@ -18,6 +18,7 @@ from leporello.testing.data import LoaderContract, MetricContract, TaskContract
 from leporello.testing.stages import (
     ChunkerContract,
     CombinerContract,
+    EnricherContract,
     ReaderContract,
     RetrieverContract,
 )
@@ -25,6 +26,7 @@ from leporello.testing.stages import (
 __all__ = [
     "ChunkerContract",
     "CombinerContract",
+    "EnricherContract",
     "LoaderContract",
     "MetricContract",
     "ReaderContract",

@@ -1,4 +1,4 @@
-"""The contracts of chunkers, retrievers, readers and combiners."""
+"""The contracts of chunkers, enrichers, retrievers, readers and combiners."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from leporello.config import Pipeline
 from leporello.core.calls.derived import search_only
 from leporello.core.calls.stage_calls import divide, read, retrieve
 from leporello.core.notes import collect_notes
+from leporello.core.passages import to_table
 from leporello.core.records import Chunk, Document, Example, Output, Read
 from leporello.core.spans import letters, merge
+from leporello.engine.enriching import Enriching
 from leporello.engine.limits import Limits
 from leporello.engine.selection import select
 from leporello.engine.shard_rows import rows_of
@@ -25,7 +27,13 @@ from leporello.testing.contract import Maker, alike, fail, variants
 from leporello.testing.echo import Echo
 from leporello.testing.text_contract import TextContract
 
-__all__ = ["ChunkerContract", "CombinerContract", "ReaderContract", "RetrieverContract"]
+__all__ = [
+    "ChunkerContract",
+    "CombinerContract",
+    "EnricherContract",
+    "ReaderContract",
+    "RetrieverContract",
+]
 
 _SIZE = 90  # characters of a chunk that a retriever is given
 _ROUNDING = 1e-3  # by which a network's scores may differ in other company
@@ -54,6 +62,30 @@ class ChunkerContract(TextContract):
             text = example.document.text
             if selection.unchunked != len("".join(text.split())) - letters(text, merge(spans)):
                 fail(made, "leaves out text that the ledger does not count")
+
+
+class EnricherContract(TextContract):
+    """Passages of the document's own chunks, whatever the reader says."""
+
+    kind = "enricher"
+
+    @staticmethod
+    def work(made: Any, inputs: tuple[Pipeline, Sequence[Example]]) -> list[Any]:
+        """Returns the passages of each example's document, checked as a run checks them."""
+        stages = dataclasses.replace(inputs[0], enricher=made)
+        with collect_notes():
+            return [to_table(Enriching(stages).of(_chunks(e.document))) for e in inputs[1]]
+
+    def inputs_of(self, examples: Sequence[Example]) -> tuple[Pipeline, Sequence[Example]]:
+        """Returns the examples, and the pipeline that lacks the enricher."""
+        return self.pipeline(None), examples
+
+    def test_documents_do_not_change_each_others_passages(self, maker: Maker, inputs: Any) -> None:
+        """Nor does it matter which comes first."""
+        made, (stages, examples) = maker(), inputs
+        alone = [self.worked(maker(), (stages, [one]))[0] for one in examples]
+        back = self.worked(made, (stages, self.cases()[::-1]))
+        self.agree(made, alone, back[::-1], "when documents came in another order")
 
 
 class RetrieverContract(TextContract):

@@ -1,4 +1,4 @@
-"""What holds for the four stages of a pipeline, which work on documents and questions."""
+"""What holds for the stages of a pipeline, which work on documents and questions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NOTICED = 2.0  # seconds of computing, below which nobody minds
 
 
 class TextContract(PlugInContract):
-    """What a chunker, retriever, reader or combiner is tried on.
+    """What a chunker, enricher, retriever, reader or combiner is tried on.
 
     Attributes:
         kind: Key of a pipeline that it stands under.

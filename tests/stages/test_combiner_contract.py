@@ -35,6 +35,7 @@ MAKERS: Mapping[str, Maker] = {
     "StructuredMapReduce": combiners.StructuredMapReduce,
     "Stuff": combiners.Stuff,
     "Union": combiners.Union,
+    "Walk": lambda: combiners.Walk(combiners.Stuff()),
     "Count": combiners.Count,
     "Percentage": combiners.Percentage,
 }

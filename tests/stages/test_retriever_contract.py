@@ -23,6 +23,7 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
     "All": lambda _: retrievers.All(),
     "BM25": lambda _: BM25(k=3),
     "ByQuestion": lambda _: retrievers.ByQuestion(BM25(k=3)),
+    "Compress": lambda _: retrievers.Compress(BM25(k=5), BM25(k=1000)),
     "Dense": lambda model: retrievers.Dense(k=3, model=model, batch_size=2),
     "Ends": lambda _: retrievers.Ends(k=3),
     "EntityGraph": lambda _: retrievers.EntityGraph(BM25(k=9), k=3),
@@ -44,6 +45,7 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
     "RerankByReader": lambda _: retrievers.RerankByReader(TfIdf(k=5), readers.BestSentence(), k=3),
     "Selected": lambda _: retrievers.Selected(),
     "TfIdf": lambda _: TfIdf(k=3),
+    "TreeSearch": lambda _: retrievers.TreeSearch(BM25(k=1000), k=3),
     "TwoSteps": lambda _: retrievers.TwoSteps(BM25(k=3)),
 }
 

@@ -1,0 +1,56 @@
+"""Down a tree of passages, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.stage_calls import retrieve
+from leporello.core.passages import Passage, identity
+from leporello.core.protocols import Positive, Retriever
+from leporello.core.records import Chunk, Example, Hit
+from leporello.retrievers.index.ranking import in_order
+
+
+@dataclass(frozen=True)
+class TreeSearch:
+    """Goes from the roots of a tree to its chunks, by the best passages of each level.
+
+    RAPTOR's tree traversal (Sarthi et al., ICLR 2024), for what `SummaryTree` or `SectionTree`
+    make; without a tree, the retriever's own hits. What is found are chunks alone.
+
+    Attributes:
+        retriever: Retriever that scores passages of all levels; let it return all.
+        k: Number of chunks a question gets.
+        beam: Number of passages of a level from which it goes on.
+    """
+
+    retriever: Retriever
+    k: Positive = 10
+    beam: Positive = 5
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the retriever does."""
+        return sees_gold(self.retriever)
+
+    def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the best chunks below the best passages; scores are the retriever's."""
+        below = {id(one) for chunk in chunks if isinstance(chunk, Passage) for one in chunk.sources}
+        roots = [chunk for chunk in chunks if id(chunk) not in below]
+        found = retrieve(self.retriever, examples, chunks)
+        return [self._down(roots, hits) for hits in found]
+
+    def _down(self, level: Sequence[Chunk], hits: Sequence[Hit]) -> list[Hit]:
+        scores = {identity(hit.chunk): hit.score for hit in hits}
+        leaves: dict[object, Hit] = {}
+        while level:
+            known = [one for one in level if identity(one) in scores]
+            ranked = in_order(Hit(one, scores[identity(one)]) for one in known)
+            inner = [hit.chunk for hit in ranked if isinstance(hit.chunk, Passage)][: self.beam]
+            for hit in ranked:
+                if not isinstance(hit.chunk, Passage):
+                    leaves.setdefault(identity(hit.chunk), hit)
+            level = [*{identity(s): s for one in inner for s in one.sources}.values()]
+        return in_order(leaves.values())[: self.k]

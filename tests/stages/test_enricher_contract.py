@@ -1,0 +1,39 @@
+"""Every enricher goes through the kit that plug-ins' authors use, with a reader that shortens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+
+from leporello import enrichers
+from leporello.readers import Lead
+from leporello.testing import EnricherContract
+from leporello.testing.contract import Maker
+
+MAKERS: Mapping[str, Maker] = {
+    "ContextualChunks": enrichers.ContextualChunks,
+    "Gists": lambda: enrichers.Gists(words=30),
+    "ParentChunks": enrichers.ParentChunks,
+    "Propositions": enrichers.Propositions,
+    "Questions": enrichers.Questions,
+    "SummaryTree": lambda: enrichers.SummaryTree(width=3, roots=1),
+}
+
+
+def test_every_enricher_is_tried() -> None:
+    """A new one says what it is tried on."""
+    assert {*MAKERS} == {*enrichers.__all__}
+
+
+class TestEnrichers(EnricherContract):
+    """Of chunks of half a paragraph."""
+
+    huge = 100_000
+    around: ClassVar[Mapping[str, Any]] = {"reader": Lead(words=5)}
+
+    @pytest.fixture(params=MAKERS)
+    def maker(self, request: pytest.FixtureRequest) -> Maker:
+        """Each of them."""
+        return MAKERS[request.param]
