@@ -10,6 +10,7 @@ from leporello.retrievers.baselines import All, Ends, Evenly, First, Random
 from leporello.retrievers.bm25 import BM25
 from leporello.retrievers.by_question import ByQuestion
 from leporello.retrievers.dense import Dense
+from leporello.retrievers.encoders.colbert import ColBERT
 from leporello.retrievers.fusion import Fusion
 from leporello.retrievers.mentions import Mentions
 from leporello.retrievers.mixed import Mixed
@@ -31,6 +32,7 @@ __all__ = [
     "MMR",
     "All",
     "ByQuestion",
+    "ColBERT",
     "Compress",
     "Dense",
     "Ends",

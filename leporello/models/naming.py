@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.core.errors import UserError, did_you_mean
-from leporello.models.locate import EMBEDDED, hub_file, known_on_hub, locate, shown
+from leporello.models.locate import EMBEDDED, hub_file, is_quantised, known_on_hub, locate, shown
 from leporello.models.servers import SERVERS, ServedModel, served, window_of
 
 Scalar: TypeAlias = str | int | None
@@ -52,6 +52,7 @@ _READERS: Mapping[str, tuple[str, ...]] = {
     "ForSequenceClassification": ("", "PairClassifier", "Classifier"),
 }
 _WRITERS = ("ForConditionalGeneration", "MTModel", "ForSeq2SeqLM", "ForImageTextToText")
+_EMBEDS = "an encoder that embeds texts, for retrievers"
 _SAYS = (
     "a model is the path of a folder or GGUF file, a hub id (OWNER/NAME), {}, openai:MODEL,"
     " anthropic:MODEL, {} or the address of a server (http://HOST/v1, http://HOST/v1#MODEL)"
@@ -192,10 +193,12 @@ def local_model(place: Path) -> NamedModel:
         return NamedModel((reader,) if reader else (), {}, None, "a model that was trained here")
     if next(place.glob("*/weights.*"), None):  # as recipes write a folder of parts
         return NamedModel(("Embedded", "Polarity", "Precedence"), {}, None, "parts of Embedded")
+    if is_quantised(place):
+        return NamedModel(("",), {}, None, _EMBEDS)
     if not (place / "config.json").exists():
         raise UserError(f"model {shown(str(place))}: no model lies there (it has no config.json)")
     if (place / "modules.json").exists():
-        return NamedModel(("",), {}, None, "an encoder that embeds texts, for retrievers")
+        return NamedModel(("",), {}, None, _EMBEDS)
     return _described(_json(place / "config.json"), _json(place / "tokenizer_config.json"))
 
 

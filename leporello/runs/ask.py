@@ -17,6 +17,7 @@ from leporello.config import Config, ConfigSource, Pipeline, load_config, loader
 from leporello.core.errors import UserError
 from leporello.core.items import items_of
 from leporello.core.members import member_document
+from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Prediction, Read, Span
 from leporello.engine.combining import ActiveCombiners
@@ -300,7 +301,7 @@ class Session:
         own = enricher_reader(self.stages)
         reader = self._reader if own is self._reader.reader else WindowReader(own, self._cache)
         enriching = Enriching(self.stages, reader, listener=listener)
-        with suppress(ExampleError):  # which selecting tells of each question
+        with suppress(ExampleError), collect_notes():  # selecting tells them of each question
             enriching.of(divided(self.stages.chunker, example))
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
-from leporello.models.locate import locate
+from leporello.models.locate import loadable
 from leporello.models.safety import refuse_pickles, refused_code
 
 if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder, SentenceTransformer
+    from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
 
 Model = TypeVar("Model")
-SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder"
+SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder | MultiVectorEncoder"
 
 # Files on the hub that are pickles or code, or hold the weights once more for other libraries.
 _NOT_LOADED = [
@@ -55,6 +56,36 @@ def load_cross_encoder(model: str) -> CrossEncoder:
     return encoder
 
 
+@lru_cache(maxsize=2)
+def load_multi_vector(model: str) -> MultiVectorEncoder:
+    """Returns the model, loaded once a process; it gives a vector a token.
+
+    Raises:
+        UserError: It cannot be loaded, or was trained to give one vector a text.
+    """
+    require(f"model {model!r}", "sentence_transformers")
+    from sentence_transformers import MultiVectorEncoder
+
+    folder = _folder(model)
+    kind = _json(folder / "config_sentence_transformers.json").get("model_type")
+    [*architectures] = _json(folder / "config.json").get("architectures") or ()
+    stanford = any(name.endswith(("ColBERT", "ForRetrieval")) for name in architectures)
+    if kind not in ("MultiVectorEncoder", "ColBERT") and not stanford:
+        raise UserError(
+            f"model {model!r} was not trained to give a vector a token; name a ColBERT, such as"
+            " 'answerai-colbert-small'"
+        )
+    return _load(MultiVectorEncoder, model)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}  # what cannot be read, the library tells better
+    return content if isinstance(content, dict) else {}
+
+
 def _load(kind: type[Model], model: str) -> Model:
     import torch
     from safetensors import SafetensorError
@@ -82,7 +113,7 @@ def _folder(model: str) -> Path:
     Raises:
         UserError: It is not there, or cannot be fetched.
     """
-    folder = Path(locate(model))
+    folder = Path(loadable(model))
     if folder.is_dir():
         return folder
     from huggingface_hub import snapshot_download
@@ -118,6 +149,21 @@ def room(
             f"{prompt!r} is put before every text, and leaves no room for text in the {window}"
             " tokens of the model's window; shorten it, or take another model"
         )
+    return float(window - taken)
+
+
+def token_room(model: MultiVectorEncoder, task: Literal["query", "document"]) -> float:
+    """Returns how many tokens of text fit what a model of token vectors takes of a text.
+
+    A question has the places up to which it is filled with masks; behind them it would be cut.
+    """
+    encoder: Any = model[0]
+    expansion = encoder.query_expansion if task == "query" else None
+    own = encoder.query_length if task == "query" else encoder.document_length
+    window = expansion["length"] if expansion else own or model.max_seq_length or math.inf
+    taken = len(model.tokenizer(model.prompts.get(task) or "")["input_ids"])
+    if taken >= window:
+        raise UserError(f"a window of {window} tokens leaves no room for the text of a {task}")
     return float(window - taken)
 
 

@@ -176,6 +176,7 @@ def test_what_is_on_this_machine_is_listed(tmp_path: Path, monkeypatch: pytest.M
         found = {m.name: (m.reader, m.window) for m in known_models([own])}
     assert found["leporello-en"] == ("Embedded", None)
     assert found["smollm2-135m-instruct"] == ("CausalLM", 8192)
+    assert found["answerai-colbert-small"] == ("", None)
     assert found["me/t5"] == ("Seq2Seq", 512)
     assert found[str(own / "bert")] == ("Extractive", 512)
     assert found["ollama:llama3.2:latest"] == ("Endpoint", 6000)

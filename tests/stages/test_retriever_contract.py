@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import save_classifier
+from tiny_models import save_classifier, save_token_vectors
 
 from leporello import readers, retrievers
 from leporello.retrievers import BM25, TfIdf
@@ -15,15 +15,16 @@ from leporello.testing import RetrieverContract
 from leporello.testing.texts import long_text
 
 ELSEWHERE: tuple[type, ...] = (
-    retrievers.Evenly, retrievers.Fusion, retrievers.Mentions, retrievers.Mixed, retrievers.Oracle,
-    retrievers.OracleAnswer, retrievers.Random,
+    retrievers.Compress, retrievers.Evenly, retrievers.Fusion, retrievers.Mentions,
+    retrievers.Mixed, retrievers.Oracle, retrievers.OracleAnswer, retrievers.Random,
 )  # fmt: skip
-NETWORKS = ("Dense", "Rerank")
+NETWORKS = ("ColBERT", "Dense", "Rerank")
 MAKERS: Mapping[str, Callable[[str], Any]] = {
     "All": lambda _: retrievers.All(),
     "BM25": lambda _: BM25(k=3),
     "ByQuestion": lambda _: retrievers.ByQuestion(BM25(k=3)),
     "Compress": lambda _: retrievers.Compress(BM25(k=5), BM25(k=1000)),
+    "ColBERT": lambda model: retrievers.ColBERT(k=3, model=f"{model}/colbert", batch_size=2),
     "Dense": lambda model: retrievers.Dense(k=3, model=model, batch_size=2),
     "Ends": lambda _: retrievers.Ends(k=3),
     "EntityGraph": lambda _: retrievers.EntityGraph(BM25(k=9), k=3),
@@ -89,4 +90,5 @@ class TestNetworks(RetrieverContract):
         model: Path = tmp_path_factory.getbasetemp() / "tiny-bert"
         if not model.exists():
             save_classifier("bert", model, ["near"])
+            save_token_vectors(model)
         return lambda: MAKERS[request.param](str(model))

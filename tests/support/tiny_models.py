@@ -129,3 +129,21 @@ def save_classifier(name: str, place: Path, labels: Sequence[str]) -> None:
             made = LongformerForSequenceClassification(config)
     made.save_pretrained(place)
     words.save_pretrained(place)
+
+
+def save_token_vectors(place: Path) -> None:
+    """Saves a tiny ColBERT: marks before texts, questions filled up to 40 tokens, 16 dimensions."""
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    save_classifier("bert", place / "bert", ["near"])
+    expansion: Any = {"strategy": "fixed", "attend": False, "length": 40}
+    model = Transformer(str(place / "bert"), query_expansion=expansion, max_seq_length=60)
+    torch.manual_seed(0)
+    linear = Dense(32, 16, bias=False, activation_function=torch.nn.Identity(),
+                   module_input_name="token_embeddings")  # fmt: skip
+    rest = (MultiVectorMask(["."]), Normalize(module_input_name="token_embeddings"))
+    prompts = {"query": "Q ", "document": "D "}
+    made = MultiVectorEncoder(modules=[model, linear, *rest], prompts=prompts)
+    made.save_pretrained(str(place / "colbert"))

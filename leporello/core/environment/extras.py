@@ -19,7 +19,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "lm_eval": "lm-eval",
     "mcp": "mcp",
     "mlflow": "mlflow",
-    "onnx": "train",
+    "onnx": "local",
     "pandas": "pandas",
     "peft": "train",
     "pyarrow": "parquet",

@@ -7,22 +7,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import onnx
 import torch
-from onnx import numpy_helper
 from tokenizers import Tokenizer
-from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel
+from transformers import AutoModel, AutoTokenizer
 
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable, locate
+from leporello.models.quantised import quantised_bert
 from leporello.models.safety import keep_token_here, refuse_pickles
 from leporello.training.recipes.answers.settings import AnswersSettings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-_QUANTISED = "_quantized"
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,9 @@ def load_base(settings: AnswersSettings) -> Base:
         UserError: It cannot be had, or is no encoder that can be trained here.
     """
     if settings.base.endswith(".onnx"):
-        encoder: PreTrainedModel = _quantised_bert(Path(locate(settings.base)), settings)
+        encoder: PreTrainedModel = quantised_bert(
+            Path(locate(settings.base)), settings.attention_heads
+        )
         tokenizer, ids = _tokenizer_file(settings.tokenizer)
     else:
         encoder, tokenizer, ids = _pretrained(settings.base, settings.tokenizer)
@@ -108,73 +106,3 @@ def _positions(encoder: PreTrainedModel) -> int:
     padding = getattr(embeddings, "padding_idx", None)  # RoBERTa counts positions from there
     taken = 0 if padding is None else padding + 1
     return int(encoder.config.max_position_embeddings) - taken
-
-
-def _quantised_bert(path: Path, settings: AnswersSettings) -> BertModel:
-    """Loads the encoder of a quantised cross-encoder, back in floating point."""
-    weights = _dequantised(path)
-    try:
-        words, wide = (
-            weights[f"bert.{name}.weight"].shape
-            for name in ("embeddings.word_embeddings", "encoder.layer.0.intermediate.dense")
-        )
-        layers = {name.split(".")[3] for name in weights if name.startswith("bert.encoder.layer.")}
-        config = BertConfig(
-            vocab_size=words[0],
-            hidden_size=words[1],
-            num_hidden_layers=len(layers),
-            num_attention_heads=settings.attention_heads,
-            intermediate_size=wide[0],
-            max_position_embeddings=len(weights["bert.embeddings.position_embeddings.weight"]),
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-        )
-        encoder = BertModel(config, add_pooling_layer=False)
-        wanted = encoder.state_dict().keys()
-        encoder.load_state_dict({name: weights[f"bert.{name}"] for name in wanted})
-    except (KeyError, ValueError, RuntimeError) as error:
-        first = str(error).splitlines()[0]
-        raise UserError(
-            f"base {path}: is not a quantised BERT that is known here: {first}"
-        ) from None
-    return encoder
-
-
-def _dequantised(path: Path) -> dict[str, torch.Tensor]:
-    """Returns every weight of a quantised graph in floating point, under its name in PyTorch."""
-    try:
-        graph = onnx.load(str(path)).graph
-    except Exception as error:  # protobuf has its own, without types
-        raise UserError(f"base {path}: is no ONNX graph: {error}") from None
-    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    weights = {
-        name: torch.from_numpy(np.array(value, dtype=np.float32))
-        for name, value in stored.items()
-        if value.dtype == np.float32 and not name.endswith("_scale")
-    }
-    products = _product_names(graph)
-    for name, value in stored.items():
-        if not name.endswith(_QUANTISED):
-            continue
-        stem = name.removesuffix(_QUANTISED)
-        shift = stored[f"{stem}_zero_point"].astype(np.float32)
-        plain = (value.astype(np.float32) - shift) * stored[f"{stem}_scale"]
-        if stem in products:  # a product's right side lies transposed to what PyTorch keeps
-            plain = np.ascontiguousarray(plain.T)
-        weights[products.get(stem, stem)] = torch.from_numpy(plain)
-    return weights
-
-
-def _product_names(graph: onnx.GraphProto) -> dict[str, str]:
-    """Returns the PyTorch name of each weight that a product of matrices reads.
-
-    The exporter names most of these by number, so the name is taken from the product's output,
-    such as `/bert/encoder/layer.0/attention/self/query/MatMul_output_0_quantized`.
-    """
-    names = {}
-    for node in graph.node:
-        if node.op_type == "MatMulInteger":
-            stem = node.input[1].removesuffix(_QUANTISED)
-            place = node.output[0].split("/MatMul")[0].strip("/").replace("/", ".")
-            names[stem] = stem if stem.endswith(".weight") else f"{place}.weight"
-    return names

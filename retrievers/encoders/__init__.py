@@ -1,0 +1,1 @@
+"""Retrievers with encoders of their own kind: token vectors, late chunks, sparse vectors."""

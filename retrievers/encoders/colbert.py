@@ -1,0 +1,115 @@
+"""Late interaction: each token of a question looks for the token most like it in a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from leporello.core.protocols import ModelSource, Positive
+from leporello.core.records import Chunk, Hit, Index
+from leporello.retrievers.index.embedders import cut, load_multi_vector, token_room
+from leporello.retrievers.index.ranking import best_chunks
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Vectors are kept in 16 bits: beyond this digit a sum over a question's tokens says nothing.
+_DIGITS = 4
+_BLOCK = 2**15  # token vectors that are compared at once
+
+
+@dataclass(frozen=True)
+class ColBERT:
+    """Compares the vectors of all tokens: the sum of each question token's best product (MaxSim).
+
+    Khattab and Zaharia (SIGIR 2020). The marks of questions and documents, the masks that a
+    question is filled up with, and what of a document is left out (punctuation) are the model's.
+    Nothing is cut off: a chunk or question longer than the model's window is encoded in pieces, and
+    the vectors of all pieces count. An index has some 160 bytes a character with the default model.
+
+    Attributes:
+        k: Number of chunks a question gets.
+        model: A multi-vector model of sentence-transformers, PyLate or Stanford's ColBERT.
+        batch_size: Number of texts encoded at once; they are sorted by length.
+    """
+
+    search_only: ClassVar[tuple[str, ...]] = ("k", "batch_size")
+
+    k: Positive = 10
+    model: ModelSource = "answerai-colbert-small"
+    batch_size: Positive = 32
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it is first asked."""
+        load_multi_vector(self.model)
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the k chunks nearest to each question; scores are sums of cosines."""
+        return self.search(self.index(chunks), questions, chunks)
+
+    def index(self, chunks: Sequence[Chunk]) -> Index:
+        """Returns `vectors`, of shape (tokens, dimensions), and each chunk's `first` token."""
+        import numpy as np
+
+        if not chunks:
+            return {"vectors": np.zeros((0, 0), np.float16), "first": np.zeros(0, np.int64)}
+        by_chunk = self._encode([chunk.text for chunk in chunks], "document")
+        first = np.cumsum([0, *map(len, by_chunk)])[:-1]
+        return {"vectors": np.concatenate(by_chunk), "first": first}
+
+    def search(
+        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
+    ) -> list[list[Hit]]:
+        """Returns the k chunks nearest to each question; a blank one is equally far from all."""
+        if not chunks or not questions:
+            return [[] for _ in questions]
+        scores = _maxsim(index, self._encode(questions, "query"))
+        scores[[not question.strip() for question in questions]] = 0
+        return best_chunks([scores], chunks, self.k)
+
+    def _encode(
+        self, texts: Sequence[str], task: Literal["query", "document"]
+    ) -> list[NDArray[np.float16]]:
+        """Returns the vectors of each text's tokens, of length 1."""
+        import numpy as np
+
+        model = load_multi_vector(self.model)
+        pieces = cut(model, texts, token_room(model, task))
+        encode: Any = model.encode_query if task == "query" else model.encode_document
+        rows = iter(
+            encode(
+                list(chain.from_iterable(pieces)),
+                batch_size=self.batch_size,
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            )
+        )
+        return [np.concatenate([next(rows) for _ in own]).astype(np.float16) for own in pieces]
+
+
+def _maxsim(index: Any, asked: Sequence[NDArray[np.float16]]) -> NDArray[np.float64]:  # noqa: ANN401 -- as `index` returns it
+    """Returns the sum of each question token's best product with a chunk's, (questions, chunks)."""
+    import numpy as np
+
+    vectors, first = index["vectors"], index["first"]
+    tokens = np.concatenate(asked).astype(np.float32)
+    begins = np.cumsum([0, *map(len, asked)])[:-1]
+    sums = np.empty((len(asked), len(first)))
+    for start, end in _blocks([*first.tolist(), len(vectors)]):
+        low, high = first[start], first[end] if end < len(first) else len(vectors)
+        products = tokens @ vectors[low:high].astype(np.float32).T
+        best = np.maximum.reduceat(products, first[start:end] - low, axis=1)
+        sums[:, start:end] = np.add.reduceat(best, begins, axis=0)
+    return sums.round(_DIGITS)
+
+
+def _blocks(bounds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields (first chunk, one past the last) of some chunks with so many tokens together."""
+    start = 0
+    for chunk, end in enumerate(bounds[1:], 1):
+        if end - bounds[start] >= _BLOCK or chunk == len(bounds) - 1:
+            yield start, chunk
+            start = chunk
