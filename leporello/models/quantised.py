@@ -47,9 +47,7 @@ def quantised_bert(path: Path, attention_heads: int) -> BertModel:
         encoder.load_state_dict({name: weights[name] for name in encoder.state_dict()})
     except (KeyError, ValueError, RuntimeError) as error:
         first = str(error).splitlines()[0]
-        raise UserError(
-            f"{path} is not a quantised BERT that is known here: {first}"
-        ) from None
+        raise UserError(f"{path} is not a quantised BERT that is known here: {first}") from None
     return encoder
 
 

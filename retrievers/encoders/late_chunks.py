@@ -77,7 +77,7 @@ class LateChunks:
         for number, chunk in enumerate(chunks):
             whole = chunk if isinstance(chunk, Passage) else chunk.document
             rows.setdefault(id(whole), []).append(number)
-        windows = _Windows(load_embedder(self.model), self.passage_prefix, self.overlap)
+        windows = _OverlappingWindows(load_embedder(self.model), self.passage_prefix, self.overlap)
         sums = np.zeros((len(chunks), windows.dimensions), np.float32)
         for numbers in rows.values():
             text, spans = _placed([chunks[number] for number in numbers])
@@ -97,7 +97,7 @@ def _placed(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
     return chunks[0].document.text, [(chunk.start, chunk.end) for chunk in chunks]
 
 
-class _Windows:
+class _OverlappingWindows:
     """An encoder that reads a text in windows that overlap."""
 
     def __init__(self, model: SentenceTransformer, prefix: str, overlap: float) -> None:

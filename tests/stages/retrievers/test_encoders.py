@@ -116,7 +116,7 @@ def test_a_document_in_one_window_is_pooled_by_chunk(bert: str) -> None:
 @pytest.mark.parametrize("overlap", [0, 0.3, 1])
 def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
     """Windows share the tokens among them, without a gap and in order."""
-    windows = late._Windows(load_embedder(bert), "", overlap)
+    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
     for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
         parts = [*windows._parts(tokens)]
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
