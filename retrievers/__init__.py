@@ -11,6 +11,8 @@ from leporello.retrievers.bm25 import BM25
 from leporello.retrievers.by_question import ByQuestion
 from leporello.retrievers.dense import Dense
 from leporello.retrievers.encoders.colbert import ColBERT
+from leporello.retrievers.encoders.late_chunks import LateChunks
+from leporello.retrievers.encoders.splade import Splade
 from leporello.retrievers.fusion import Fusion
 from leporello.retrievers.mentions import Mentions
 from leporello.retrievers.mixed import Mixed
@@ -40,6 +42,7 @@ __all__ = [
     "Evenly",
     "First",
     "Fusion",
+    "LateChunks",
     "Mentions",
     "Mixed",
     "Neighbours",
@@ -50,6 +53,7 @@ __all__ = [
     "Rerank",
     "RerankByReader",
     "Selected",
+    "Splade",
     "TfIdf",
     "TreeSearch",
     "TwoSteps",

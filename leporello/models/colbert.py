@@ -1,4 +1,8 @@
-"""ColBERT of a wheel, whose graph in 8 bits becomes a folder that sentence-transformers loads."""
+"""ColBERT of a wheel, whose graph in 8 bits becomes a folder that sentence-transformers loads.
+
+The graph ends before the projection to fewer dimensions that the model was trained with: vectors
+are those of the encoder's last layer.
+"""
 
 from __future__ import annotations
 

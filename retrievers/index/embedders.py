@@ -16,10 +16,15 @@ from leporello.models.locate import loadable
 from leporello.models.safety import refuse_pickles, refused_code
 
 if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers import (
+        CrossEncoder,
+        MultiVectorEncoder,
+        SentenceTransformer,
+        SparseEncoder,
+    )
 
 Model = TypeVar("Model")
-SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder | MultiVectorEncoder"
+SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder | MultiVectorEncoder | SparseEncoder"
 
 # Files on the hub that are pickles or code, or hold the weights once more for other libraries.
 _NOT_LOADED = [
@@ -66,16 +71,37 @@ def load_multi_vector(model: str) -> MultiVectorEncoder:
     require(f"model {model!r}", "sentence_transformers")
     from sentence_transformers import MultiVectorEncoder
 
-    folder = _folder(model)
-    kind = _json(folder / "config_sentence_transformers.json").get("model_type")
-    [*architectures] = _json(folder / "config.json").get("architectures") or ()
-    stanford = any(name.endswith(("ColBERT", "ForRetrieval")) for name in architectures)
-    if kind not in ("MultiVectorEncoder", "ColBERT") and not stanford:
+    if not _trained(model, ("MultiVectorEncoder", "ColBERT"), ("ColBERT", "ForRetrieval")):
         raise UserError(
             f"model {model!r} was not trained to give a vector a token; name a ColBERT, such as"
             " 'answerai-colbert-small'"
         )
     return _load(MultiVectorEncoder, model)
+
+
+@lru_cache(maxsize=2)
+def load_sparse(model: str) -> SparseEncoder:
+    """Returns the model, loaded once a process; it gives weights of the vocabulary's words.
+
+    Raises:
+        UserError: It cannot be loaded, or is neither a sparse encoder nor a masked language model.
+    """
+    require(f"model {model!r}", "sentence_transformers")
+    from sentence_transformers import SparseEncoder
+
+    if not _trained(model, ("SparseEncoder",), ("ForMaskedLM",)):
+        raise UserError(
+            f"model {model!r} gives no weights of words; name a sparse encoder, such as a SPLADE"
+        )
+    return _load(SparseEncoder, model)
+
+
+def _trained(model: str, kinds: tuple[str, ...], architectures: tuple[str, ...]) -> bool:
+    """Says whether a model is of such a kind; to another the library would add random weights."""
+    folder = _folder(model)
+    saved = _json(folder / "config_sentence_transformers.json").get("model_type")
+    named = _json(folder / "config.json").get("architectures") or ()
+    return saved in kinds or any(str(name).endswith(architectures) for name in named)
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -155,13 +181,14 @@ def room(
 def token_room(model: MultiVectorEncoder, task: Literal["query", "document"]) -> float:
     """Returns how many tokens of text fit what a model of token vectors takes of a text.
 
-    A question has the places up to which it is filled with masks; behind them it would be cut.
+    A question has the places up to which it is filled with masks; behind them it would be cut. One
+    stays free: the library takes a question that fills all of them for one that was cut.
     """
     encoder: Any = model[0]
     expansion = encoder.query_expansion if task == "query" else None
     own = encoder.query_length if task == "query" else encoder.document_length
     window = expansion["length"] if expansion else own or model.max_seq_length or math.inf
-    taken = len(model.tokenizer(model.prompts.get(task) or "")["input_ids"])
+    taken = len(model.tokenizer(model.prompts.get(task) or "")["input_ids"]) + bool(expansion)
     if taken >= window:
         raise UserError(f"a window of {window} tokens leaves no room for the text of a {task}")
     return float(window - taken)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import save_classifier, save_token_vectors
+from tiny_models import save_classifier, save_sparse, save_token_vectors
 
 from leporello import readers, retrievers
 from leporello.retrievers import BM25, TfIdf
@@ -18,7 +18,7 @@ ELSEWHERE: tuple[type, ...] = (
     retrievers.Compress, retrievers.Evenly, retrievers.Fusion, retrievers.Mentions,
     retrievers.Mixed, retrievers.Oracle, retrievers.OracleAnswer, retrievers.Random,
 )  # fmt: skip
-NETWORKS = ("ColBERT", "Dense", "Rerank")
+NETWORKS = ("ColBERT", "Dense", "LateChunks", "Rerank", "Splade")
 MAKERS: Mapping[str, Callable[[str], Any]] = {
     "All": lambda _: retrievers.All(),
     "BM25": lambda _: BM25(k=3),
@@ -35,6 +35,7 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
         k=3,
     ),
     "MMR": lambda _: retrievers.MMR(BM25(k=9), k=3),
+    "LateChunks": lambda model: retrievers.LateChunks(k=3, model=model, batch_size=2),
     "Mentions": lambda _: retrievers.Mentions(),
     "Mixed": lambda _: retrievers.Mixed((BM25(k=3), TfIdf(k=3))),
     "Neighbours": lambda _: retrievers.Neighbours(BM25(k=3)),
@@ -45,6 +46,7 @@ MAKERS: Mapping[str, Callable[[str], Any]] = {
     "Rerank": lambda model: retrievers.Rerank(TfIdf(k=5), model=model, k=3, batch_size=2),
     "RerankByReader": lambda _: retrievers.RerankByReader(TfIdf(k=5), readers.BestSentence(), k=3),
     "Selected": lambda _: retrievers.Selected(),
+    "Splade": lambda model: retrievers.Splade(f"{model}/splade", k=3, batch_size=2),
     "TfIdf": lambda _: TfIdf(k=3),
     "TreeSearch": lambda _: retrievers.TreeSearch(BM25(k=1000), k=3),
     "TwoSteps": lambda _: retrievers.TwoSteps(BM25(k=3)),
@@ -91,4 +93,5 @@ class TestNetworks(RetrieverContract):
         if not model.exists():
             save_classifier("bert", model, ["near"])
             save_token_vectors(model)
+            save_sparse(model / "splade")
         return lambda: MAKERS[request.param](str(model))

@@ -12,6 +12,7 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     BertConfig,
+    BertForMaskedLM,
     BertForSequenceClassification,
     GPT2Config,
     GPT2LMHeadModel,
@@ -147,3 +148,11 @@ def save_token_vectors(place: Path) -> None:
     prompts = {"query": "Q ", "document": "D "}
     made = MultiVectorEncoder(modules=[model, linear, *rest], prompts=prompts)
     made.save_pretrained(str(place / "colbert"))
+
+
+def save_sparse(place: Path) -> None:
+    """Saves a tiny masked language model, which becomes a SPLADE, and a tokenizer."""
+    save_classifier("bert", place, ["near"])
+    config = BertConfig.from_pretrained(place)
+    torch.manual_seed(0)
+    BertForMaskedLM(config).save_pretrained(place)
