@@ -9,6 +9,7 @@ from leporello.enrichers.gists import Gists
 from leporello.enrichers.parent_chunks import ParentChunks
 from leporello.enrichers.propositions import Propositions
 from leporello.enrichers.questions import Questions
+from leporello.enrichers.section_tree import SectionTree
 from leporello.enrichers.summary_tree import SummaryTree
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "ParentChunks",
     "Propositions",
     "Questions",
+    "SectionTree",
     "SummaryTree",
 ]

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leporello.core.environment.old_names import answer_to_old_names
+from leporello.core.passages import Passage
 from leporello.core.records import (
     Chunk,
     Coverage,
@@ -40,6 +41,7 @@ __all__ = [
     "Generates",
     "Hit",
     "Output",
+    "Passage",
     "Pipeline",
     "Prediction",
     "Read",

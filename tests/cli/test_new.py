@@ -13,7 +13,7 @@ from command_line import HERE, ROOT, leporello
 
 from leporello.cli.new import package
 
-KINDS = ("chunker", "reader", "combiner", "loader", "task", "metric")
+KINDS = ("chunker", "enricher", "reader", "combiner", "loader", "task", "metric")
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 

@@ -18,6 +18,7 @@ MAKERS: Mapping[str, Maker] = {
     "ParentChunks": enrichers.ParentChunks,
     "Propositions": enrichers.Propositions,
     "Questions": enrichers.Questions,
+    "SectionTree": enrichers.SectionTree,
     "SummaryTree": lambda: enrichers.SummaryTree(width=3, roots=1),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from leporello.core.records import Chunk, Document, Example, Output, Read, Secti
 from leporello.core.spans import covered
 from leporello.engine.enriching import Enriching
 from leporello.engine.selection import select
+from leporello.loaders import load
 from leporello.readers import Embedded
 from leporello.retrievers import BM25, All, Compress, TreeSearch
 from leporello.testing.texts import long_text
@@ -205,3 +207,27 @@ def test_hits_are_compressed_to_the_sentences_that_matter() -> None:
     assert "Odile Marsh feeds the mule." in made[0].reading
     assert sum(len(one.reading) for one in made) <= 0.4 * sum(len(h.chunk.text) for h in whole)
     assert made[0].spans == (whole[0].chunk.span,)
+
+
+def test_sections_are_summed_up_along_the_headings(tmp_path: Path) -> None:
+    """Deepest first; a summary begins with its heading. Without headings a note says so."""
+    told = " ".join(f"The cat number {n} went to king {n} in new boots." for n in range(9))
+    chapters = "\n\n".join(
+        f"# Part {part}\n\n## Chapter {part}.1\n\n{told}\n\n## Chapter {part}.2\n\n{told}"
+        for part in "12"
+    )
+    (tmp_path / "cats.md").write_text(chapters, encoding="utf-8")
+    made = passages(enrichers.SectionTree(), load(tmp_path / "cats.md"))
+    named = {str(one.parts[0]): one for one in made}
+    assert [*named] == [
+        "Chapter 1.1",
+        "Chapter 1.2",
+        "Chapter 2.1",
+        "Chapter 2.2",
+        "Part 1",
+        "Part 2",
+    ]
+    assert {named["Chapter 1.1"], named["Chapter 1.2"]} <= {*named["Part 1"].sources}
+    with collect_notes() as notes:
+        assert passages(enrichers.SectionTree(), "No headings here. None at all.") == []
+    assert "no headings found" in notes[0]

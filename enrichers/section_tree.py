@@ -1,0 +1,65 @@
+"""A tree of summaries along the document's own outline."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from leporello.core.notes import note
+from leporello.core.protocols import Positive, Reader
+from leporello.core.records import Chunk, Document, Enrichment, Section
+from leporello.enrichers.summarising import INSTRUCTION, in_order, summaries
+from leporello.text.headings import headings
+
+
+@dataclass(frozen=True)
+class SectionTree:
+    """Summarises each section, then the sections of a part, up to the outermost headings.
+
+    Sections and chunks of no heading are left as they are; a document without headings has no
+    tree, and a note says so. All levels are searched together, or from the top down by the
+    retriever `TreeSearch`. After PageIndex and the section summaries of long-document readers.
+
+    Attributes:
+        reader: Reader that summarises; the pipeline's own if null.
+        levels: Number of levels of headings, the outermost ones.
+        instruction: Instruction for summaries.
+    """
+
+    reader: Reader | None = None
+    levels: Positive = 3
+    instruction: str = INSTRUCTION
+
+    def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
+        """Yields a round of reads a level, the deepest first; returns chunks and summaries."""
+        sections = sorted(headings(document), key=lambda section: section.start)
+        if not sections:
+            note("no headings found: the document has no tree of sections")
+            return [*chunks]
+        depths = sorted({section.level for section in sections})[: self.levels]
+        made, nodes = [*chunks], in_order(chunks)
+        for depth in reversed(depths):
+            opened = [section for section in sections if section.level <= depth]
+            groups = _by_section(nodes, opened, depth)
+            titles = [opened[number].title for number in groups]
+            summed = yield from summaries([*groups.values()], self.instruction, titles)
+            used = {id(source) for one in summed for source in one.sources}
+            nodes = in_order([*summed, *(node for node in nodes if id(node) not in used)])
+            made += summed
+        return made
+
+
+def _by_section(
+    nodes: Sequence[Chunk], sections: Sequence[Section], depth: int
+) -> dict[int, list[Chunk]]:
+    """Returns the nodes of each section of a depth, two at least, by its number."""
+    starts = [section.start for section in sections]
+    numbered = [(bisect_right(starts, node.start) - 1, node) for node in nodes]
+    groups: defaultdict[int, list[Chunk]] = defaultdict(list)
+    for number, own in groupby(numbered, key=lambda pair: pair[0]):
+        if number >= 0 and sections[number].level == depth:
+            groups[number] += (node for _, node in own)
+    return {number: own for number, own in groups.items() if len(own) > 1}
