@@ -34,7 +34,7 @@ from leporello.core.spans import merge, overlap
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.selection import select
 from leporello.readers import CausalLM, Lead
-from leporello.retrievers import BM25, ColBERT, Dense, Fusion, TfIdf
+from leporello.retrievers import BM25, ColBERT, Dense, EntityGraph, Fusion, TfIdf
 
 RETRIEVERS: Mapping[str, Callable[[int], Any]] = {
     "TfIdf": lambda k: TfIdf(k=k),
@@ -45,6 +45,7 @@ COMPARED: Mapping[str, Callable[[int], Any]] = {
     **RETRIEVERS,
     "ColBERT": lambda k: ColBERT(k=k),
     "Dense+ColBERT": lambda k: Fusion((Dense(k=POOL), ColBERT(k=POOL)), k=k),
+    "EntityGraph": lambda k: EntityGraph(BM25(k=POOL), k=k),
 }
 SETS: Mapping[str, tuple[Callable[[Path], Iterator[Question]], Any]] = {
     "musique": (musique, Parts()),

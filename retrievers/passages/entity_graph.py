@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import regex
+
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.derived import spans_hash
 from leporello.core.calls.stage_calls import retrieve
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Words that begin with a capital, side by side; a small word may stand between: `Duke of York`.
-_NAME = re.compile(r"[^\W\d_a-z][\w'’-]+(?:\s(?:(?:of|the|de|von|van)\s)?[^\W\d_a-z][\w'’-]+){0,4}")
+_NAME = regex.compile(r"\p{Lu}[\w'’-]+(?:\s(?:(?:of|the|de|von|van)\s)?\p{Lu}[\w'’-]+){0,4}")
 _STEPS = 30  # of the walk; what is left then is below the sixth digit
 
 

@@ -6,6 +6,7 @@ from leporello import Document, Example
 from leporello.chunkers import Paragraphs
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.retrievers import BM25, MMR, EntityGraph
+from leporello.retrievers.passages.entity_graph import names_in
 
 FARM = "\n\n".join(
     (
@@ -45,3 +46,11 @@ def test_a_walk_over_names_finds_what_has_none_of_the_questions_words() -> None:
 def test_a_question_that_names_somebody_begins_there() -> None:
     """Though the retriever finds nothing for it."""
     assert "Grigor" in _found(EntityGraph(BM25(k=1), k=2, names=1.0), "Sande?")[0]
+
+
+def test_names_have_capitals_in_any_script() -> None:
+    """Words that begin with a small `é` or `п`, or in a script without capitals, are no names."""
+    found = names_in("il avait été étonné par Étienne Lantier")
+    assert found == ["étienne lantier", "étienne", "lantier"]
+    assert names_in("там старый Иван") == ["иван"]
+    assert not names_in("猫坐在垫子上。")
