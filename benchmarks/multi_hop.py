@@ -46,6 +46,7 @@ COMPARED: Mapping[str, Callable[[int], Any]] = {
     "ColBERT": lambda k: ColBERT(k=k),
     "Dense+ColBERT": lambda k: Fusion((Dense(k=POOL), ColBERT(k=POOL)), k=k),
     "EntityGraph": lambda k: EntityGraph(BM25(k=POOL), k=k),
+    "EntityGraph of Dense": lambda k: EntityGraph(Dense(k=POOL), k=k),
 }
 SETS: Mapping[str, tuple[Callable[[Path], Iterator[Question]], Any]] = {
     "musique": (musique, Parts()),
