@@ -16,7 +16,7 @@ from leporello.combiners import Stuff, Walk
 from leporello.config import Pipeline
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
-from leporello.core.passages import Passage, derivation, flat_read, spans_of
+from leporello.core.passages import Passage, derivation, flat_read, identity, spans_of
 from leporello.core.records import Chunk, Document, Example, Output, Read, Section
 from leporello.core.spans import covered
 from leporello.engine.enriching import Enriching
@@ -181,6 +181,20 @@ def test_a_tree_is_searched_and_walked_down_to_chunks() -> None:
     given = drive(combination, Embedded())
     assert 0 < len(given) <= 2
     assert not any(isinstance(chunk, Passage) for chunk in given)
+
+
+@pytest.mark.parametrize(
+    "enricher", [enrichers.Gists(words=60), enrichers.ParentChunks(), enrichers.Propositions()]
+)
+def test_without_a_tree_passages_are_found_as_they_are(enricher: Any) -> None:
+    """The best ones, where the chunks that they were made of are not searched."""
+    found = []
+    for retriever in (BM25(k=1), TreeSearch(BM25(k=10_000), k=1)):
+        stages = Pipeline(Paragraphs(size=20), retriever, Embedded(), Stuff(), enricher)
+        with collect_notes():
+            [selection] = select(stages, [Example("q", FARM, question="Who feeds the mule?")])
+        found.append([(identity(hit.chunk), hit.score) for hit in selection.hits])
+    assert found[0] == found[1] != []
 
 
 def drive(combination: Any, reader: Any) -> tuple[Any, ...]:
