@@ -93,7 +93,7 @@ def test_what_cannot_be_told_apart_ends_in_passages(name: str, text: str) -> Non
 @pytest.mark.parametrize("said", [Says(""), Says(" \n"), Says("and so on ", 10_000)])
 def test_summaries_that_say_nothing_or_too_much_are_dropped(said: Says) -> None:
     """A note tells it; the chunks are still searched."""
-    for enricher in (enrichers.SummaryTree(said),):
+    for enricher in (enrichers.SummaryTree(said), enrichers.Gists(said, words=60)):
         with collect_notes() as notes:
             assert passages(enricher, STORY) == []
         assert "it was dropped" in notes[0]
