@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import Positive, Reader
 from leporello.core.records import Chunk, Document, Enrichment, Generates, Read
+from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.sentences import sentence_spans
 
-# A name of one to four words, then what is said of it.
-_SAID = re.compile(r"((?:[^\W\d_a-z][\w'’.-]*\s){1,4})([a-z].{5,})", re.DOTALL)
+# A name of one to four words, then what is said of it: no question, and no speech.
+_SAID = re.compile(r"((?:[^\W\d_a-z][\w.-]+ ){1,4})([a-z][^?!\"“”]{5,})")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Questions:
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
         """Yields a read a chunk, if a reader writes; returns a passage a chunk."""
         [writes] = yield [Generates()]
-        asked = [[*_by_rule(chunk.text)] for chunk in chunks]
+        small = {*re.findall(r"\b[a-z]\w*", document.text), *EMPTY_TERMS}
+        asked = [[*_by_rule(chunk.text, small)] for chunk in chunks]
         if writes:
             reads = [Read((c,), instruction=self.instruction, title=document.title) for c in chunks]
             asked = [_lines(output.text) for output in (yield reads)]
@@ -56,8 +58,11 @@ def _lines(text: str) -> list[str]:
     return [*dict.fromkeys(line for line in lines if line.endswith("?"))]
 
 
-def _by_rule(text: str) -> Iterator[str]:
+def _by_rule(text: str, small: Collection[str]) -> Iterator[str]:
+    """Yields questions about names: of words that are not written small anywhere."""
     for start, end in sentence_spans(text):
-        if found := _SAID.fullmatch(text[start:end].strip().rstrip(".!")):
+        sentence = " ".join(text[start:end].rstrip(".! \n").split())
+        found = _SAID.fullmatch(sentence)
+        if found and not any(word.casefold() in small for word in found[1].split()):
             yield f"Who {found[2]}?"
             yield f"What about {found[1].strip()}?"

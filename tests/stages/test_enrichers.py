@@ -16,7 +16,7 @@ from leporello.combiners import Stuff, Walk
 from leporello.config import Pipeline
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
-from leporello.core.passages import Passage, derivation, flat_read, spans_of
+from leporello.core.passages import Passage, derivation, flat_read, identity, spans_of
 from leporello.core.records import Chunk, Document, Example, Output, Read, Section
 from leporello.core.spans import covered
 from leporello.engine.enriching import Enriching
@@ -71,14 +71,14 @@ BAD = {
 
 def test_a_summary_tree_ends_in_few_roots_that_stand_for_all() -> None:
     """All levels are returned, and a passage stands for what is below it."""
-    made = passages(enrichers.SummaryTree(width=4, roots=2), STORY)
+    with collect_notes():
+        made, again = (passages(enrichers.SummaryTree(width=4, roots=2), STORY) for _ in "12")
     used = {id(source) for one in made for source in one.sources}
     roots = [one for one in made if id(one) not in used]
     assert 1 <= len(roots) <= 4
     assert max(map(depth, roots)) > 1
     assert all(len(one.sources) <= 4 for one in made)
     assert 2 * covered(span for one in roots for span in spans_of(one)) > len(STORY)
-    again = passages(enrichers.SummaryTree(width=4, roots=2), STORY)
     assert [(one.reading, one.spans) for one in again] == [(one.reading, one.spans) for one in made]
 
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_told_apart_ends_in_passages(name: str, text: str) -> Non
 @pytest.mark.parametrize("said", [Says(""), Says(" \n"), Says("and so on ", 10_000)])
 def test_summaries_that_say_nothing_or_too_much_are_dropped(said: Says) -> None:
     """A note tells it; the chunks are still searched."""
-    for enricher in (enrichers.SummaryTree(said),):
+    for enricher in (enrichers.SummaryTree(said), enrichers.Gists(said, words=60)):
         with collect_notes() as notes:
             assert passages(enricher, STORY) == []
         assert "it was dropped" in notes[0]
@@ -136,6 +136,7 @@ def test_statements_and_questions_find_the_chunk_that_they_are_of() -> None:
         assert "the reader writes no" in notes[0]
         assert all(one.parts == one.sources for one in made)
     assert any("Who feeds the mule?" in one.text for one in made)
+    assert not any("Who ferry" in one.text for one in made)  # `The` is no name
 
 
 @pytest.mark.parametrize(
@@ -180,6 +181,20 @@ def test_a_tree_is_searched_and_walked_down_to_chunks() -> None:
     given = drive(combination, Embedded())
     assert 0 < len(given) <= 2
     assert not any(isinstance(chunk, Passage) for chunk in given)
+
+
+@pytest.mark.parametrize(
+    "enricher", [enrichers.Gists(words=60), enrichers.ParentChunks(), enrichers.Propositions()]
+)
+def test_without_a_tree_passages_are_found_as_they_are(enricher: Any) -> None:
+    """The best ones, where the chunks that they were made of are not searched."""
+    found = []
+    for retriever in (BM25(k=1), TreeSearch(BM25(k=10_000), k=1)):
+        stages = Pipeline(Paragraphs(size=20), retriever, Embedded(), Stuff(), enricher)
+        with collect_notes():
+            [selection] = select(stages, [Example("q", FARM, question="Who feeds the mule?")])
+        found.append([(identity(hit.chunk), hit.score) for hit in selection.hits])
+    assert found[0] == found[1] != []
 
 
 def drive(combination: Any, reader: Any) -> tuple[Any, ...]:
