@@ -10,7 +10,7 @@ from typing import Any
 import regex
 
 from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.multi_hop import by_turns
+from leporello.combiners.multi_hop import by_turns, names, without
 from leporello.combiners.rewriting.wording import brief, unread
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
@@ -42,8 +42,8 @@ class Iterative:
     IRCoT (Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", 2023): the
     reader sees what was found and its steps so far, and writes a sentence, by which more is found.
     It ends when a step says that the answer is known, says nothing new, or finds nothing new.
-    Where the reader does not write, its answer is put to the question instead: of one that it
-    copied, the sentence.
+    Where the reader does not write, its answer makes the query, of one that it copied the sentence:
+    the words of the question that it lacks, and its names, as in `MultiHop`.
 
     What is found is read in turns: the first hit of each round, the second of each, and so on.
 
@@ -97,7 +97,13 @@ class Iterative:
         if says_nothing(output.text) or (writes and _ENOUGH.search(output.text)):
             return ""
         said = evidence(output, example.document)
-        return _first_sentence(said) if writes else brief(f"{example.question} {said}")
+        return _first_sentence(said) if writes else _after(example.question, said)
+
+
+def _after(question: str, said: str) -> str:
+    """Returns what to search for once this is known; all of it where it has no names."""
+    # On MuSiQue, the whole question with the sentence found no more than one search did.
+    return brief(f"{without(question, said)} {names(said, question) or said}")
 
 
 def _first_sentence(text: str) -> str:
