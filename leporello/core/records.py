@@ -323,6 +323,7 @@ class Read:
         choices: Allowed answers, never cut; a reader that can scores each of them.
         pair: Two texts to compare, for pair classifiers.
         title: Title of the document.
+        role: Role of the reader that is asked; the one of answers if empty.
     """
 
     passages: tuple[Chunk | str, ...]
@@ -331,6 +332,7 @@ class Read:
     choices: tuple[str, ...] = ()
     pair: tuple[str, str] | None = None
     title: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +385,7 @@ class Output:
         dollars: Price in dollars, where the reader pays and knows the prices.
         reasoning: What the model wrote to itself before the answer, if it did and shows it.
         reasoning_tokens: Number of tokens written so, of `output_tokens`; None if it did not.
+        probability: Probability that the answer is right, calibrated; None where nobody knows.
     """
 
     text: str
@@ -396,6 +399,7 @@ class Output:
     dollars: float | None = None
     reasoning: str | None = None
     reasoning_tokens: int | None = None
+    probability: float | None = None
 
 
 Request: TypeAlias = Read | Search | Fit | Generates
@@ -435,6 +439,8 @@ class Prediction:
         document_sha256: SHA-256 of the text that the spans count in.
         stood_for: Spans that passages stand for which the reader saw in their place, merged.
         passages: Passages by the rank of their hit, from 0; a hit without is a chunk.
+        confidence: Probability that the answer is right; None where no reader gives one.
+        abstained: Whether the answer was withheld for want of confidence; `raw` has it.
     """
 
     id: str
@@ -446,6 +452,8 @@ class Prediction:
     document_sha256: str
     stood_for: tuple[Span, ...] = ()
     passages: Mapping[int, HitPassage] = field(default_factory=dict)
+    confidence: float | None = None
+    abstained: bool = False
 
     @property
     def hit_spans(self) -> tuple[tuple[Span, ...], ...]:

@@ -261,7 +261,7 @@ def digest_of(read: Read) -> str:
         else [content_of(passage.document), passage.start, passage.end]
         for passage in read.passages
     ]
-    fields = {n: getattr(read, n) for n in Read.__slots__ if n != "passages"}
+    fields = {n: getattr(read, n) for n in Read.__slots__ if n not in ("passages", "role")}
     text = json.dumps([passages, fields], sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -276,4 +276,5 @@ def _rounded(output: Output) -> Output:
         output,
         score=None if score is None else rounded(score),
         scores=tuple(rounded(value) for value in output.scores),
+        probability=None if output.probability is None else rounded(output.probability),
     )

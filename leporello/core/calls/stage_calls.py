@@ -242,7 +242,15 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
         reasoning_tokens=None
         if output.reasoning_tokens is None
         else _counted(name, "reasoning_tokens", output.reasoning_tokens),
+        probability=None if output.probability is None else _probable(name, output.probability),
     )
+
+
+def _probable(name: str, value: object) -> float:
+    probability = _number(name, "probability", value)
+    if not 0 <= probability <= 1:
+        raise StageError(f"{name}.read gave the probability {probability:g}; it must be 0 to 1")
+    return probability
 
 
 def _number(name: str, field: str, value: object) -> float:

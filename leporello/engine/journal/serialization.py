@@ -28,18 +28,24 @@ from leporello.engine.journal.columns import from_columns, to_columns
 Reply: TypeAlias = Output | ReadError
 
 # Fields of an output that most readers leave out, and rows with them.
-_RARE = ("span", "dollars", "reasoning", "reasoning_tokens")
-_DERIVED = ("stood_for", "passages")  # of a prediction: there only where there is anything
+_RARE = ("span", "dollars", "reasoning", "reasoning_tokens", "probability")
+_DERIVED = (
+    "stood_for",
+    "passages",
+    "confidence",
+    "abstained",
+)  # of a prediction: there only where there is anything
 _DIGITS = 6  # of scores: what lies beyond differs between machines
 _FAILED = ("error", "traceback")  # fields of a read that failed
 _SEEN = "all"  # in place of an output's spans: those of all chunks that it was given
 _OUTPUT: Mapping[str, JSON] = {
     "text": "", "score": None, "scores": [], "read": None, "cut": 0, "input_tokens": 0,
     "output_tokens": 0, "span": None, "dollars": None, "reasoning": None,
-    "reasoning_tokens": None, "error": None, "traceback": "",
+    "reasoning_tokens": None, "probability": None, "error": None, "traceback": "",
 }  # fmt: skip
 _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
+    "role": "",
 }  # fmt: skip
 
 
@@ -73,7 +79,8 @@ def prediction_of(
     Raises:
         TypeError: The combiner returned something that JSON does not hold.
     """
-    document, hits, value = example.document, tuple(hits), in_utf8(value)
+    document, hits, calls, value = example.document, tuple(hits), [*calls], in_utf8(value)
+    text = as_text(value)
     read = merge(
         span for ask, reply in calls if isinstance(reply, Output) for span in _seen(ask, reply)
     )
@@ -81,7 +88,7 @@ def prediction_of(
     selected = (span for hit in hits for span in spans_of(hit.chunk))
     return Prediction(
         id=example.id,
-        prediction=as_text(value),
+        prediction=text,
         raw=value,
         hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
         read=read,
@@ -93,7 +100,25 @@ def prediction_of(
             for rank, hit in enumerate(hits)
             if isinstance(hit.chunk, Passage)
         },
+        confidence=confidence_of(value, (reply for _, reply in calls)),
     )
+
+
+def confidence_of(value: JSON, replies: Iterable[Reply]) -> float | None:
+    """Returns the probability that an answer is right: the highest of the outputs that say it.
+
+    A combiner that knows better returns a mapping with `answer` and `confidence`.
+
+    Args:
+        value: Value that the combiner returned.
+        replies: What came of its reads.
+    """
+    if isinstance(value, dict) and isinstance(own := value.get("confidence"), float):
+        return rounded(own)
+    outputs = (reply for reply in replies if isinstance(reply, Output))
+    text = as_text(value)
+    said = (o.probability for o in outputs if o.probability is not None and o.text.strip() == text)
+    return max(said, default=None)
 
 
 def _seen(read: Read, output: Output) -> tuple[Span, ...]:
@@ -135,7 +160,11 @@ def prediction_row(prediction: Prediction) -> dict[str, JSON]:
             for rank, passage in prediction.passages.items()
         },
     }
-    return {name: row[name] for name in row if row[name] or name not in _DERIVED}
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in _DERIVED or value or isinstance(value, float)
+    }
 
 
 def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
@@ -153,6 +182,8 @@ def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
             int(rank): HitPassage(p["kind"], p["text"], tuple(Span(*span) for span in p["spans"]))
             for rank, p in row.get("passages", {}).items()
         },
+        confidence=row.get("confidence"),
+        abstained=row.get("abstained", False),
     )
 
 
@@ -211,6 +242,7 @@ def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
         choices=tuple(row["choices"]),
         pair=_pair_from_row(row["pair"], passages),
         title=row["title"],
+        role=row["role"],
     )
 
 
@@ -222,6 +254,7 @@ def _read_row(round_: int, read: Read) -> dict[str, JSON]:
         "choices": list(read.choices),
         "pair": _pair(read),
         "title": read.title,
+        "role": read.role,
     }
 
 
