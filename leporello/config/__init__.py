@@ -18,13 +18,13 @@ from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import parameters
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
-from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
+from leporello.config.specs import ROLES, Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suites_of
 from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
 from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import KINDS, LOADER, TASK, Loader
+from leporello.core.protocols import ANSWER, KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
 
 __all__ = [
@@ -349,13 +349,28 @@ class _ConfigBuilder:
             return ()
         return tuple(str(item.value) for item in items)
 
+    def _roles(self, name: str, tree: Tree | None) -> Mapping[str, Tree]:
+        """Returns the readers of roles other than that of answers, which is `reader`."""
+        if tree is not None and not (tree.items and all(map(str.isidentifier, tree.items))):
+            fault = f"{name}.readers: must be a mapping of roles to readers, got {tree.plain()!r}"
+            self.faults.append(tree.fault(fault))
+            return {}
+        roles = {role: child.as_class() for role, child in tree.items.items()} if tree else {}
+        if answering := roles.pop(ANSWER, None):  # of a `--set` of all readers
+            self.faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
+        return roles
+
     def _points(self, name: str, keys: Mapping[str, Tree]) -> list[tuple[Labels, dict[str, Spec]]]:
-        variants = SweepPoints(name)
+        roles = self._roles(name, keys.get("readers"))
+        variants = SweepPoints(name, [ANSWER, *roles] if roles else None)
         points: list[tuple[Labels, dict[str, Spec]]] = [((), {})]
-        for key, kind in KINDS.items():
-            tree = keys.get(key)
+        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
+        for key, kind in stages_of.items():
+            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
             if tree is None and kind.default is None:
-                variants.faults.append(self.layers.pipelines[name].fault(f"{name}: needs a {key}"))
+                more = f", or `{ANSWER}` among its readers" if roles else ""
+                fault = self.layers.pipelines[name].fault(f"{name}: needs a {key}{more}")
+                variants.faults.append(fault)
                 continue
             if tree is None and not kind.default:
                 continue

@@ -48,6 +48,10 @@ def schema() -> dict[str, JSON]:
     stages = {key: _told(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
     pipeline = _closed(
         **stages,
+        readers=_told(
+            "Readers by role: `answer` is the reader, `select`, say, what a stage's `role` names",
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/reader"}},
+        ),
         extends=_told("Pipeline of which this one has all that it does not say itself", _TEXT),
         model=_told("What reads in place of the reader's model, by name", _TEXT),
         description=_told("Line about it for `list`", _TEXT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,9 +14,10 @@ from leporello.config.parameters import Parameter, nested_kind, parameters, take
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
 from leporello.config.tree import Tree, built_in_path, parse
+from leporello.core.annotations import marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import Kind
+from leporello.core.protocols import ROLE_MARK, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 
@@ -31,10 +32,12 @@ class SweepPoints:
 
     Attributes:
         owner: The pipeline or task that the trees belong to; every fault begins with it.
+        roles: Roles that readers have; any is allowed if None.
         faults: Faults that were found so far.
     """
 
     owner: str
+    roles: Collection[str] | None = None
     faults: list[Fault] = field(default_factory=list)
 
     def of_stage(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
@@ -139,6 +142,7 @@ class SweepPoints:
     def _one(self, parameter: Parameter, tree: Tree, path: str, kind: Kind | None) -> _Options:
         if kind is None:
             value, problem = validate(parameter, tree)
+            problem = problem or self._fault_of_role(parameter, value)
             if problem:
                 self._fault(tree, path, problem)
             return [((), value)]
@@ -154,6 +158,16 @@ class SweepPoints:
             for position, item in enumerate(tree.value)
         ]
         return [_combine(choice) for choice in itertools.product(*items)]
+
+    def _fault_of_role(self, parameter: Parameter, value: object) -> str | None:
+        if self.roles is None or not marked(parameter.annotation, ROLE_MARK):
+            return None
+        named = value if isinstance(value, (tuple, list)) else (value,)
+        unknown = [role for role in named if role and role not in self.roles]
+        if not unknown:
+            return None
+        hint = did_you_mean(str(unknown[0]), self.roles)
+        return f"no reader has the role {unknown[0]!r}{hint}"
 
     def _swept_options(
         self, parameter: Parameter, items: Sequence[Tree], tree: Tree, path: str

@@ -365,7 +365,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Generates:
-    """Asks whether the reader writes what it is asked to (`Reader.generates`); told by a bool."""
+    """Asks whether a reader writes what it is asked to (`Reader.generates`); told by a bool.
+
+    Attributes:
+        role: Role of the reader; the one of answers if empty.
+    """
+
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +392,8 @@ class Output:
         reasoning: What the model wrote to itself before the answer, if it did and shows it.
         reasoning_tokens: Number of tokens written so, of `output_tokens`; None if it did not.
         probability: Probability that the answer is right, calibrated; None where nobody knows.
+        seconds: Seconds that it took, where the pipeline has a budget of them.
+        over_budget: Whether nothing was read, for want of budget; the engine says it, no reader.
     """
 
     text: str
@@ -400,6 +408,8 @@ class Output:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     probability: float | None = None
+    seconds: float | None = None
+    over_budget: bool = False
 
 
 Request: TypeAlias = Read | Search | Fit | Generates

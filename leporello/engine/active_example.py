@@ -147,7 +147,7 @@ class ActiveExample:
             if self._yields > _MOST_ROUNDS:
                 raise StageError(f"asked {_MOST_ROUNDS:,} times, and has no answer yet")
             try:
-                self._requests = checked(resume(), self.example.document)
+                self._requests = checked(resume(), self.example.document, self.stages)
             except StopIteration as stop:
                 self.value, self.finished = stop.value, True
                 return
@@ -163,7 +163,7 @@ class ActiveExample:
         if isinstance(request, Search):
             return self._search(request)
         with stage_errors("reader"):
-            return told(self.stages.reader, request)
+            return told(self.stages, request)
 
     def _search(self, request: Search) -> tuple[Hit, ...]:
         with stage_errors("retriever"):

@@ -17,7 +17,7 @@ from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow,
 from leporello.engine.journal.serialization import calls_from_row, calls_row
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Silent
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import select_document
 from leporello.engine.sliding import SlidingEngine, Slots
 from leporello.engine.task_examples import Normalizer, by_document
@@ -45,12 +45,12 @@ def rows_of(
     combiners = ActiveCombiners(
         stages, metrics_of(metrics), normalise, timeout, attempts or Attempts()
     )
-    reader = WindowReader(stages.reader, cache, timeout)
+    readers = WindowReaders(stages, cache, timeout)
     engine: Engine | SlidingEngine
     if slots:
-        engine = SlidingEngine(journal, reader, combiners, slots, Silent())
+        engine = SlidingEngine(journal, readers, combiners, slots, Silent())
     else:
-        engine = Engine(journal, reader, combiners, limits, Silent())
+        engine = Engine(journal, readers, combiners, limits, Silent())
     try:
         for first, group in by_document(examples):
             if all(number in journal.done for number in range(first, first + len(group))):

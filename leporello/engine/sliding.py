@@ -25,7 +25,7 @@ from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.journal.journal import Journal
 from leporello.engine.journal.serialization import Reply
 from leporello.engine.progress import Listener
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import Selection
 
 _LOOK = 0.2  # seconds between looks at reads that may take too long
@@ -187,7 +187,7 @@ class SlidingEngine:
 
     Attributes:
         journal: Journal of the pipeline on the shard.
-        reader: Reader, which is asked from several threads.
+        readers: Readers by role, which are asked from several threads.
         combiners: Combiners under way.
         slots: Slots that are shared with other shards and pipelines.
         listener: Listener that is told of everything.
@@ -196,15 +196,15 @@ class SlidingEngine:
     def __init__(
         self,
         journal: Journal,
-        reader: WindowReader,
+        readers: WindowReaders,
         combiners: ActiveCombiners,
         slots: Slots,
         listener: Listener,
     ) -> None:
-        self.journal, self.reader, self.combiners = journal, reader, combiners
+        self.journal, self.readers, self.combiners = journal, readers, combiners
         self.slots, self.listener = slots, listener
         self._active: dict[int, _Active] = {}
-        reader.load()  # before there are threads
+        readers.load()  # before there are threads
 
     def add_document(
         self, first: int, examples: Sequence[Example], selected: Sequence[Selection | ExampleError]
@@ -251,7 +251,8 @@ class SlidingEngine:
         self.listener.before_step()
         self.listener.reading(self.slots.waiting)
         self.slots.wait()
-        self.listener.has_read(self.reader.statistics)
+        for statistics in self.readers.statistics.values():
+            self.listener.has_read(statistics)
 
     def _take(self, advance: Advance) -> None:
         """Sends out what an example wants read, or writes it down if it is finished."""
@@ -266,7 +267,8 @@ class SlidingEngine:
                 self._submit(advance, index)
 
     def _submit(self, advance: Advance, index: int) -> None:
-        read = partial(self.reader.read_one, advance.reads[index])
+        reader = self.readers.of(advance.reads[index].role)
+        read = partial(reader.read_one, advance.reads[index])
         then = partial(self._reply, advance.number, index)
         attempts = self.combiners.attempts
         if not attempts.deaths:

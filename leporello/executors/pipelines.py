@@ -74,7 +74,7 @@ class Pipelines:
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
-                Pipeline(**{key: factory.stage(stage) for key, stage in stages.items()}),
+                Pipeline.of({key: factory.stage(stage) for key, stage in stages.items()}),
                 metrics,
                 normalizer_of(source, wanted=name in spec.normalised),
                 JobFiles(self.directory, name, spec.task),

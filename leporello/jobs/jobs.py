@@ -131,6 +131,8 @@ def prepare(
     ]
     if overrides and not names:
         _check_overridden(loaded.default_pipeline, pairs)
+    for name, role in dict.fromkeys((p.name, role) for p, _ in pairs for role in p.unasked()):
+        _log.info("%s.readers.%s: no stage has it as its role: it is not loaded", name, role)
     placed = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}

@@ -15,7 +15,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
-from leporello.engine.journal.serialization import cost_of
+from leporello.engine.journal.serialization import by_role, cost_of
 from leporello.metrics import Metric
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
@@ -50,6 +50,7 @@ class Result:
         cured: Number of examples at which a stage failed with others, and not alone.
         faults: Faults of metrics, with the number of examples; such a metric has no score.
         normalised: Whether answers were brought into the form that metrics read.
+        roles: What readers of several roles came to: reads, tokens, dollars, by role.
     """
 
     pipeline: str
@@ -66,6 +67,7 @@ class Result:
     cured: int = 0
     faults: Mapping[str, int] = field(default_factory=dict)
     normalised: bool = False
+    roles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def marks(self) -> str:
@@ -103,6 +105,7 @@ class ExampleStatistics:
         output_tokens: Tokens that the reader wrote.
         dollars: Price of its reads, where the reader knows prices.
         faults: Faults of metrics that failed on it, by metric.
+        roles: What readers of several roles did for it: reads, tokens, dollars, by role.
     """
 
     number: int
@@ -117,6 +120,7 @@ class ExampleStatistics:
     output_tokens: int = 0
     dollars: float | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
@@ -137,6 +141,7 @@ class ExampleStatistics:
             empty=not row.prediction["prediction"],
             notes=row.notes,
             faults=faults,
+            roles=by_role(row.reads or {}, finished.outputs),
             **cost_of(finished.outputs),
         )
 
@@ -177,6 +182,7 @@ class Summary:
     _statistics: dict[str, StatisticsTable] = field(
         default_factory=lambda: defaultdict(StatisticsTable)
     )
+    _roles: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _shares: dict[str, array[float]] = field(
         default_factory=lambda: defaultdict(lambda: array("d"))
     )
@@ -203,6 +209,8 @@ class Summary:
         self._noted += bool(example.notes)
         self._cured += any(note.startswith(CURED) for note in example.notes)
         self._notes.update(example.notes)
+        for role, told in example.roles.items():
+            self._roles[role].update({name: n for name, n in told.items() if n is not None})
         for name, share in shares(example.coverage).items():
             self._shares[name].append(share)
 
@@ -238,6 +246,7 @@ class Summary:
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._cured,
+            roles={role: {**told} for role, told in self._roles.items()},
             faults={
                 f"metric {name}: {fault}": count
                 for name, counts in self._faults.items()

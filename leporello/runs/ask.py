@@ -22,13 +22,13 @@ from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Prediction, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.enriching import Enriching, enricher_reader
+from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
 from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
 from leporello.engine.journal.serialization import cost_of, prediction_from_row, prediction_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import divided, select_document
 from leporello.jobs.jobs import check_files
 from leporello.loaders import load
@@ -140,7 +140,7 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._reader = WindowReader(self.stages.reader, self._cache)
+        self._readers = WindowReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
@@ -177,7 +177,7 @@ class Session:
             UserError: There is none, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-        self._reader = WindowReader(self.stages.reader, self._cache)
+        self._readers = WindowReaders(self.stages, self._cache)
 
     @property
     def follows_up(self) -> bool:
@@ -239,7 +239,7 @@ class Session:
         """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""
         talk = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
         read = Read(("\n".join(talk),), f"{_FOLLOW_UP}\n{question}")
-        [reply] = self._reader.read([read])
+        [reply] = self._readers.answering.read([read])
         told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
         return told if whole and len(told) < len(question) + _LONGEST else ""
@@ -288,7 +288,7 @@ class Session:
             journal = Journal(Path(folder) / "journal.jsonl")
             journal.begin(ShardRow(0, 0, len(examples), ""))
             combiners = ActiveCombiners(self.stages)
-            engine = Engine(journal, self._reader, combiners, Limits(), listener)
+            engine = Engine(journal, self._readers, combiners, Limits(), listener)
             self._prepare(examples[0], listener)
             selections = select_document(self.stages, examples, None).selections
             engine.add_document(0, examples, selections)
@@ -298,9 +298,7 @@ class Session:
 
     def _prepare(self, example: Example, listener: Listener) -> None:
         """Makes the passages of the document, which may take minutes, under the listener's eyes."""
-        own = enricher_reader(self.stages)
-        reader = self._reader if own is self._reader.reader else WindowReader(own, self._cache)
-        enriching = Enriching(self.stages, reader, listener=listener)
+        enriching = Enriching(self.stages, self._readers, listener=listener)
         with suppress(ExampleError), collect_notes():  # selecting tells them of each question
             enriching.of(divided(self.stages.chunker, example))
 

@@ -105,6 +105,19 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     if names:
         console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(ledger)
+    if any(result.roles for result in results):
+        console.print(_readers_table(task, results))
+
+
+def _readers_table(task: str, results: Sequence[Result]) -> Table:
+    """Returns a row a role: what its reader read, and did not for want of budget."""
+    columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
+    table = _table(f"Readers of {escape(task)}", "pipeline", "role", *columns)
+    for result in results:
+        for role, told in result.roles.items():
+            numbers = (f"{told[name]:,.6g}" if name in told else "–" for name in columns)
+            table.add_row(_name(result), role, *numbers)
+    return table
 
 
 def _name(result: Result) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from leporello.core.coverage import Coverage
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, spans_of
+from leporello.core.protocols import ANSWER
 from leporello.core.records import (
     JSON,
     Chunk,
@@ -28,7 +29,15 @@ from leporello.engine.journal.columns import from_columns, to_columns
 Reply: TypeAlias = Output | ReadError
 
 # Fields of an output that most readers leave out, and rows with them.
-_RARE = ("span", "dollars", "reasoning", "reasoning_tokens", "probability")
+_RARE = (
+    "span",
+    "dollars",
+    "reasoning",
+    "reasoning_tokens",
+    "probability",
+    "seconds",
+    "over_budget",
+)
 _DERIVED = (
     "stood_for",
     "passages",
@@ -41,7 +50,8 @@ _SEEN = "all"  # in place of an output's spans: those of all chunks that it was 
 _OUTPUT: Mapping[str, JSON] = {
     "text": "", "score": None, "scores": [], "read": None, "cut": 0, "input_tokens": 0,
     "output_tokens": 0, "span": None, "dollars": None, "reasoning": None,
-    "reasoning_tokens": None, "probability": None, "error": None, "traceback": "",
+    "reasoning_tokens": None, "probability": None, "seconds": None, "over_budget": False,
+    "error": None, "traceback": "",
 }  # fmt: skip
 _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
@@ -332,7 +342,7 @@ def whole_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, A
     if row["error"] is not None:
         return {"error": row["error"], "traceback": row["traceback"]}
     values = {
-        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or row[n] is not None)
+        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or _is_said(row[n]))
     }
     if row["read"] == _SEEN:
         values["read"] = [[*passage] for passage in passages if not isinstance(passage, str)]
@@ -387,7 +397,11 @@ def output_row(reply: Reply) -> dict[str, JSON]:
     row = {**_fields(reply), "scores": list(reply.scores), "read": read}
     if reply.span is not None:
         row["span"] = [reply.span.start, reply.span.end]
-    return {name: row[name] for name in row if name not in _RARE or row[name] is not None}
+    return {name: row[name] for name in row if name not in _RARE or _is_said(row[name])}
+
+
+def _is_said(value: JSON) -> bool:
+    return value is not None and value is not False
 
 
 def output_from_row(row: Mapping[str, Any]) -> Reply:
@@ -410,6 +424,33 @@ def cost_of(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "input_tokens": sum(output["input_tokens"] for output in read),
         "output_tokens": sum(output["output_tokens"] for output in read),
         "dollars": sum(prices) if prices else None,
+    }
+
+
+def by_role(
+    reads: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Returns what each role's reads came to; nothing where all are the answering reader's.
+
+    Args:
+        reads: Reads as columns.
+        outputs: One output a read, as `output_rows` gives them.
+
+    Returns:
+        By role the number of `reads`, those `over_budget` of them, and what `cost_of` tells.
+    """
+    if "role" not in reads and not any(output["over_budget"] for output in outputs):
+        return {}
+    roles: dict[str, list[Mapping[str, Any]]] = {}
+    for read, output in zip(reads_from_columns(reads), outputs, strict=True):
+        roles.setdefault(read["role"] or ANSWER, []).append(output)
+    return {
+        role: {
+            "reads": len(own),
+            "over_budget": sum(output["over_budget"] for output in own),
+            **cost_of(own),
+        }
+        for role, own in roles.items()
     }
 
 
