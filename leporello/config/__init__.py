@@ -12,17 +12,19 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from leporello.config.layers import Layers, Override, apply, parse_override
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
-from leporello.config.parameters import parameters
+from leporello.config.parameters import parameters, validate
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
 from leporello.config.specs import ROLES, Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suites_of
 from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
+from leporello.config.tree import ConfigSource, Tree, built_in_path, check_settings, read_tree
+from leporello.core.budget import Budget
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
@@ -290,11 +292,12 @@ class _ConfigBuilder:
         normalised = self._switch(name, "normalised", keys.get("normalised"))
         description = " ".join(self._strings(name, "description", keys.get("description")))
         training = self._training(name, keys.get("train"))
+        budget = self._budget(name, keys.get("budget"))
         placement = self._placement(name, keys.get("placement"))
         return [
             PipelineSpec(
                 f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
-                placement,
+                placement, budget,
             )
             for labels, stages in self._points(name, keys)
         ]  # fmt: skip
@@ -305,6 +308,13 @@ class _ConfigBuilder:
         spec, faults = check_training(name, tree)
         self.faults.extend(faults)
         return spec
+
+    def _budget(self, name: str, tree: Tree | None) -> Budget:
+        if tree is None:
+            return Budget()
+        given, faults = check_settings(f"{name}.budget", tree, _limit)
+        self.faults.extend(faults)
+        return Budget(**given) if not faults else Budget()
 
     def _placement(self, name: str, tree: Tree | None) -> PlacementSpec:
         if tree is None:
@@ -383,6 +393,13 @@ class _ConfigBuilder:
             ]
         self.faults.extend(variants.faults)
         return points
+
+
+def _limit(name: str, tree: Tree) -> tuple[Any, str | None]:
+    known = parameters(Budget)
+    if name not in known:
+        return None, f"a budget has no such limit{did_you_mean(name, known)}"
+    return validate(known[name], tree)
 
 
 def _selects(pattern: str, name: str) -> bool:

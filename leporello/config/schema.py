@@ -20,6 +20,7 @@ from leporello.config.parameters import (
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.core.budget import Budget
 from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
 from leporello.core.records import JSON
@@ -60,6 +61,7 @@ def schema() -> dict[str, JSON]:
             "Whether answers are brought into the form that the task's metrics read",
             {"type": "boolean", "default": False},
         ),
+        budget=_told("Limits of what one question may cost", _settings(Budget)),
         train=_told("How `train` trains the reader", _settings(Training)),
         placement=_told("Where a run works; no result depends on it", _settings(Placement)),
     )

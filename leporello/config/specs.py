@@ -14,6 +14,7 @@ from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
 from leporello.config.tree import parse
 from leporello.core.annotations import marked, roles_of
+from leporello.core.budget import NO_BUDGET, Budget
 from leporello.core.calls.contracts import StageError
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ANSWER, SECRET_MARK, MetricEntry, Task
@@ -173,6 +174,7 @@ class Pipeline:
         combiner: Combiner.
         enricher: Enricher, where it has one.
         roles: Readers of other roles, by role.
+        budget: Limits of what one question may cost.
     """
 
     chunker: Any
@@ -181,12 +183,14 @@ class Pipeline:
     combiner: Any
     enricher: Any = None
     roles: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = NO_BUDGET
 
     @classmethod
-    def of(cls, stages: Mapping[str, Any]) -> Pipeline:
+    def of(cls, stages: Mapping[str, Any], budget: Budget = NO_BUDGET) -> Pipeline:
         """Returns the pipeline of stages by key: `reader`, `readers.select`."""
         roles = {k.removeprefix(ROLES): v for k, v in stages.items() if k.startswith(ROLES)}
-        return cls(**{k: v for k, v in stages.items() if not k.startswith(ROLES)}, roles=roles)
+        others = {k: v for k, v in stages.items() if not k.startswith(ROLES)}
+        return cls(**others, roles=roles, budget=budget)
 
     @property
     def readers(self) -> Mapping[str, Any]:
@@ -226,6 +230,7 @@ class PipelineSpec:
         description: Description for `list`.
         training: Settings of the reader's training; no run depends on them.
         placement: Settings of where it runs; no result depends on them.
+        budget: Limits of what one question may cost.
     """
 
     name: str
@@ -235,10 +240,11 @@ class PipelineSpec:
     description: str = field(default="", compare=False)
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
     placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
+    budget: Budget = NO_BUDGET
 
     def build(self) -> Pipeline:
         """Returns the stages, built; models load on first use."""
-        return Pipeline.of({key: spec.build() for key, spec in self.stages.items()})
+        return Pipeline.of({k: spec.build() for k, spec in self.stages.items()}, self.budget)
 
     @property
     def readers(self) -> Mapping[str, Spec]:
@@ -264,7 +270,8 @@ class PipelineSpec:
         if len(stages) < len(resolved):
             roles = resolved.keys() - stages.keys()
             stages["readers"] = {key.removeprefix(ROLES): resolved[key] for key in sorted(roles)}
-        return stages | ({"normalised": True} if self.normalised else {})
+        normalised: dict[str, JSON] = {"normalised": True} if self.normalised else {}
+        return stages | normalised | ({"budget": self.budget.row()} if self.budget else {})
 
 
 @dataclass(frozen=True)
@@ -275,7 +282,8 @@ class StageFactory:
 
     def build(self, pipeline: PipelineSpec) -> Pipeline:
         """Returns the pipeline's stages."""
-        return Pipeline.of({key: self.stage(spec) for key, spec in pipeline.stages.items()})
+        stages = {key: self.stage(spec) for key, spec in pipeline.stages.items()}
+        return Pipeline.of(stages, pipeline.budget)
 
     def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
         """Returns the stage that this spec and all equal ones stand for."""

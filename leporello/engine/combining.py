@@ -101,6 +101,10 @@ class ActiveCombiners:
                 replies = {}
         return dataclasses.replace(advance, replies=replies, step=step)
 
+    def calls(self, number: int) -> list[tuple[Read, Reply]]:
+        """Returns the reads of an active example's earlier rounds, each with what came of it."""
+        return [(call.read, call.reply) for call in self._active[number].calls]
+
     def send(self, number: int, replies: Sequence[Reply]) -> Advance:
         """Hands the replies to a complete round over.
 

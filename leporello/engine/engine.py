@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from leporello.core.records import Example, Read
+from leporello.core.records import Example, Output, Read
+from leporello.engine.allowance import Allowance, Verdict
 from leporello.engine.attempts import ALONE, TRIES, Attempts
 from leporello.engine.combining import ActiveCombiners, Advance
 from leporello.engine.failures import ExampleError, ReadError
@@ -93,6 +95,7 @@ class Engine:
         if readers.answering.schedules_itself:
             self._max_active = sys.maxsize
         self._pending: list[_PendingReads] = []
+        self._allowances: dict[int, Allowance] = {}
         self._admitted = 0
 
     def add_document(
@@ -159,6 +162,7 @@ class Engine:
         if not advance.line:
             self._pending.append(_PendingReads(advance, order, {**advance.replies}))
             return
+        self._allowances.pop(advance.number, None)
         self.journal.finish(advance.number, advance.line, failed=advance.failed)
         self.listener.example(failed=advance.failed)
 
@@ -167,10 +171,12 @@ class Engine:
     def _step(self) -> None:
         """Reads one window, records it, and hands complete rounds over."""
         self.listener.before_step()
-        reader, window = self._window()
+        reader, window, refused = self._window()
         self.listener.reading(len(window))
         replies = self._read(reader, window)
         self.listener.has_read(reader.statistics)
+        window += refused
+        replies += [self._allowance(each.pending).refusal(each.read) for each in refused]
         # Before any combiner is sent them: a resumed shard replays what was said (decision 3).
         self.journal.step(
             self._admitted,
@@ -183,9 +189,22 @@ class Engine:
         self.journal.keep_sizes(self.readers.sizes)
         for waiting, reply in zip(window, replies, strict=True):
             waiting.pending.replies[waiting.index] = reply
+            if waiting.pending.number in self._allowances:
+                self._allowances[waiting.pending.number].has_read(waiting.read, reply)
         self._hand_over({waiting.pending.number: waiting.pending for waiting in window}.values())
 
-    def _read(self, reader: WindowReader, window: Sequence[_Waiting]) -> Sequence[Reply]:
+    def _read(self, reader: WindowReader, window: Sequence[_Waiting]) -> list[Reply]:
+        """Reads a window; how long it took counts where the budget has seconds."""
+        if not window:
+            return []
+        began = time.monotonic()
+        replies = self._read_window(reader, window)
+        if self.combiners.stages.budget.seconds is None:
+            return replies
+        each = (time.monotonic() - began) / len(window)
+        return [replace(r, seconds=each) if isinstance(r, Output) else r for r in replies]
+
+    def _read_window(self, reader: WindowReader, window: Sequence[_Waiting]) -> list[Reply]:
         """Reads a window; one that has killed its worker, read by read."""
         deaths = self.attempts.begin("window", len(self.journal.cursors))
         if deaths < TRIES:
@@ -208,8 +227,11 @@ class Engine:
             advance = self.combiners.send(pending.number, replies)
             self._queue(advance, (len(self.journal.cursors), 0, advance.number))
 
-    def _window(self) -> tuple[WindowReader, list[_Waiting]]:
-        """Returns the next reads in order, and who reads them: the one for whom most wait."""
+    def _window(self) -> tuple[WindowReader, list[_Waiting], list[_Waiting]]:
+        """Returns who reads next, the reads, and those that a budget has no room for.
+
+        It is the reader for which most wait; its reads are in order.
+        """
         queues: dict[int, list[_Waiting]] = {}
         for pending in sorted(self._pending, key=lambda p: p.order):
             for index, read in enumerate(pending.advance.reads):
@@ -218,4 +240,33 @@ class Engine:
                     queues.setdefault(id(reader), []).append(_Waiting(pending, index))
         longest = max(queues.values(), key=len)  # of equally long ones that of the oldest read
         reader = self.readers.of(longest[0].read.role)
-        return reader, longest[: reader.window(self.limits.window)]
+        size = reader.window(self.limits.window)
+        if not self.combiners.stages.budget:
+            return reader, longest[:size], []
+        return reader, *self._affordable(longest, size)
+
+    # -- budgets ---------------------------------------------------------------------------
+
+    def _affordable(
+        self, waiting: Sequence[_Waiting], size: int
+    ) -> tuple[list[_Waiting], list[_Waiting]]:
+        """Returns which of the next reads are read now, and which never."""
+        window: list[_Waiting] = []
+        refused: list[_Waiting] = []
+        for each in waiting:
+            verdict = self._allowance(each.pending).ask(each.read)
+            if verdict is Verdict.READ:
+                window.append(each)
+            elif verdict is Verdict.REFUSE:
+                refused.append(each)
+            if len(window) == size:
+                break
+        return window, refused
+
+    def _allowance(self, pending: _PendingReads) -> Allowance:
+        if pending.number not in self._allowances:
+            stages = self.combiners.stages
+            said = [(pending.advance.reads[n], reply) for n, reply in pending.replies.items()]
+            calls = [*self.combiners.calls(pending.number), *said]
+            self._allowances[pending.number] = Allowance(stages.budget, stages, calls)
+        return self._allowances[pending.number]

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
+from leporello.core.budget import Budget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.limits import Limits
@@ -42,6 +43,7 @@ class BatchSpec:
             declared task, and is then no other's.
         metrics: Metrics that predictions are scored with.
         normalised: Names of the pipelines whose answers the task brings into their form.
+        budgets: Limits of what a question may cost, one a pipeline.
     """
 
     pipelines: Sequence[str]
@@ -59,6 +61,7 @@ class BatchSpec:
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
     normalised: frozenset[str] = frozenset()
+    budgets: Sequence[Budget] = ()
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""

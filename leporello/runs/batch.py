@@ -237,6 +237,7 @@ class Batch:
             source=job.task.spec,
             metrics=job.metrics,
             normalised=frozenset(j.pipeline.name for j in self.jobs if j.pipeline.normalised),
+            budgets=[job.pipeline.budget for job in self.jobs],
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,

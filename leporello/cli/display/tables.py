@@ -112,7 +112,8 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
 def _readers_table(task: str, results: Sequence[Result]) -> Table:
     """Returns a row a role: what its reader read, and did not for want of budget."""
     columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
-    table = _table(f"Readers of {escape(task)}", "pipeline", "role", *columns)
+    heads = ("reads", "over budget", "tokens read", "written", "dollars")
+    table = _table(f"Readers of {escape(task)}", "pipeline", "role", *heads)
     for result in results:
         for role, told in result.roles.items():
             numbers = (f"{told[name]:,.6g}" if name in told else "–" for name in columns)

@@ -446,7 +446,7 @@ def by_role(
         roles.setdefault(read["role"] or ANSWER, []).append(output)
     return {
         role: {
-            "reads": len(own),
+            "reads": sum(not output["over_budget"] for output in own),
             "over_budget": sum(output["over_budget"] for output in own),
             **cost_of(own),
         }
