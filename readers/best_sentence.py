@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, log1p
+from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
@@ -33,16 +35,23 @@ class BestSentence:
 
     Attributes:
         sentences: Number of sentences of an answer, best first, where several things are asked.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     depends_on_batch: ClassVar[bool] = False
 
     sentences: Positive = 1
+    calibration: Path | None = None
+
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
         refuse_pairs(inputs)
-        return [_answer(read, self.sentences) for read in inputs]
+        return calibrated([_answer(read, self.sentences) for read in inputs], self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of words of each text."""

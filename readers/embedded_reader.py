@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.models.calibration import Calibration, calibrated, read_calibration
 from leporello.models.locate import locate
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import encodable, passage_text
@@ -57,6 +58,9 @@ class Embedded:
             need two.
         summary_words: Number of words of a summary at most; null is as many as such a summary
             usually has.
+        calibration: JSON file that `train --calibrate` wrote, from probabilities to better ones.
+            Without it answers are as likely as the model's folder says, choices and labels as
+            their model says, and summaries have no probability.
     """
 
     model: ModelSource = _SHIPPED
@@ -64,6 +68,12 @@ class Embedded:
     unanswerable: str = ""
     joined: Count = 0
     summary_words: int | None = None
+    calibration: Path | None = None
+
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
 
     def load(self) -> None:
         """Loads the encoder, which is otherwise done when it first reads."""
@@ -84,7 +94,8 @@ class Embedded:
             for method, numbers in groups.items()
             for number, output in zip(numbers, method([inputs[n] for n in numbers]), strict=True)
         }
-        return [outputs[number] for number in range(len(inputs))]
+        in_order = [outputs[number] for number in range(len(inputs))]
+        return calibrated(in_order, self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
@@ -120,7 +131,8 @@ class Embedded:
 
         asked = [(read.question, _texts(read)) for read in inputs]
         found = answer_all(self._encoder, asked, self.joined)
-        return [self._answered(read, each) for read, each in zip(inputs, found, strict=True)]
+        outputs = [self._answered(read, each) for read, each in zip(inputs, found, strict=True)]
+        return calibrated(outputs, self._answers_calibration)
 
     def _answered(self, read: Read, answered: Answered) -> Output:
         if not answered.candidates:
@@ -130,6 +142,14 @@ class Embedded:
             return Output(self.unanswerable, best.score, read=_seen(read))
         span = _span(read, best.passage, best.start, best.end)
         return Output(best.text, best.score, read=_seen(read), span=span)
+
+    @cached_property
+    def _answers_calibration(self) -> Calibration | None:
+        """How likely answers are by their scores; None for a model whose folder does not say."""
+        from leporello.models.weights import ModelFolder
+
+        found = ModelFolder(self._part("answers")).config().get("calibration")
+        return Calibration.from_row(found) if found else None
 
     def _choose(self, inputs: Sequence[Read]) -> list[Output]:
         asked = [(read.question, read.choices, _texts(read)) for read in inputs]
@@ -224,7 +244,8 @@ def _chosen(
 ) -> Output:
     scores = tuple(math.log(max(each, 1e-12)) for each in odds)
     told = scores if read.choices else ()
-    return Output(labels[best], scores[best], told, read=_seen(read), span=span)
+    seen, likely = _seen(read), odds[best]
+    return Output(labels[best], scores[best], told, read=seen, span=span, probability=likely)
 
 
 def _texts(read: Read) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.encoders.question_answering import (
     PassageWindow,
@@ -68,6 +70,7 @@ class Extractive:
         batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
             memory holds, and 4096 on a CPU.
         device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     model: ModelSource
@@ -78,6 +81,7 @@ class Extractive:
     unanswerable: str = ""
     batch_tokens: BatchTokens = 8192
     device: str = "auto"
+    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         if self.stride >= self.max_input_tokens:
@@ -86,13 +90,18 @@ class Extractive:
                 f" ({self.max_input_tokens}): windows overlap by it"
             )
 
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
+
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
         self.network.load()
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order; the score is -1e9 where nothing was there."""
-        return [
+        outputs = [
             Output(
                 extraction.text,
                 extraction.score,
@@ -102,6 +111,7 @@ class Extractive:
             )
             for read, extraction in zip(inputs, self.extract(inputs), strict=True)
         ]
+        return calibrated(outputs, self.calibration)
 
     def extract(self, inputs: Sequence[Read]) -> list[Extraction]:
         """Returns what was found for each input, with its place; equal windows are read once.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens, check_positions
@@ -65,6 +66,7 @@ class Seq2Seq:
             template; they are never cut.
         shots: Number of examples that are drawn; all if there are fewer.
         seed: Seed of the draw.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even
@@ -89,13 +91,16 @@ class Seq2Seq:
     examples: Path | None = None
     shots: Count = 4
     seed: Count = 0
+    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         _ = self._template, self._decoding  # which check themselves
         self._backend.check(self.model, self.dtype, self._decoding)
 
     def check_files(self, data: str) -> None:
-        """Reads the examples; see `ChecksFiles`."""
+        """Reads the examples and the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
         self._prompts.check_data(data)
 
     def load(self) -> None:
@@ -109,7 +114,7 @@ class Seq2Seq:
             UserError: A worked example was drawn from a document of the inputs.
         """
         self._prompts.check_documents(inputs)
-        return self._reader.read(inputs)
+        return calibrated(self._reader.read(inputs), self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
