@@ -24,6 +24,7 @@ from leporello.core.records import (
     Example,
     Hit,
     Output,
+    Prediction,
     Read,
     Request,
     Search,
@@ -63,6 +64,7 @@ class ActiveExample:
         notes: Notes of its stages.
         value: Value that the combiner returned.
         finished: Whether it has returned.
+        prediction: Prediction, once it is made; what is read from then on judges it.
     """
 
     number: int
@@ -77,6 +79,7 @@ class ActiveExample:
     notes: list[str] = field(default_factory=list)
     value: JSON = None
     finished: bool = False
+    prediction: Prediction | None = None
     _requests: Sequence[Request] = ()
     _round: int = 0
     _yields: int = 0
@@ -98,6 +101,15 @@ class ActiveExample:
         active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
         active._note((*example.document.notes, *selection.notes))
         return active
+
+    def judge(self, prediction: Prediction, judgement: Combination) -> None:
+        """Goes on with what metrics ask about the prediction; `start` runs it.
+
+        Args:
+            prediction: Prediction that the combiner's answer has become.
+            judgement: Generator whose return value is the new `value`.
+        """
+        self.prediction, self.combiner, self.finished = prediction, judgement, False
 
     def start(self) -> None:
         """Runs the combiner up to its first reads, or its return.
@@ -136,6 +148,8 @@ class ActiveExample:
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
         name = f"{type(self.stages.combiner).__name__}.combine"
+        if self.prediction:
+            name = "a metric"
         with collect_notes() as notes, stage_call(name, self.example.document):
             self._advance(resume)
         self._note(notes)

@@ -189,7 +189,7 @@ class Engine:
         self.journal.keep_sizes(self.readers.sizes)
         for waiting, reply in zip(window, replies, strict=True):
             waiting.pending.replies[waiting.index] = reply
-            if waiting.pending.number in self._allowances:
+            if waiting.pending.number in self._allowances and not waiting.pending.advance.judges:
                 self._allowances[waiting.pending.number].has_read(waiting.read, reply)
         self._hand_over({waiting.pending.number: waiting.pending for waiting in window}.values())
 
@@ -254,7 +254,8 @@ class Engine:
         window: list[_Waiting] = []
         refused: list[_Waiting] = []
         for each in waiting:
-            verdict = self._allowance(each.pending).ask(each.read)
+            free = each.pending.advance.judges
+            verdict = Verdict.READ if free else self._allowance(each.pending).ask(each.read)
             if verdict is Verdict.READ:
                 window.append(each)
             elif verdict is Verdict.REFUSE:

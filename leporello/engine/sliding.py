@@ -275,7 +275,7 @@ class SlidingEngine:
 
     def _allowance(self, advance: Advance) -> Allowance | None:
         stages = self.combiners.stages
-        if not stages.budget:
+        if not stages.budget or advance.judges:
             return None
         said = [(advance.reads[index], reply) for index, reply in advance.replies.items()]
         calls = [*self.combiners.calls(advance.number), *said]

@@ -25,7 +25,7 @@ from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
 from leporello.config.tree import read_tree
 from leporello.core.calls.nested import check_files as check_files_of
-from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError
+from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
@@ -34,6 +34,7 @@ from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import job_signature
+from leporello.metrics.protocol import Asks
 
 _log = logging.getLogger("leporello")
 
@@ -131,14 +132,14 @@ def prepare(
     ]
     if overrides and not names:
         _check_overridden(loaded.default_pipeline, pairs)
-    for name, role in dict.fromkeys((p.name, role) for p, _ in pairs for role in p.unasked()):
-        _log.info("%s.readers.%s: no stage has it as its role: it is not loaded", name, role)
     placed = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     counting = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
     prints = _fingerprints(sources, counting, tasks or ([suite] if suite else []))
     pairs = [(pipeline, task) for pipeline, task in pairs if task.name in prints]
+    for pipeline, task in pairs:
+        _check_roles(pipeline, task.name, counting[task.name])
     check_files((pipeline for pipeline, _ in pairs), [prints[task.name] for _, task in pairs])
     signatures = [
         job_signature(pipeline, task, prints[task.name], counting[task.name])
@@ -149,6 +150,21 @@ def prepare(
         Job(pipeline, task, sources[task.name], signature, placed[pipeline.name])
         for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
+
+
+def _check_roles(pipeline: PipelineSpec, task: str, entries: Sequence[MetricEntry]) -> None:
+    """Refuses a metric that asks a reader which a pipeline lacks; tells readers nobody asks."""
+    metrics = metrics_of(entries)
+    asked = {m.role: name for name, m in metrics.items() if isinstance(m, Asks)}
+    for role, metric in asked.items():
+        if len(pipeline.readers) > 1 and role not in pipeline.readers:
+            raise UserError(
+                f"{pipeline.name} on {task}: the metric {metric} asks a reader of the role"
+                f" {role!r}{did_you_mean(role, pipeline.readers)}"
+            )
+    for role in pipeline.unasked():
+        if role not in asked:
+            _log.info("%s.readers.%s: nobody asks that role", pipeline.name, role)
 
 
 def _of_suite(

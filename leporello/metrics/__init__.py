@@ -20,6 +20,7 @@ from leporello.metrics.exact_match import ExactMatch
 from leporello.metrics.exponential_similarity import ExponentialSimilarity
 from leporello.metrics.f1 import F1, F1Unidecode
 from leporello.metrics.f1_macro import F1Macro
+from leporello.metrics.judging.judge import Judge
 from leporello.metrics.long_context.infinite_bench import InfiniteBenchScore
 from leporello.metrics.long_context.longbench import LongBenchScore, LongBenchV2Accuracy
 from leporello.metrics.long_context.loogle import LooGLECloze, LooGLESimilarity
@@ -51,6 +52,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "f1_macro": F1Macro,
     "f1_unidecode": F1Unidecode,
     "infinite_bench": InfiniteBenchScore,
+    "judge": Judge,
     "longbench": LongBenchScore,
     "longbench_v2": LongBenchV2Accuracy,
     "loogle": LooGLESimilarity,
