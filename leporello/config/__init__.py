@@ -24,7 +24,7 @@ from leporello.config.suites import Suite, check_names, suites_of
 from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
 from leporello.config.tree import ConfigSource, Tree, built_in_path, check_settings, read_tree
-from leporello.core.budget import Budget
+from leporello.core.calls.budget import Budget
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training

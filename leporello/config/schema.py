@@ -20,7 +20,7 @@ from leporello.config.parameters import (
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
-from leporello.core.budget import Budget
+from leporello.core.calls.budget import Budget
 from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
 from leporello.core.records import JSON

@@ -14,7 +14,7 @@ from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
 from leporello.config.tree import parse
 from leporello.core.annotations import marked, roles_of
-from leporello.core.budget import NO_BUDGET, Budget
+from leporello.core.calls.budget import NO_BUDGET, Budget
 from leporello.core.calls.contracts import StageError
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ANSWER, SECRET_MARK, MetricEntry, Task

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from leporello.config import Pipeline
-from leporello.core.budget import Budget, Spending
+from leporello.core.calls.budget import Budget, Spending
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Output, Read
 from leporello.engine.failures import ReadError
@@ -16,7 +16,7 @@ from leporello.engine.journal.serialization import Reply
 _NOTHING = -1e9  # the score of an answer from nothing; JSON has no infinity
 
 
-class Verdict(Enum):
+class Admission(Enum):
     """What becomes of a read now."""
 
     READ = "read"
@@ -48,13 +48,13 @@ class Allowance:
             self._known.add(reply, self._tokens(read))
         self.spent = dataclasses.replace(self._known)
 
-    def ask(self, read: Read) -> Verdict:
+    def ask(self, read: Read) -> Admission:
         """Returns what becomes of a read; counts it as under way if it is to be read."""
         tokens = self._tokens(read)
         under_way = self.spent.reads > self._known.reads
         priced = self.budget.dollars is not None or self.budget.seconds is not None
         if priced and under_way and not self._known.tokens:
-            return Verdict.WAIT
+            return Admission.WAIT
         each = tokens / self._known.tokens if self._known.tokens else 0.0
         after = Spending(
             self.spent.reads + 1,
@@ -64,9 +64,9 @@ class Allowance:
         )
         limits = self.budget.row()
         if any(getattr(after, name) > limit for name, limit in limits.items()):
-            return Verdict.REFUSE
+            return Admission.REFUSE
         self.spent = after
-        return Verdict.READ
+        return Admission.READ
 
     def refusal(self, read: Read) -> Reply:
         """Returns what comes of a read that is over the budget: nothing was seen of it.

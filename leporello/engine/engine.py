@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from leporello.core.records import Example, Output, Read
-from leporello.engine.allowance import Allowance, Verdict
+from leporello.engine.allowance import Admission, Allowance
 from leporello.engine.attempts import ALONE, TRIES, Attempts
 from leporello.engine.combining import ActiveCombiners, Advance
 from leporello.engine.failures import ExampleError, ReadError
@@ -255,10 +255,10 @@ class Engine:
         refused: list[_Waiting] = []
         for each in waiting:
             free = each.pending.advance.judges
-            verdict = Verdict.READ if free else self._allowance(each.pending).ask(each.read)
-            if verdict is Verdict.READ:
+            admission = Admission.READ if free else self._allowance(each.pending).ask(each.read)
+            if admission is Admission.READ:
                 window.append(each)
-            elif verdict is Verdict.REFUSE:
+            elif admission is Admission.REFUSE:
                 refused.append(each)
             if len(window) == size:
                 break

@@ -19,7 +19,7 @@ from types import TracebackType
 
 from leporello.core.errors import UserError
 from leporello.core.records import Example, Output, Read
-from leporello.engine.allowance import Allowance, Verdict
+from leporello.engine.allowance import Admission, Allowance
 from leporello.engine.attempts import TRIES
 from leporello.engine.combining import ActiveCombiners, Advance
 from leporello.engine.failures import ExampleError, ReadError
@@ -285,7 +285,7 @@ class SlidingEngine:
         """Sends out one read of an example that has a budget, which the next one depends on."""
         number, reads = active.advance.number, active.advance.reads
         index = next(n for n in range(len(reads)) if n not in active.replies)
-        if allowance.ask(reads[index]) is Verdict.READ:
+        if allowance.ask(reads[index]) is Admission.READ:
             self._submit(active.advance, index)
         else:
             self._reply(number, index, allowance.refusal(reads[index]))

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
-from leporello.core.budget import Budget
+from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.limits import Limits

@@ -10,7 +10,7 @@ import pytest
 from leporello.chunkers import Sentences
 from leporello.combiners import MapReduce, ReadEach
 from leporello.config import Pipeline
-from leporello.core.budget import Budget
+from leporello.core.calls.budget import Budget
 from leporello.core.records import Document, Example
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of

@@ -14,7 +14,7 @@ from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.config.metrics import metrics_of
-from leporello.core.budget import Budget
+from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.shard_rows import Rows, rows_of
