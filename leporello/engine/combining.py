@@ -12,7 +12,8 @@ from leporello.core.records import Example, Prediction, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.journal.journal import FinishedRow, RecordedExample, encode
+from leporello.engine.journal.journal import RecordedExample
+from leporello.engine.journal.rows import FinishedRow, encode
 from leporello.engine.journal.serialization import (
     Reply,
     empty_prediction,

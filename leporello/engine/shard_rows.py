@@ -13,7 +13,8 @@ from leporello.core.records import CacheProtocol, Example
 from leporello.engine.attempts import Attempts
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
+from leporello.engine.journal.journal import FinishedExample, Journal, finished_in
+from leporello.engine.journal.rows import ShardRow
 from leporello.engine.journal.serialization import calls_from_row, calls_row
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Silent

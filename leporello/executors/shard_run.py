@@ -16,7 +16,8 @@ from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import Journal, ShardRow
+from leporello.engine.journal.journal import Journal
+from leporello.engine.journal.rows import ShardRow
 from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.selection import Selection, TimedSelections, select_document

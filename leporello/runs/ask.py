@@ -24,7 +24,8 @@ from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
+from leporello.engine.journal.journal import FinishedExample, Journal, finished_in
+from leporello.engine.journal.rows import ShardRow
 from leporello.engine.journal.serialization import cost_of, prediction_from_row, prediction_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener

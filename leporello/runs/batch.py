@@ -30,7 +30,7 @@ from leporello.executors.interface import (
 )
 from leporello.jobs.batch_sizes import BatchSizes
 from leporello.jobs.context import RunContext
-from leporello.jobs.files import JobFiles, RowCounts
+from leporello.jobs.files import METRICS_FILE, JobFiles, RowCounts
 from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
@@ -82,9 +82,7 @@ class Batch:
         self._sizes = BatchSizes(context.directory, jobs[0].pipeline)
         self._finished = [files.finished() for files in self.files]
         self._expected = jobs[0].expected(context.limit)
-        self.was_merged = all(
-            files.is_merged and (files.folder / "metrics.json").exists() for files in self.files
-        )
+        self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
@@ -263,9 +261,8 @@ class Batch:
 
     def _result(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
-        metrics_file = files.folder / "metrics.json"
-        if files.is_merged and metrics_file.exists():
-            return Result.from_row(read_json(metrics_file))
+        if files.is_merged and files.has_metrics:
+            return Result.from_row(read_json(files.folder / METRICS_FILE))
         summary = Summary(metrics_of(job.metrics))
         later = LaterMetrics(job, files, self.context)
         found = later.found()
@@ -278,7 +275,7 @@ class Batch:
             sees_gold=any(map(sees_gold, self._stages[index].all())),
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
         )
-        write_json(metrics_file, result.row())
+        files.write_metrics(result.row())
         if self.wrote:
             (files.folder / "verify.json").unlink(missing_ok=True)  # which was of other predictions
         if self._shares[index].examples:

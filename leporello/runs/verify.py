@@ -16,7 +16,8 @@ from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.journal.journal import FinishedRow, Journal, ShardRow, finished_in
+from leporello.engine.journal.journal import Journal, finished_in
+from leporello.engine.journal.rows import FinishedRow, ShardRow
 from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.selection import select_document

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.engine.failures import ReadError
 from leporello.engine.journal.columns import from_columns, to_columns
-from leporello.engine.journal.journal import FinishedRow, Journal, ShardRow, encode
+from leporello.engine.journal.journal import Journal
+from leporello.engine.journal.rows import FinishedRow, ShardRow, encode
 from leporello.engine.journal.serialization import (
     Reply,
     calls_from_row,

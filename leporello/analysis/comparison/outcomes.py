@@ -10,6 +10,7 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.records import JSON
+from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.results import ExampleStatistics
@@ -125,6 +126,7 @@ def outcomes_of(
 def derived(directory: RunDirectory, pipeline: str, task: str, name: str) -> Mapping[str, Any]:
     """Returns a derived file; nothing where a run was killed before it derived it."""
     path = directory.results(pipeline, task) / name
+    check_results(path.parent, name)
     values: Mapping[str, Any] = read_json(path) if path.exists() else {}
     return values
 
