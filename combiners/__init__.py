@@ -13,6 +13,9 @@ from leporello.combiners.chains.structured_map_reduce import StructuredMapReduce
 from leporello.combiners.chains.walk import Walk
 from leporello.combiners.cluster_authors import ClusterAuthors
 from leporello.combiners.count import Count
+from leporello.combiners.deciding.best_of import BestOf
+from leporello.combiners.deciding.by_role import ByRole
+from leporello.combiners.deciding.cascade import Cascade
 from leporello.combiners.line_by_line import LineByLine
 from leporello.combiners.map_reduce import MapReduce
 from leporello.combiners.mean import Mean
@@ -33,6 +36,9 @@ from leporello.combiners.union import Union
 
 __all__ = [
     "AssignAuthors",
+    "BestOf",
+    "ByRole",
+    "Cascade",
     "ChainOfAgents",
     "ChainOfNotes",
     "ClusterAuthors",

@@ -15,6 +15,7 @@ from typing import Any
 
 from leporello.cache.fingerprint import fingerprint
 from leporello.config import Pipeline
+from leporello.core.calls.answers import rounded
 from leporello.core.calls.contracts import WrongCountError, batching_of
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.nested import load_models
@@ -24,7 +25,7 @@ from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Output, Read
 from leporello.engine.attempts import Attempts
 from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
-from leporello.engine.journal.serialization import Reply, output_from_row, output_row, rounded
+from leporello.engine.journal.serialization import Reply, output_from_row, output_row
 from leporello.engine.time_limit import time_limit
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")

@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from leporello.core.calls.answers import way_of
 from leporello.core.coverage import PARTS, shares
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
@@ -51,6 +52,7 @@ class Result:
         faults: Faults of metrics, with the number of examples; such a metric has no score.
         normalised: Whether answers were brought into the form that metrics read.
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
+        ways: What came by each way through combiners that choose: examples, reads, tokens.
     """
 
     pipeline: str
@@ -68,6 +70,7 @@ class Result:
     faults: Mapping[str, int] = field(default_factory=dict)
     normalised: bool = False
     roles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def marks(self) -> str:
@@ -106,6 +109,8 @@ class ExampleStatistics:
         dollars: Price of its reads, where the reader knows prices.
         faults: Faults of metrics that failed on it, by metric.
         roles: What readers of several roles did for it: reads, tokens, dollars, by role.
+        way: Way that its answer came through combiners that choose; empty without any.
+        reads: Number of its reads, where there is such a way.
     """
 
     number: int
@@ -121,6 +126,8 @@ class ExampleStatistics:
     dollars: float | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    way: str = ""
+    reads: int = 0
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
@@ -132,6 +139,7 @@ class ExampleStatistics:
             of_empty = finished.number, row.failure["id"], row.statistics
             return cls(*of_empty, failure=failure, faults=faults)
         assert row.prediction is not None
+        way = ", ".join(way_of(row.prediction["raw"]))
         return cls(
             finished.number,
             row.prediction["id"],
@@ -142,6 +150,8 @@ class ExampleStatistics:
             notes=row.notes,
             faults=faults,
             roles=by_role(row.reads or {}, finished.outputs),
+            way=way,
+            reads=len(finished.outputs) if way else 0,
             **cost_of(finished.outputs),
         )
 
@@ -183,6 +193,7 @@ class Summary:
         default_factory=lambda: defaultdict(StatisticsTable)
     )
     _roles: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _ways: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _shares: dict[str, array[float]] = field(
         default_factory=lambda: defaultdict(lambda: array("d"))
     )
@@ -211,8 +222,16 @@ class Summary:
         self._notes.update(example.notes)
         for role, told in example.roles.items():
             self._roles[role].update({name: n for name, n in told.items() if n is not None})
+        if example.way:
+            tokens = example.input_tokens + example.output_tokens
+            self._ways[example.way].update(examples=1, reads=example.reads, tokens=tokens)
         for name, share in shares(example.coverage).items():
             self._shares[name].append(share)
+
+    @property
+    def ways(self) -> dict[str, dict[str, int]]:
+        """What came by each way; see `Result`."""
+        return {way: {**told} for way, told in sorted(self._ways.items())}
 
     def result(
         self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False
@@ -247,6 +266,7 @@ class Summary:
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._cured,
             roles={role: {**told} for role, told in self._roles.items()},
+            ways=self.ways,
             faults={
                 f"metric {name}: {fault}": count
                 for name, counts in self._faults.items()

@@ -18,6 +18,9 @@ from leporello.testing.contract import Maker
 from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
 
 MAKERS: Mapping[str, Maker] = {
+    "BestOf": lambda: combiners.BestOf((combiners.Stuff(), combiners.MapReduce()), by="judge"),
+    "ByRole": lambda: combiners.ByRole(combiners.Stuff(), "answer", hits=1),
+    "Cascade": lambda: combiners.Cascade((combiners.Stuff(), combiners.ReadEach(keep="best"))),
     "ChainOfAgents": combiners.ChainOfAgents,
     "ChainOfNotes": combiners.ChainOfNotes,
     "Decompose": lambda: combiners.Decompose(combiners.Stuff()),

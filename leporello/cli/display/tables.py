@@ -15,8 +15,10 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from leporello.cli.display.comparison import comparison
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
+from leporello.jobs.ways import ways_table
 from leporello.text.outline import cited
 
 if TYPE_CHECKING:
@@ -107,6 +109,9 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     console.print(ledger)
     if any(result.roles for result in results):
         console.print(_readers_table(task, results))
+    if any(result.ways for result in results):
+        ways = ((result.pipeline, result.ways) for result in results)
+        comparison(console, [ways_table(f"Ways of {task}", ways)])
 
 
 def _readers_table(task: str, results: Sequence[Result]) -> Table:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from leporello.core.calls.answers import as_text, confidence_of, rounded
 from leporello.core.coverage import Coverage
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, spans_of
@@ -44,7 +44,6 @@ _DERIVED = (
     "confidence",
     "abstained",
 )  # of a prediction: there only where there is anything
-_DIGITS = 6  # of scores: what lies beyond differs between machines
 _FAILED = ("error", "traceback")  # fields of a read that failed
 _SEEN = "all"  # in place of an output's spans: those of all chunks that it was given
 _OUTPUT: Mapping[str, JSON] = {
@@ -57,11 +56,6 @@ _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
     "role": "",
 }  # fmt: skip
-
-
-def rounded(score: float) -> float:
-    """Rounds a score as it is written and compared."""
-    return round(float(score), _DIGITS)
 
 
 # -- predictions ---------------------------------------------------------------------------------
@@ -110,45 +104,13 @@ def prediction_of(
             for rank, hit in enumerate(hits)
             if isinstance(hit.chunk, Passage)
         },
-        confidence=confidence_of(value, (reply for _, reply in calls)),
+        confidence=confidence_of(value, (reply for _, reply in calls if isinstance(reply, Output))),
     )
-
-
-def confidence_of(value: JSON, replies: Iterable[Reply]) -> float | None:
-    """Returns the probability that an answer is right: the highest of the outputs that say it.
-
-    A combiner that knows better returns a mapping with `answer` and `confidence`.
-
-    Args:
-        value: Value that the combiner returned.
-        replies: What came of its reads.
-    """
-    if isinstance(value, dict) and isinstance(own := value.get("confidence"), float):
-        return rounded(own)
-    outputs = (reply for reply in replies if isinstance(reply, Output))
-    text = as_text(value)
-    said = (o.probability for o in outputs if o.probability is not None and o.text.strip() == text)
-    return max(said, default=None)
 
 
 def _seen(read: Read, output: Output) -> tuple[Span, ...]:
     """Returns the spans that a reader saw of one input: all of it, unless the output says less."""
     return _spans(read) if output.read is None else output.read
-
-
-def as_text(value: JSON) -> str:
-    """Returns what is scored: a text, the `answer` of a mapping that has such a text, or JSON."""
-    if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
-        value = answer
-    if isinstance(value, str):
-        return value.strip()
-    try:
-        return "" if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except TypeError:
-        raise TypeError(
-            f"a combiner must return text or another JSON value, got {value!r:.200}"
-            + ("; did you mean its .text?" if isinstance(value, Output) else "")
-        ) from None
 
 
 def empty_prediction(example: Example) -> Prediction:
