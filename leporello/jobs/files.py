@@ -24,7 +24,7 @@ from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
-from leporello.engine.journal.journal import FinishedExample, finished_in
+from leporello.engine.journal.journal import FinishedExample, contents
 from leporello.engine.journal.serialization import calls_from_row, calls_row
 from leporello.jobs.checksums import MERGED, changed, check_results, checksums
 from leporello.jobs.directory import RunDirectory
@@ -133,6 +133,16 @@ class JobFiles:
             finished[number] = _counts(self.part(number))
         return finished
 
+    def observed(self) -> dict[str, str]:
+        """Returns what plug-in code had asked for while finished shards were worked at."""
+        seen: dict[str, str] = {}
+        marks = [self._merged, *(self.part(number) / _COUNTS for number in _numbers(self._parts))]
+        for mark in filter(Path.exists, marks):
+            for thing, content in read_json(mark).get("observed", {}).items():
+                same = seen.setdefault(thing, content) == content
+                seen[thing] = content if same else "several"  # it changed on the way
+        return seen
+
     def begun(self) -> list[int]:
         """Returns the numbers of all shards that have a journal, ascending."""
         return sorted(_numbers(self.journals))
@@ -209,12 +219,13 @@ class JobFiles:
         partial = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        examples = finished_in(self.journal(shard))
+        examples, seen = contents(self.journal(shard))
         _write(partial, examples)
         failures = sum(example.row.failure is not None for example in examples)
         counts = RowCounts(len(examples), failures)
         hashes = checksums(partial, RESULTS)
-        (partial / _COUNTS).write_text(json.dumps({**asdict(counts), "sha256": hashes}))
+        told = {**asdict(counts), "sha256": hashes, **({"observed": seen} if seen else {})}
+        (partial / _COUNTS).write_text(json.dumps(told))
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier pass
         partial.rename(folder)
         return counts
@@ -262,7 +273,8 @@ class JobFiles:
         # The mark first: killed in between, parts are there twice, and never missing.
         if complete:
             hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
-            mark: JSON = {"limit": limit, "shards": counts, "sha256": hashes}
+            seen: dict[str, JSON] = {**self.observed()}
+            mark: JSON = {"limit": limit, "shards": counts, "sha256": hashes, "observed": seen}
             write_json(self._merged, mark, indent=None)
             shutil.rmtree(self._parts, ignore_errors=True)
         else:

@@ -6,7 +6,8 @@ One append-only JSON Lines file, in order of completion. Its rows are the classe
 * `{"step": 3, …}`: what the reader said in one step, written before any combiner is sent it;
 * `{"done": 17, …}`: a finished example; its outputs stand in the steps before;
 * `{"retry": [4, 17]}`: these failed and are tried again; steps are counted from 0 again;
-* `{"sizes": …}`: sizes of batches that the reader changed on the way, since memory ran out.
+* `{"sizes": …}`: sizes of batches that the reader changed on the way, since memory ran out;
+* `{"observed": …}`: what plug-in code had asked the machine for by then.
 
 Examples are numbered in the order of the shard. Each line ends with a checksum of it and of all
 before it (`checksums`): one that does not fit, torn by a kill or changed since, ends what is
@@ -25,12 +26,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from leporello.core.environment import observed
 from leporello.core.errors import UserError
 from leporello.core.records import Read
 from leporello.engine.journal.checksums import believed, sealed
 from leporello.engine.journal.rows import (
     FORM,
     FinishedRow,
+    ObservedRow,
     RetryRow,
     Row,
     ShardRow,
@@ -86,6 +89,7 @@ class Journal:
         failed: Numbers of those that failed.
         cursors: Numbers of examples that had been admitted before each step of this pass.
         sizes: Sizes of batches that the reader changed on the way.
+        observed: What plug-in code had asked for, with its content then.
         lines: Number of lines written by this process.
     """
 
@@ -97,6 +101,7 @@ class Journal:
         self.failed: set[int] = set()
         self.cursors: list[int] = []
         self.sizes: Mapping[str, int] = {}
+        self.observed: dict[str, str] = {}
         self.lines = 0
         self._recorded: dict[int, list[RecordedExample]] = {}
         self._end, self._sum = _read(path, self._take) if path.exists() else (0, b"")
@@ -114,6 +119,8 @@ class Journal:
             self._begin_pass(row.retry)
         elif isinstance(row, SizesRow):
             self.sizes = row.sizes
+        elif isinstance(row, ObservedRow):
+            self.observed |= row.observed
         else:
             _record(self._recorded, row)
             self.cursors.append(row.cursor)
@@ -142,8 +149,14 @@ class Journal:
     # -- writing -----------------------------------------------------------------------------
 
     def begin(self, of: ShardRow) -> None:
-        """Says what the journal is of, in its first line; one of something else begins anew."""
-        if self.of == of:
+        """Says what the journal is of, in its first line; one of something else begins anew.
+
+        So does one of which anything that plug-in code had asked for has changed since.
+        """
+        thing = observed.changed(self.observed)
+        if thing:
+            _log.warning("%s: the %s changed since: all of it is done again", self.path, thing)
+        if self.of == of and not thing:
             return
         self.discard()
         self.append(of)
@@ -174,6 +187,7 @@ class Journal:
         cursor = max([cursor, *self.cursors[-1:]])  # a limited run may have admitted fewer
         outputs = outputs_to_columns([(read, reply) for _, _, read, reply in replies])
         of = _runs([(example, place) for example, place, _, _ in replies])
+        self._observe()
         told = {str(number): text for number, text in (notes or {}).items()}
         self.append(StepRow(len(self.cursors), cursor, of, outputs, told))
         self.cursors.append(cursor)
@@ -186,8 +200,16 @@ class Journal:
             line: Its `FinishedRow`, as `encode` gives it.
             failed: Whether the row holds a failure.
         """
+        self._observe()
         self._write(line)
         self._finished(example, failed=failed)
+
+    def _observe(self) -> None:
+        """Records what plug-in code in this process has asked for since the last time."""
+        now = observed.observed()
+        if new := {thing: now[thing] for thing in now if thing not in self.observed}:
+            self.append(ObservedRow(new))
+            self.observed |= new
 
     def retry(self, examples: Collection[int]) -> None:
         """Begins another pass, in which these failed examples are tried again."""
@@ -245,6 +267,12 @@ class Journal:
 
 def finished_in(path: Path) -> list[FinishedExample]:
     """Returns the finished examples of a journal in the shard's order."""
+    return contents(path)[0]
+
+
+def contents(path: Path) -> tuple[list[FinishedExample], dict[str, str]]:
+    """Returns the finished examples of a journal, and what plug-in code had asked for."""
+    seen: dict[str, str] = {}
     recorded: dict[int, list[RecordedExample]] = {}
     finished: dict[int, FinishedExample] = {}
     notes: defaultdict[int, list[str]] = defaultdict(list)
@@ -258,6 +286,8 @@ def finished_in(path: Path) -> list[FinishedExample]:
             _record(recorded, row)
             for number, note in row.notes.items():
                 notes[int(number)].append(note)
+        elif isinstance(row, ObservedRow):
+            seen.update(row.observed)
         elif isinstance(row, RetryRow):
             recorded.clear()
             notes.clear()
@@ -267,7 +297,7 @@ def finished_in(path: Path) -> list[FinishedExample]:
             finished[row.done] = _joined(first, row, recorded.pop(row.done, []))
 
     _read(path, take)
-    return [finished[number] for number in sorted(finished)]
+    return [finished[number] for number in sorted(finished)], seen
 
 
 def _joined(first: int, row: FinishedRow, recorded: Sequence[RecordedExample]) -> FinishedExample:

@@ -133,9 +133,26 @@ class SizesRow:
         return {"sizes": {**self.sizes}}
 
 
-Row: TypeAlias = ShardRow | StepRow | FinishedRow | RetryRow | SizesRow
+@dataclass(frozen=True, slots=True)
+class ObservedRow:
+    """What plug-in code had asked for by then that no row before says.
+
+    Attributes:
+        observed: Content by `kind:name`, as `leporello.core.environment.observed` has it.
+    """
+
+    KEY: ClassVar[str] = "observed"
+
+    observed: Mapping[str, str]
+
+    def row(self) -> dict[str, JSON]:
+        """Returns the row."""
+        return {"observed": {**self.observed}}
+
+
+Row: TypeAlias = ShardRow | StepRow | FinishedRow | RetryRow | SizesRow | ObservedRow
 _KINDS: Mapping[str, type[Row]] = {
-    kind.KEY: kind for kind in (ShardRow, StepRow, FinishedRow, RetryRow, SizesRow)
+    kind.KEY: kind for kind in (ShardRow, StepRow, FinishedRow, RetryRow, SizesRow, ObservedRow)
 }
 
 # NaN, which is no JSON, fails here and not where another program reads the file.
