@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from leporello.core.calls.answers import as_text
+from leporello.core.protocols import ANSWER
 from leporello.core.records import (
     JSON,
     Chunk,
@@ -26,9 +28,8 @@ from leporello.core.records import (
 )
 from leporello.core.spans import Span
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.serialization import as_text
 from leporello.text.answers import unanswerable
-from leporello.text.typed.fields import Field, fields_of, filled
+from leporello.text.typed.fields import AnswerField, fields_of, filled
 from leporello.text.typed.parse import as_answer, choices_of, kind_of, leaves, parse
 from leporello.text.typed.spans import located
 
@@ -132,13 +133,13 @@ class TypedAnswer:
     def _answers(self, read: Read) -> bool:
         return (
             read.question == self.example.question
-            and read.role in ("", "answer")
+            and read.role in ("", ANSWER)
             and read.pair is None
             and not read.schema
         )
 
     @property
-    def _fields(self) -> tuple[Field, ...]:
+    def _fields(self) -> tuple[AnswerField, ...]:
         return () if self.writes else fields_of(self.example.schema)
 
     def _joined(self, request: Request, parts: Sequence[Request], replies: Sequence[Any]) -> Any:  # noqa: ANN401 -- as replies are
@@ -189,12 +190,12 @@ def _length(read: Request) -> int:
     return len(read.question) if isinstance(read, Read) else 0
 
 
-def _asked(read: Read, one: Field) -> Read:
+def _asked(read: Read, one: AnswerField) -> Read:
     choices = choices_of(one.schema)
     return dataclasses.replace(read, question=one.question, choices=choices, schema=one.schema)
 
 
-def _valued(one: Field, output: Output) -> JSON:
+def _valued(one: AnswerField, output: Output) -> JSON:
     if not unanswerable(output.text.strip(), ""):
         return None
     try:

@@ -17,7 +17,7 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AnswerField:
     """A field of an object, or of an object within it.
 
     Attributes:
@@ -34,7 +34,7 @@ class Field:
 
 
 @lru_cache(maxsize=256)
-def fields_of(schema: str) -> tuple[Field, ...]:
+def fields_of(schema: str) -> tuple[AnswerField, ...]:
     """Returns the fields of an object that are no objects; none if it is none."""
     root = json.loads(schema)
     return (*_fields(root, root, "", 0),) if kind_of(root) == "object" else ()
@@ -42,7 +42,7 @@ def fields_of(schema: str) -> tuple[Field, ...]:
 
 def _fields(
     schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, depth: int
-) -> Iterator[Field]:
+) -> Iterator[AnswerField]:
     for name, inner in bare(schema, root).get("properties", {}).items():
         own = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if kind_of(inner, root) == "object" and depth < _DEEPEST:
@@ -52,7 +52,7 @@ def _fields(
         shared = {"$defs": root["$defs"]} if "$defs" in root else {}
         question = inner.get("description") or plain.get("description") or in_words(name)
         text = json.dumps({**shared, **plain}, ensure_ascii=False)
-        yield Field(own, question, text, plain is not inner and "$ref" not in inner)
+        yield AnswerField(own, question, text, plain is not inner and "$ref" not in inner)
 
 
 def in_words(name: str) -> str:
@@ -60,7 +60,7 @@ def in_words(name: str) -> str:
     return " ".join(word.lower() if word.istitle() else word for word in _WORDS.split(name) if word)
 
 
-def filled(fields: Sequence[Field], values: Sequence[JSON]) -> JSON:
+def filled(fields: Sequence[AnswerField], values: Sequence[JSON]) -> JSON:
     """Returns the object of these values; None where all of them are null.
 
     A field that is null and may not be is left out, if it is not required.

@@ -51,7 +51,7 @@ def faults_of(schema: JSON) -> list[SchemaFault]:
     )
     if wrong:
         return [SchemaFault(tuple(map(str, e.absolute_path)), _message(e)) for e in wrong]
-    return [*dict.fromkeys(_Walk(schema).faults(schema, (), must=frozenset()))]
+    return [*dict.fromkeys(_SchemaWalk(schema).faults(schema, (), must=frozenset()))]
 
 
 def _message(error: Any) -> str:  # noqa: ANN401 -- jsonschema's own
@@ -94,7 +94,7 @@ def resolve(root: Mapping[str, Any], reference: str) -> Any:  # noqa: ANN401 -- 
     return node
 
 
-class _Walk:
+class _SchemaWalk:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
         self._seen: set[str] = set()
