@@ -130,8 +130,8 @@ SOUND = {"id": "s", "document": "x"}
         ('{"id": "a", "metadata": {"x": NaN}}', "not JSON: NaN is no JSON number"),
         (
             {"id": "a", "document": "x", "qestion": "?"},
-            "unknown field 'qestion'; did you mean 'question'; allowed: answer, choices, collection,"
-            " document, document_id, document_path, documents, evidence, group, id, metadata,"
+            "unknown field 'qestion'; did you mean 'question'; allowed: answer, choices,"
+            " collection, document, document_id, document_path, documents, evidence, group, id, metadata,"
             " question, references, title; what nobody reads can stand in `ignore`",
         ),
         ({"document": "x"}, "field 'id' is missing"),
