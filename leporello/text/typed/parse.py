@@ -76,6 +76,14 @@ def _checked(schema: str) -> tuple[dict[str, Any], Draft202012Validator]:
     return loaded, validator(loaded)
 
 
+def written_schema(schema: str) -> str:
+    """Returns what a model writes of a type, as JSON Schema: a value or null; empty for texts."""
+    if not schema or kind_of(json.loads(schema)) == "text":
+        return ""
+    nullable = f'{{"anyOf": [{schema}, {{"type": "null"}}]}}'
+    return schema if '"$ref"' in schema else nullable  # references count from the top
+
+
 def fault_of(value: JSON, schema: str) -> str:
     """Returns what keeps a value from fitting a schema; empty if nothing does."""
     error = next(_checked(schema)[1].iter_errors(value), None)
