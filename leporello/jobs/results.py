@@ -17,6 +17,7 @@ from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import by_role, cost_of
 from leporello.metrics import Metric
+from leporello.metrics.confidence import answers_of, selectivity
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
@@ -51,6 +52,8 @@ class Result:
         faults: Faults of metrics, with the number of examples; such a metric has no score.
         normalised: Whether answers were brought into the form that metrics read.
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
+        confidence: What `leporello.metrics.confidence.selectivity` says of answers with confidence,
+            by the first metric; empty where there are none.
     """
 
     pipeline: str
@@ -68,6 +71,7 @@ class Result:
     faults: Mapping[str, int] = field(default_factory=dict)
     normalised: bool = False
     roles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    confidence: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def marks(self) -> str:
@@ -106,6 +110,8 @@ class ExampleStatistics:
         dollars: Price of its reads, where the reader knows prices.
         faults: Faults of metrics that failed on it, by metric.
         roles: What readers of several roles did for it: reads, tokens, dollars, by role.
+        confidence: Probability that the answer is right; None where nobody knows.
+        abstained: Whether the answer was withheld.
     """
 
     number: int
@@ -121,6 +127,8 @@ class ExampleStatistics:
     dollars: float | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    confidence: float | None = None
+    abstained: bool = False
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
@@ -142,6 +150,8 @@ class ExampleStatistics:
             notes=row.notes,
             faults=faults,
             roles=by_role(row.reads or {}, finished.outputs),
+            confidence=row.prediction.get("confidence"),
+            abstained=row.prediction.get("abstained", False),
             **cost_of(finished.outputs),
         )
 
@@ -155,7 +165,9 @@ class ExampleStatistics:
         """Returns the row, without what is empty."""
         values = {name: getattr(self, name) for name in self.__slots__}
         failure: JSON = [*self.failure] if self.failure else None
-        filled = {name: value for name, value in values.items() if value}
+        filled = {
+            n: value for n, value in values.items() if value or (n == "confidence" and value == 0)
+        }
         always: dict[str, JSON] = {"number": self.number, "id": self.id}
         always["statistics"] = {**self.statistics}
         return {**always, **filled, **({"failure": failure} if failure else {})}
@@ -172,6 +184,8 @@ class Summary:
 
     metrics: Mapping[str, Metric]
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _answers: list[tuple[float, float]] = field(default_factory=list)
+    _withheld: int = 0
     _empty: int = 0
     _noted: int = 0
     _cured: int = 0
@@ -205,6 +219,8 @@ class Summary:
             self.failures[example.failure] += 1
             return
         self._predictions += 1
+        self._withheld += example.abstained
+        self._answers += answers_of([example], self.metrics)
         self._empty += example.empty
         self._noted += bool(example.notes)
         self._cured += any(note.startswith(CURED) for note in example.notes)
@@ -246,6 +262,7 @@ class Summary:
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._cured,
+            confidence=selectivity(self._answers, self._withheld),
             roles={role: {**told} for role, told in self._roles.items()},
             faults={
                 f"metric {name}: {fault}": count

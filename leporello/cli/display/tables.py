@@ -15,6 +15,8 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from leporello.analysis.comparison.tables import confidence_tables
+from leporello.cli.display.comparison import comparison
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.text.outline import cited
@@ -107,6 +109,7 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     console.print(ledger)
     if any(result.roles for result in results):
         console.print(_readers_table(task, results))
+    comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
 
 
 def _readers_table(task: str, results: Sequence[Result]) -> Table:
