@@ -19,6 +19,7 @@ from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import by_role, cost_of
 from leporello.metrics import Metric
+from leporello.metrics.confidence import answers_of, selectivity
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
@@ -56,6 +57,8 @@ class Result:
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
         ways: What came by each way through combiners that choose: examples, reads, tokens.
         tuned: Number of the documents that its parameters were chosen on by `tune`.
+        confidence: What `leporello.metrics.confidence.selectivity` says of answers with confidence,
+            by the first metric; empty where there are none.
     """
 
     pipeline: str
@@ -75,6 +78,7 @@ class Result:
     roles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     tuned: int = 0
+    confidence: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def marks(self) -> str:
@@ -115,6 +119,8 @@ class ExampleStatistics:
         roles: What readers of several roles did for it: reads, tokens, dollars, by role.
         way: Way that its answer came through combiners that choose; empty without any.
         reads: Number of its reads, where there is such a way.
+        confidence: Probability that the answer is right; None where nobody knows.
+        abstained: Whether the answer was withheld.
     """
 
     number: int
@@ -132,6 +138,8 @@ class ExampleStatistics:
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     way: str = ""
     reads: int = 0
+    confidence: float | None = None
+    abstained: bool = False
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
@@ -156,6 +164,8 @@ class ExampleStatistics:
             roles=by_role(row.reads or {}, finished.outputs),
             way=way,
             reads=len(finished.outputs) if way else 0,
+            confidence=row.prediction.get("confidence"),
+            abstained=row.prediction.get("abstained", False),
             **cost_of(finished.outputs),
         )
 
@@ -169,7 +179,9 @@ class ExampleStatistics:
         """Returns the row, without what is empty."""
         values = {name: getattr(self, name) for name in self.__slots__}
         failure: JSON = [*self.failure] if self.failure else None
-        filled = {name: value for name, value in values.items() if value}
+        filled = {
+            n: value for n, value in values.items() if value or (n == "confidence" and value == 0)
+        }
         always: dict[str, JSON] = {"number": self.number, "id": self.id}
         always["statistics"] = {**self.statistics}
         return {**always, **filled, **({"failure": failure} if failure else {})}
@@ -188,6 +200,8 @@ class Summary:
     metrics: Mapping[str, Metric]
     tuned_on: frozenset[str] = frozenset()
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _answers: list[tuple[float, float]] = field(default_factory=list)
+    _withheld: int = 0
     _empty: int = 0
     _noted: int = 0
     _cured: int = 0
@@ -224,6 +238,8 @@ class Summary:
             return
         self._predictions += 1
         self._tuned |= self.tuned_on & {shortened(example.document)}
+        self._withheld += example.abstained
+        self._answers += answers_of([example], self.metrics)
         self._empty += example.empty
         self._noted += bool(example.notes)
         self._cured += any(note.startswith(CURED) for note in example.notes)
@@ -274,6 +290,7 @@ class Summary:
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._cured,
+            confidence=selectivity(self._answers, self._withheld),
             roles={role: {**told} for role, told in self._roles.items()},
             ways=self.ways,
             faults={

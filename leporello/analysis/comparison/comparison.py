@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +16,8 @@ from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
 from leporello.jobs.signature import metrics_of_run
+from leporello.metrics import Metric
+from leporello.metrics.confidence import answers_of, selectivity
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,6 +46,7 @@ class PipelineScores:
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
         tuned: Number of the documents that its parameters were chosen on.
+        confidence: What `leporello.metrics.confidence.selectivity` says, by the first metric.
     """
 
     label: str
@@ -58,6 +62,7 @@ class PipelineScores:
     dollars: float | None
     sees_gold: bool
     normalised: bool
+    confidence: Mapping[str, float]
     tuned: int = 0
 
 
@@ -170,7 +175,7 @@ def _compare_task(
         task=outcomes[0].task,
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
-        entries=tuple(map(_pipeline_scores, outcomes, labels, rows, scores)),
+        entries=tuple(map(partial(_pipeline_scores, metrics), outcomes, labels, rows, scores)),
         ladders=oracle_gaps(outcomes, labels),
         warnings=tuple(_warnings(outcomes, labels, rows)),
     )
@@ -222,7 +227,11 @@ def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
 
 
 def _pipeline_scores(
-    outcomes: Outcomes, label: str, rows: Sequence[Outcome], scores: Mapping[str, Score]
+    metrics: Mapping[str, Metric],
+    outcomes: Outcomes,
+    label: str,
+    rows: Sequence[Outcome],
+    scores: Mapping[str, Score],
 ) -> PipelineScores:
     prices = [example.dollars for example in rows if example.dollars is not None]
     return PipelineScores(
@@ -240,6 +249,7 @@ def _pipeline_scores(
         sees_gold=outcomes.sees_gold,
         normalised=outcomes.normalised,
         tuned=outcomes.tuned,
+        confidence=selectivity([*answers_of(rows, metrics)], sum(row.abstained for row in rows)),
     )
 
 

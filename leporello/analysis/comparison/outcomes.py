@@ -30,6 +30,8 @@ class Outcome:
         input_tokens: Number of tokens that the reader was given for it.
         output_tokens: Number of tokens that the reader wrote.
         dollars: Dollars that its reads cost, where the reader knows prices.
+        confidence: Probability that the answer is right; None where nobody knows.
+        abstained: Whether the answer was withheld.
     """
 
     id: str
@@ -40,6 +42,8 @@ class Outcome:
     input_tokens: int
     output_tokens: int
     dollars: float | None
+    confidence: float | None
+    abstained: bool
 
 
 @dataclass(frozen=True)
@@ -152,4 +156,6 @@ def _outcome(example: ExampleStatistics) -> Outcome:
         input_tokens=example.input_tokens,
         output_tokens=example.output_tokens,
         dollars=example.dollars,
+        confidence=example.confidence,
+        abstained=example.abstained,
     )

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from leporello.analysis.comparison.tables import confidence_tables
 from leporello.cli.display.comparison import comparison
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
@@ -114,6 +115,7 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     if any(result.ways for result in results):
         ways = ((result.pipeline, result.ways) for result in results)
         comparison(console, [ways_table(f"Ways of {task}", ways)])
+    comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
 
 
 def _readers_table(task: str, results: Sequence[Result]) -> Table:
