@@ -16,6 +16,8 @@ from leporello.combiners.count import Count
 from leporello.combiners.deciding.best_of import BestOf
 from leporello.combiners.deciding.by_role import ByRole
 from leporello.combiners.deciding.cascade import Cascade
+from leporello.combiners.deciding.route import LearntRoute, Route, When
+from leporello.combiners.deciding.verify import Verify
 from leporello.combiners.line_by_line import LineByLine
 from leporello.combiners.map_reduce import MapReduce
 from leporello.combiners.mean import Mean
@@ -46,6 +48,7 @@ __all__ = [
     "Decompose",
     "HyDE",
     "Iterative",
+    "LearntRoute",
     "LineByLine",
     "MapReduce",
     "Mean",
@@ -58,11 +61,14 @@ __all__ = [
     "PlanThenRead",
     "ReadEach",
     "Refine",
+    "Route",
     "SelfConsistency",
     "StructuredMapReduce",
     "Stuff",
     "Truncate",
     "TruncateMiddle",
     "Union",
+    "Verify",
     "Walk",
+    "When",
 ]

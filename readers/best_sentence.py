@@ -17,6 +17,7 @@ from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
+from leporello.text.typed.spans import best_typed
 
 _EVIDENCE = 3  # sentences that a choice is compared with
 # Rare among the few sentences that are read, an "in" would weigh more than a name.
@@ -78,10 +79,28 @@ def _answer(read: Read, count: int) -> Output:
         return Output(read.choices[choice], scores[choice], scores, read=seen)
     if not ranked:
         return Output("", 0.0, read=seen)
+    if read.schema:
+        return _typed(read, [found[i] for i in ranked], [shares[i] for i in ranked], seen)
     first = ranked[0]
     text = " ".join(sentences[index] for index in ranked[:count])
     span = _span(*positions[first]) if count == 1 else None
     return Output(text, shares[first], read=seen, span=span)
+
+
+def _typed(
+    read: Read,
+    ranked: Sequence[tuple[Chunk | str, str, int, int]],
+    shares: Sequence[float],
+    seen: tuple[Span, ...],
+) -> Output:
+    """Returns the first value of the type in the best sentences; none if there is none."""
+    spans = [(number, start, end) for number, (_, _, start, end) in enumerate(ranked)]
+    best = best_typed(read.schema, spans, [text for _, text, _, _ in ranked])
+    if best is None:
+        return Output("", 0.0, read=seen)
+    passage, text, _, _ = ranked[best.rank]
+    span = _span(passage, best.start, best.end)
+    return Output(text[best.start : best.end], shares[best.rank], read=seen, span=span)
 
 
 def _span(passage: Chunk | str, start: int, end: int) -> Span | None:

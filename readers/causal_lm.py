@@ -23,6 +23,7 @@ from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import Template
 from leporello.readers.prompting.window import OnOverflow, Window
+from leporello.text.typed.parse import written_schema
 
 # What is said of the question stands on its line, so that it falls away with it. The last line
 # is for plain models, which continue it.
@@ -41,7 +42,8 @@ class CausalLM:
     """Reads with a decoder-only model, by greedy or beam search, never sampling.
 
     With choices, each is scored by the mean log-probability of its tokens; the prompt is read
-    once for all of them.
+    once for all of them. What is of a type is written token by token as JSON that fits, with
+    `transformers` and the extra `typed`.
 
     Attributes:
         model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
@@ -271,7 +273,8 @@ class CausalLM:
         tokens = self._encode(prompt)
         if not tokens:
             raise ValueError("the prompt is empty: there is nothing to read")
-        return ModelInput(tokens, tuple(self._choice(prompt, choice) for choice in read.choices))
+        choices = tuple(self._choice(prompt, choice) for choice in read.choices)
+        return ModelInput(tokens, choices, written_schema(read.schema))
 
     def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:
         """Returns the tokens of a choice as they continue the prompt.

@@ -18,6 +18,7 @@ from leporello.readers.encoders.question_answering import (
 )
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
+from leporello.text.typed.spans import best_typed
 
 _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
 
@@ -183,7 +184,8 @@ class Extractive:
             return Extraction(self.unanswerable, _NOTHING)
         tokens = sum(len(window.prompt.tokens) for _, window, _ in replies)
         # By sums: a probability would hide that a window has nothing to offer (decision 19).
-        index, window, best = max(replies, key=lambda item: item[2].score)
+        ranked = sorted(replies, key=lambda item: -item[2].score)
+        index, window, best = ranked[0]
         score = best.score
         if self.null_threshold is not None:
             # The lowest: every window but the right one says that there is none (decision 19).
@@ -191,6 +193,12 @@ class Extractive:
             if -score > self.null_threshold:
                 return Extraction(self.unanswerable, score, tokens=tokens)
         start, end = window.characters(best.first, best.last)
+        if read.schema:
+            places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
+            found = best_typed(read.schema, places, [*map(passage_text, read.passages)])
+            if found is None:
+                return Extraction(self.unanswerable, score, tokens=tokens)
+            (index, window, best), start, end = ranked[found.rank], found.start, found.end
         passage = read.passages[index]
         begin = passage.start if isinstance(passage, Chunk) else None
         span = None if begin is None else Span(begin + start, begin + end)
@@ -203,7 +211,7 @@ def _seen(read: Read) -> tuple[Span, ...]:
 
 def _check(read: Read) -> None:
     refuse_pairs([read])
-    if read.choices:
+    if read.choices and not read.schema:
         raise ValueError(
             "Extractive copies its answer from the passages and cannot choose among choices:"
             " Seq2Seq, CausalLM and Classifier can"

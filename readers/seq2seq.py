@@ -21,6 +21,7 @@ from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import Template, passage_text
 from leporello.readers.prompting.window import OnOverflow, Window
+from leporello.text.typed.parse import written_schema
 
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
 # space. Summaries have neither question nor choices, and their lines fall away.
@@ -218,7 +219,8 @@ class Seq2Seq:
 
     def _prompt(self, read: Read) -> ModelInput:
         choices = tuple(map(self._tokens.encode_target, read.choices))
-        return ModelInput(self._tokens.encode(self._prompts.render(read)), choices)
+        tokens = self._tokens.encode(self._prompts.render(read))
+        return ModelInput(tokens, choices, written_schema(read.schema))
 
     def _write(self, prompts: Sequence[ModelInput]) -> list[Generation]:
         return self._backend.write(self._model, self._tokens, self._decoding, prompts)

@@ -274,6 +274,7 @@ class Example:
         metadata: Values of the task's file that have no other place here.
         fault: Message of what is wrong with its data; such an example fails alone, before any stage
             sees it.
+        schema: JSON Schema of its answer, as text; empty for any text.
     """
 
     id: str
@@ -287,6 +288,7 @@ class Example:
     group: str = ""
     metadata: Mapping[str, JSON] = field(default_factory=dict)
     fault: str = ""
+    schema: str = ""
 
     def without_gold(self) -> Example:
         """Returns the example as a stage may see it: no references, no evidence, no such metadata.
@@ -324,6 +326,7 @@ class Read:
         pair: Two texts to compare, for pair classifiers.
         title: Title of the document.
         role: Role of the reader that is asked; the one of answers if empty.
+        schema: JSON Schema of the answer, as text; empty for any text.
     """
 
     passages: tuple[Chunk | str, ...]
@@ -333,6 +336,7 @@ class Read:
     pair: tuple[str, str] | None = None
     title: str = ""
     role: str = ""
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from leporello.core.records import (
     Search,
     Span,
 )
+from leporello.engine.answers.typed import TypedAnswer, with_choices
 from leporello.engine.failures import ReadError, stage_errors
 from leporello.engine.journal.serialization import Reply
 from leporello.engine.requests import checked, told
@@ -196,4 +197,9 @@ class ActiveExample:
 
 def _combination(stages: Pipeline, example: Example, hits: Sequence[Hit]) -> Combination:
     """Starts the combiner at its first step, not when it is made."""
-    return (yield from run_combiner(stages.combiner, example, tuple(hits)))
+    if not example.schema:
+        return (yield from run_combiner(stages.combiner, example, tuple(hits)))
+    example = with_choices(example)
+    combination = run_combiner(stages.combiner, example, tuple(hits))
+    writes = bool(getattr(stages.reader, "generates", False))
+    return (yield from TypedAnswer(example, writes).combine(combination))

@@ -350,7 +350,10 @@ def digest_of(read: Read) -> str:
         else [content_of(passage.document), passage.start, passage.end]
         for passage in read.passages
     ]
-    fields = {n: getattr(read, n) for n in Read.__slots__ if n not in ("passages", "role")}
+    fields = {
+        n: getattr(read, n) for n in Read.__slots__ if n not in ("passages", "role", "schema")
+    }
+    fields |= {"schema": read.schema} if read.schema else {}
     text = json.dumps([passages, fields], sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

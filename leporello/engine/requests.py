@@ -46,7 +46,7 @@ def _check_read(read: Read, document: Document) -> None:
                 f"a passage must be text or a chunk of the example's own document,"
                 f" got {fault or repr(passage):.200}"
             )
-    for name in ("question", "instruction", "title", "role"):
+    for name in ("question", "instruction", "title", "role", "schema"):
         if not isinstance(getattr(read, name), str):
             raise TypeError(f"a Read's {name} must be text, got {getattr(read, name)!r:.200}")
     for name in ("choices", "pair"):

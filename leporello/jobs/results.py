@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from leporello.config.specs import shortened
 from leporello.core.calls.answers import way_of
 from leporello.core.coverage import PARTS, shares
 from leporello.core.errors import UserError
@@ -18,6 +19,7 @@ from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import by_role, cost_of
 from leporello.metrics import Metric
+from leporello.metrics.confidence import answers_of, selectivity
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
@@ -26,9 +28,10 @@ _MISSING = "is computed once all is read, and not yet here; the same command goe
 _NOTES = 5  # that are told; calls.jsonl has them all
 
 
-def marks(*, sees_gold: bool, normalised: bool) -> str:
+def marks(*, sees_gold: bool, normalised: bool, tuned: int = 0) -> str:
     """Returns what a table says behind the name of a pipeline that is not like others."""
     told = ["sees the gold"] * sees_gold + ["normalised"] * normalised
+    told += [f"tuned on {tuned:,} of these documents"] * bool(tuned)
     return f" ({', '.join(told)})" if told else ""
 
 
@@ -53,6 +56,9 @@ class Result:
         normalised: Whether answers were brought into the form that metrics read.
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
         ways: What came by each way through combiners that choose: examples, reads, tokens.
+        tuned: Number of the documents that its parameters were chosen on by `tune`.
+        confidence: What `leporello.metrics.confidence.selectivity` says of answers with confidence,
+            by the first metric; empty where there are none.
     """
 
     pipeline: str
@@ -71,11 +77,13 @@ class Result:
     normalised: bool = False
     roles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    tuned: int = 0
+    confidence: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def marks(self) -> str:
         """What a table says behind the pipeline's name."""
-        return marks(sees_gold=self.sees_gold, normalised=self.normalised)
+        return marks(sees_gold=self.sees_gold, normalised=self.normalised, tuned=self.tuned)
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
@@ -111,6 +119,8 @@ class ExampleStatistics:
         roles: What readers of several roles did for it: reads, tokens, dollars, by role.
         way: Way that its answer came through combiners that choose; empty without any.
         reads: Number of its reads, where there is such a way.
+        confidence: Probability that the answer is right; None where nobody knows.
+        abstained: Whether the answer was withheld.
     """
 
     number: int
@@ -128,6 +138,8 @@ class ExampleStatistics:
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     way: str = ""
     reads: int = 0
+    confidence: float | None = None
+    abstained: bool = False
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
@@ -152,6 +164,8 @@ class ExampleStatistics:
             roles=by_role(row.reads or {}, finished.outputs),
             way=way,
             reads=len(finished.outputs) if way else 0,
+            confidence=row.prediction.get("confidence"),
+            abstained=row.prediction.get("abstained", False),
             **cost_of(finished.outputs),
         )
 
@@ -165,7 +179,9 @@ class ExampleStatistics:
         """Returns the row, without what is empty."""
         values = {name: getattr(self, name) for name in self.__slots__}
         failure: JSON = [*self.failure] if self.failure else None
-        filled = {name: value for name, value in values.items() if value}
+        filled = {
+            n: value for n, value in values.items() if value or (n == "confidence" and value == 0)
+        }
         always: dict[str, JSON] = {"number": self.number, "id": self.id}
         always["statistics"] = {**self.statistics}
         return {**always, **filled, **({"failure": failure} if failure else {})}
@@ -177,17 +193,22 @@ class Summary:
 
     Attributes:
         metrics: Metrics by name.
+        tuned_on: Documents that the pipeline was chosen on.
         failures: Number of failures by stage and the error's first line.
     """
 
     metrics: Mapping[str, Metric]
+    tuned_on: frozenset[str] = frozenset()
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _answers: list[tuple[float, float]] = field(default_factory=list)
+    _withheld: int = 0
     _empty: int = 0
     _noted: int = 0
     _cured: int = 0
     _notes: Counter[str] = field(default_factory=Counter)
     _faults: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _predictions: int = 0
+    _tuned: set[str] = field(default_factory=set)
     _ids: array[int] = field(default_factory=lambda: array("q"))  # hashes: there may be millions
     _statistics: dict[str, StatisticsTable] = field(
         default_factory=lambda: defaultdict(StatisticsTable)
@@ -216,6 +237,9 @@ class Summary:
             self.failures[example.failure] += 1
             return
         self._predictions += 1
+        self._tuned |= self.tuned_on & {shortened(example.document)}
+        self._withheld += example.abstained
+        self._answers += answers_of([example], self.metrics)
         self._empty += example.empty
         self._noted += bool(example.notes)
         self._cured += any(note.startswith(CURED) for note in example.notes)
@@ -261,10 +285,12 @@ class Summary:
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
             normalised=normalised,
+            tuned=len(self._tuned),
             shares=means,
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),
             cured=self._cured,
+            confidence=selectivity(self._answers, self._withheld),
             roles={role: {**told} for role, told in self._roles.items()},
             ways=self.ways,
             faults={

@@ -31,6 +31,7 @@ from leporello.metrics.recall import Recall, RecallRead
 from leporello.metrics.rouge import Rouge, RougeScrolls, RougeScrollsInstance
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy
 from leporello.metrics.string_match import BabilongAccuracy, StringMatchAll, StringMatchPart
+from leporello.metrics.typed.match import TypedMatch
 
 __all__ = [
     "METRICS",
@@ -69,6 +70,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "shuffle_accuracy": ShuffleAccuracy,
     "string_match_all": StringMatchAll,
     "string_match_part": StringMatchPart,
+    "typed_match": TypedMatch,
 }
 
 

@@ -53,7 +53,7 @@ def confidence_of(value: JSON, outputs: Iterable[Output]) -> float | None:
     return max(said, default=None)
 
 
-def with_more(value: JSON, **more: JSON) -> dict[str, JSON]:
+def with_more(value: JSON, /, **more: JSON) -> dict[str, JSON]:
     """Returns an answer with more beside it, what another combiner put there kept."""
     inner = value if isinstance(value, dict) and isinstance(value.get("answer"), str) else {}
     return {**inner, "answer": as_text(value), **more}

@@ -54,7 +54,7 @@ _OUTPUT: Mapping[str, JSON] = {
 }  # fmt: skip
 _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
-    "role": "",
+    "role": "", "schema": "",
 }  # fmt: skip
 
 
@@ -215,6 +215,7 @@ def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
         pair=_pair_from_row(row["pair"], passages),
         title=row["title"],
         role=row["role"],
+        schema=row["schema"],
     )
 
 
@@ -227,6 +228,7 @@ def _read_row(round_: int, read: Read) -> dict[str, JSON]:
         "pair": _pair(read),
         "title": read.title,
         "role": read.role,
+        "schema": read.schema,
     }
 
 

@@ -12,14 +12,16 @@ import pytest
 from command_line import leporello
 
 from leporello.chunkers import Paragraphs
-from leporello.combiners import BestOf, ByRole, Cascade, MapReduce, Stuff
+from leporello.combiners import BestOf, ByRole, Cascade, MapReduce, Route, Stuff, Verify, When
 from leporello.config import Pipeline, load_config
 from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.journal.serialization import prediction_of
 from leporello.engine.selection import select
+from leporello.readers import Embedded
 from leporello.retrievers import BM25
+from leporello.text.english.questions import kind_of
 
 TALE = Document(
     "t",
@@ -138,11 +140,108 @@ def test_where_nobody_knows_the_best_the_first_is_kept_and_that_is_noted() -> No
     assert judged.notes == ["BestOf kept the first answer: the judge chose none of them"]
 
 
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Who wrote it?", "who"),
+        ("In what year did he die?", "when"),
+        ("Where is Bruges?", "where"),
+        ("How many boots are there?", "how_many"),
+        ("Is the cat red?", "yes_no"),
+        ("Which is older, Bruges or Ghent?", "either"),
+        ("The cat eats the ogre.", "statement"),
+        ("Why did she paint?", "reason"),
+        ("What did she paint?", "other"),
+        (" ", "none"),
+    ],
+)
+def test_questions_are_of_kinds(question: str, kind: str) -> None:
+    """By their words, in English."""
+    assert kind_of(question) == kind
+
+
+def _route(example: Example, *routes: When) -> str:
+    way: Any = Route((*routes,), Stuff())
+    generator = way.combine(example, ())
+    next(generator)
+    try:
+        generator.send([Output("x")])
+    except StopIteration as stop:
+        return str(stop.value["way"][0])
+    raise AssertionError("it goes on")
+
+
+def test_the_first_route_that_matches_is_taken() -> None:
+    """By kind or words of the question, group, choices and length; all that is given must hold."""
+    who = When(Stuff(), kind=("who", "when"))
+    words = When(Stuff(), question=r"\bcat\b", longest=50)
+    group = When(Stuff(), group=("dev",), choices=False)
+    asked = Example("e", TALE, "Who had the cat?", group="dev")
+    assert _route(asked, who, words, group) == "kind who|when"
+    assert _route(asked, words, group) == "group dev, choices False"
+    chosen = Example("e", Document("s", "Short."), "Which CAT?", choices=("a", "b"), group="dev")
+    assert _route(chosen, who, group, words) == "question \\bcat\\b, longest 50"
+    assert _route(chosen, who, group) == "otherwise"
+
+
+def test_what_was_read_must_bear_an_answer_out() -> None:
+    """A short answer is checked as a statement of the question; a summary by its sentences."""
+    question = Example("e", TALE, question="Who painted the boots?")
+    checks = Verify(Stuff(), "check", "drop", nothing="?")
+    good: Any = _verified(checks, question, "Anna")
+    assert (good["answer"], good["way"]) == ("Anna", ["supported"])
+    assert good["claims"][0]["probability"] > 0.5
+    bad: Any = _verified(checks, question, "The miller")
+    assert (bad["answer"], bad["way"], bad["confidence"]) == ("?", ["unsupported"], 0.9)
+    story = Example("e", TALE, instruction="Summarise.")
+    text = "The miller had three sons. Anna bought a castle in Rome."
+    told: Any = _verified(Verify(Stuff(), "check", mark=" (?)"), story, text)
+    assert told["answer"] == "The miller had three sons. Anna bought a castle in Rome. (?)"
+    assert told["way"] == ["supported in part"]
+
+
+def _verified(combiner: Verify, example: Example, answer: str) -> object:
+    stages = Pipeline(
+        Paragraphs(size=12), BM25(k=3), Says(answer, 0.9), combiner, roles={"check": Embedded()}
+    )
+    [selection] = select(stages, [example])
+    active = ActiveExample.create(stages, 0, example, selection)
+    active.start()
+    while not active.finished:
+        active.send([stages.reader_of(read.role).read([read])[0] for read in active.reads])
+    return active.value
+
+
+def test_pairs_of_premise_and_hypothesis_are_one_a_passage() -> None:
+    """For readers that compare two texts; one passage that bears it out is enough."""
+    checks = Verify(Stuff(), "check", labels=("same",), pairs=True)
+    active = finished(checks, Says("red"), check=Says("same", 0.8))
+    pairs = [read.pair for read in _reads(active) if read.pair]
+    assert len(pairs) == len(active.hits)
+    assert {said for _, said in pairs} == {"The boots of the cat were red."}
+    assert active.value["way"] == ["supported"]  # type: ignore[call-overload, index]
+
+
 MISTAKES: Mapping[str, str] = {
     "{class: Cascade, steps: [Stuff]}": "a cascade needs two steps at least, got 1",
     "{class: Cascade, steps: [Stuff, Stuff], below: 1.5}": "less than or equal to 1, got 1.5",
     "{class: Cascade, steps: [Stuff, Stuff], each: [0.1, 0.2]}": "each step but the last: 1, got 2",
     "{class: ByRole, combiner: Stuff, role: cheep}": "no reader has the role 'cheep'; did you mean",
+    "{class: Route, routes: [], otherwise: Stuff}": "routes is empty",
+    "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, and must be",
+    "{class: Route, routes: [{class: When, combiner: Stuff}], otherwise: Stuff}": "no condition",
+    "{class: When, combiner: Stuff, shortest: 9, longest: 5}": "this route can never match",
+    "{class: When, combiner: Stuff, question: '(a'}": "question is no regular expression",
+    "{class: When, combiner: Stuff, kind: [whom]}": "Input should be 'none'".lower(),
+    "{class: Route, routes: [{class: When, kind: [who, when], combiner: Stuff},"
+    " {class: When, kind: [when], longest: 9, combiner: Stuff}], otherwise: Stuff}": (
+        "route 2 (kind when, longest 9) can never match: route 1 (kind who|when) comes first"
+    ),
+    "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
+        "an alias may not point at what contains it"
+    ),
+    "{class: Verify, combiner: Stuff, threshold: -1}": "greater than or equal to 0, got -1",
+    "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs two at least",
     "{class: BestOf, combiners: []}": "the best of two combiners at least, got 0",
 }
 
