@@ -16,8 +16,8 @@ from leporello.storage import is_url
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-_SETTABLE = (*KINDS, "readers", "model", "normalised", "budget", "train", "placement")
-_PIPELINE = (*_SETTABLE, "tasks", "extends", "description")
+SETTABLE = (*KINDS, "readers", "model", "normalised", "budget", "train", "placement")
+_PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ def parse_override(text: str) -> Override:
         parts = ("reader", *parts[2:])
     secret = sounds_secret(parts[-1])
     text = f"{path}=…" if secret else text
-    if not equals or not all(parts) or parts[0] not in _SETTABLE:
-        keys = ", ".join(_SETTABLE)
+    if not equals or not all(parts) or parts[0] not in SETTABLE:
+        keys = ", ".join(SETTABLE)
         fault = f"--set {text}: must be PATH=VALUE with a path such as retriever.k, from: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:

@@ -231,6 +231,7 @@ class PipelineSpec:
         training: Settings of the reader's training; no run depends on them.
         placement: Settings of where it runs; no result depends on them.
         budget: Limits of what one question may cost.
+        tuned: Record of the search that chose it, as `tune` writes it; empty if none did.
     """
 
     name: str
@@ -241,6 +242,15 @@ class PipelineSpec:
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
     placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
     budget: Budget = NO_BUDGET
+    tuned: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def tuned_on(self) -> frozenset[str]:
+        """The documents that it was chosen on, as `shortened` has them."""
+        tasks = self.tuned.get("tasks")
+        told = tasks.values() if isinstance(tasks, Mapping) else ()
+        lists = (task.get("documents") for task in told if isinstance(task, Mapping))
+        return frozenset(str(one) for each in lists if isinstance(each, list) for one in each)
 
     def build(self) -> Pipeline:
         """Returns the stages, built; models load on first use."""
@@ -272,6 +282,11 @@ class PipelineSpec:
             stages["readers"] = {key.removeprefix(ROLES): resolved[key] for key in sorted(roles)}
         normalised: dict[str, JSON] = {"normalised": True} if self.normalised else {}
         return stages | normalised | ({"budget": self.budget.row()} if self.budget else {})
+
+
+def shortened(document: str) -> str:
+    """Returns a document's SHA-256 as the record of a search holds it."""
+    return document[:16]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from leporello.config.specs import shortened
 from leporello.core.calls.answers import way_of
 from leporello.core.coverage import PARTS, shares
 from leporello.core.errors import UserError
@@ -26,9 +27,10 @@ _MISSING = "is computed once all is read, and not yet here; the same command goe
 _NOTES = 5  # that are told; calls.jsonl has them all
 
 
-def marks(*, sees_gold: bool, normalised: bool) -> str:
+def marks(*, sees_gold: bool, normalised: bool, tuned: int = 0) -> str:
     """Returns what a table says behind the name of a pipeline that is not like others."""
     told = ["sees the gold"] * sees_gold + ["normalised"] * normalised
+    told += [f"tuned on {tuned:,} of these documents"] * bool(tuned)
     return f" ({', '.join(told)})" if told else ""
 
 
@@ -53,6 +55,7 @@ class Result:
         normalised: Whether answers were brought into the form that metrics read.
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
         ways: What came by each way through combiners that choose: examples, reads, tokens.
+        tuned: Number of the documents that its parameters were chosen on by `tune`.
     """
 
     pipeline: str
@@ -71,11 +74,12 @@ class Result:
     normalised: bool = False
     roles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ways: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    tuned: int = 0
 
     @property
     def marks(self) -> str:
         """What a table says behind the pipeline's name."""
-        return marks(sees_gold=self.sees_gold, normalised=self.normalised)
+        return marks(sees_gold=self.sees_gold, normalised=self.normalised, tuned=self.tuned)
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Result:
@@ -177,10 +181,12 @@ class Summary:
 
     Attributes:
         metrics: Metrics by name.
+        tuned_on: Documents that the pipeline was chosen on.
         failures: Number of failures by stage and the error's first line.
     """
 
     metrics: Mapping[str, Metric]
+    tuned_on: frozenset[str] = frozenset()
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     _empty: int = 0
     _noted: int = 0
@@ -188,6 +194,7 @@ class Summary:
     _notes: Counter[str] = field(default_factory=Counter)
     _faults: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _predictions: int = 0
+    _tuned: set[str] = field(default_factory=set)
     _ids: array[int] = field(default_factory=lambda: array("q"))  # hashes: there may be millions
     _statistics: dict[str, StatisticsTable] = field(
         default_factory=lambda: defaultdict(StatisticsTable)
@@ -216,6 +223,7 @@ class Summary:
             self.failures[example.failure] += 1
             return
         self._predictions += 1
+        self._tuned |= self.tuned_on & {shortened(example.document)}
         self._empty += example.empty
         self._noted += bool(example.notes)
         self._cured += any(note.startswith(CURED) for note in example.notes)
@@ -261,6 +269,7 @@ class Summary:
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
             normalised=normalised,
+            tuned=len(self._tuned),
             shares=means,
             noted=self._noted,
             notes=dict(self._notes.most_common(_NOTES)),

@@ -263,7 +263,7 @@ class Batch:
         job, files = self.jobs[index], self.files[index]
         if files.is_merged and files.has_metrics:
             return Result.from_row(read_json(files.folder / METRICS_FILE))
-        summary = Summary(metrics_of(job.metrics))
+        summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
         later = LaterMetrics(job, files, self.context)
         found = later.found()
         self.stopped = self.stopped or later.stopped

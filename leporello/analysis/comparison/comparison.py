@@ -42,6 +42,7 @@ class PipelineScores:
         dollars: Dollars that reading cost, where the reader knows prices.
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
+        tuned: Number of the documents that its parameters were chosen on.
     """
 
     label: str
@@ -57,6 +58,7 @@ class PipelineScores:
     dollars: float | None
     sees_gold: bool
     normalised: bool
+    tuned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,7 @@ def _pipeline_scores(
         dollars=sum(prices) if prices else None,
         sees_gold=outcomes.sees_gold,
         normalised=outcomes.normalised,
+        tuned=outcomes.tuned,
     )
 
 
@@ -266,6 +269,7 @@ def _warnings(
             warnings.append(f"{name} was not computed alike: {' / '.join(signatures)}")
     for label, outcome in zip(labels, outcomes, strict=True):
         warnings += [f"{label} sees the gold"] * outcome.sees_gold
+        warnings += [f"{label} was tuned on some of these documents"] * bool(outcome.tuned)
         warnings += [f"{label}'s answers were normalised: no official score"] * outcome.normalised
     unshared = {name for outcome in outcomes for name in outcome.metrics} - {
         *_shared_metrics(outcomes)

@@ -54,6 +54,7 @@ class Outcomes:
         signatures: Signatures of the metrics, by name: what exactly was computed.
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
+        tuned: Number of the documents that its parameters were chosen on.
         seconds: Seconds of an example's dividing, selecting and reading, as last measured; None if
             they were not.
         finished: Outcomes by the example's id, in task order.
@@ -66,6 +67,7 @@ class Outcomes:
     signatures: Mapping[str, str]
     sees_gold: bool
     normalised: bool
+    tuned: int
     seconds: float | None
     finished: Mapping[str, Outcome]
 
@@ -118,6 +120,7 @@ def outcomes_of(
         signatures=metrics.get("signatures", {}),
         sees_gold=bool(metrics.get("sees_gold")),
         normalised=bool(metrics.get("normalised", task_given.get("normalised"))),
+        tuned=int(metrics.get("tuned", 0)),
         seconds=_seconds(derived(directory, pipeline, task, "timings.json")),
         finished={outcome.id: outcome for outcome in map(_outcome, statistics)},
     )

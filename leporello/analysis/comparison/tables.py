@@ -91,7 +91,7 @@ _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 def _scores(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
     scores = [entry.scores[metric] for metric in task.metrics]
     counts = (f"{entry.examples:,}", f"{entry.failures:,}")
-    told = marks(sees_gold=entry.sees_gold, normalised=entry.normalised)
+    told = marks(sees_gold=entry.sees_gold, normalised=entry.normalised, tuned=entry.tuned)
     return (entry.label + told, *counts, *map(_score, scores))
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from leporello.jobs.results import Result
     from leporello.models.inventory import KnownModel
     from leporello.runs.verify import Verification
+    from leporello.tuning import Tuned
 
 _EXCERPT = 360
 _HITS = 2  # passages that are shown of an answer
@@ -258,3 +260,38 @@ def where(console: Console, directory: Path) -> None:
     """Prints where a run lies, or the runs in which everything was finished."""
     said = "run lies" if (directory / "manifest.json").exists() else "runs lie"
     console.print(f"the {said} in {directory}", soft_wrap=True, highlight=False)
+
+
+def tuned(console: Console, found: Tuned) -> None:
+    """Prints scores on what was chosen on and on what was kept apart, and the front of costs."""
+    title = ", ".join(f"{metric} on {task}" for task, metric in found.metrics.items())
+    table = _table(title, "documents", "tuned", "as it is", "difference [95 %]")
+    several = len(found.by_task) > 1
+    sides = (("chosen on", found.gain), ("apart", found.apart_gain))
+    for side, gain in sides:
+        means = [
+            f"{fmean(own[f'{side}, {n}'] for own in found.by_task.values()):.2f}" for n in _TUNED
+        ]
+        if side == "apart" and (ends := found.estimate.interval):
+            means[0] += f" [{ends[0]:.1f}, {ends[1]:.1f}]"
+        ends = gain.interval
+        spread = f" [{ends[0]:+.1f}, {ends[1]:+.1f}]" if ends else ""
+        table.add_row(side, *means, f"{gain.value:+.2f}{spread}")
+        for task, own in found.by_task.items() if several else ():
+            table.add_row(f"  {escape(task)}", *(f"{own[f'{side}, {n}']:.2f}" for n in _TUNED), "")
+    console.print(table)
+    if found.front:
+        front = _table(
+            f"No point is better and not dearer ({found.cost} a question)",
+            "choices",
+            "score",
+            "cost",
+        )
+        for row in found.front:
+            chosen: Any = row["chosen"]
+            text = ", ".join(f"{path}={value}" for path, value in chosen.items()) or "as it is"
+            front.add_row(escape(text), f"{row['score']:.2f}", f"{row['cost']:,.6g}")
+        console.print(front)
+
+
+_TUNED = ("tuned", "as it is")
