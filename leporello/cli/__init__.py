@@ -31,7 +31,6 @@ from leporello.cli import (
     mcp,
     new,
     run,
-    schema,
     score,
     serve,
     train,
@@ -56,7 +55,7 @@ app = typer.Typer(
 )
 _VERBS = (
     run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
-    schema.schema, ask.ask, serve.serve, mcp.mcp,
+    listing.schema, ask.ask, serve.serve, mcp.mcp,
     explain.explain, score.score, compare.table, compare.compare, compare.report, compare.watch,
     export.export, export.track, train.train, train.examples, tune.tune, benchmarks.fetch,
     benchmarks.submit, benchmarks.analyze,

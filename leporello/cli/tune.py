@@ -122,10 +122,12 @@ def _lines(found: Tuned) -> list[str]:
         if found.searches > 1
         else "which the search never looked at"
     )
+    easier = "harder" if found.harder > 0 else "easier"
     return [
         f"{found.points} points, {found.stopped} of them stopped early"
         + (f"; {found.refused} refused by stages" if found.refused else ""),
         f"chosen: {chosen}" if chosen else "chosen: the pipeline as it is; nothing was better",
         f"kept apart: {found.apart} documents, {how}; expect {found.estimate.value:.2f},"
-        f" not {found.estimate.value + found.optimism:.2f}: optimism {found.optimism:+.2f}",
+        f" not {found.estimate.value + found.optimism:.2f}: optimism {found.optimism:+.2f},"
+        f" of which {found.harder:+.2f} since those documents are {easier} for it as it is, too",
     ]

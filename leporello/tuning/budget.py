@@ -16,7 +16,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SearchBudget:
     """What a search may spend.
 
     Attributes:
@@ -30,7 +30,7 @@ class Budget:
     unit: Literal["seconds", "dollars", "runs"]
 
     @classmethod
-    def parse(cls, text: str) -> Budget:
+    def parse(cls, text: str) -> SearchBudget:
         """Returns what a text says: `30m`, `$2`, `200 runs`.
 
         Raises:
@@ -66,7 +66,7 @@ class Account:
         earlier: Seconds that earlier processes worked.
     """
 
-    budget: Budget
+    budget: SearchBudget
     share: float = 1.0
     reserve: float = 0.0
     dollars: float | None = 0.0

@@ -67,6 +67,7 @@ def _record(found: Tuned, documents: Documents, evaluator: Evaluator) -> dict[st
         },
         "kept_apart": apart,
         "optimism": found.optimism,
+        "harder": found.harder,
         "front": [{**row} for row in found.front],
         "leporello": __version__,
     }

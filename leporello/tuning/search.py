@@ -32,7 +32,7 @@ _ENUMERATED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ScoredPoint:
     """A pipeline that was scored.
 
     Attributes:
@@ -53,7 +53,7 @@ class Point:
 
 
 @dataclass
-class Search:
+class PointSearch:
     """Looks for the best point on some documents.
 
     Attributes:
@@ -77,8 +77,8 @@ class Search:
     seed: int
     cost: str = ""
     most: int | None = None
-    points: list[Point] = field(default_factory=list)
-    known: dict[str, Point] = field(default_factory=dict)
+    points: list[ScoredPoint] = field(default_factory=list)
+    known: dict[str, ScoredPoint] = field(default_factory=dict)
     refused: int = 0
 
     @property
@@ -87,14 +87,14 @@ class Search:
         return len(self.points) - 1
 
     @property
-    def best(self) -> Point:
+    def best(self) -> ScoredPoint:
         """The point of the highest score, the first of equals."""
         return max((p for p in self.points if p.complete), key=lambda point: point.score)
 
     @property
-    def front(self) -> list[Point]:
+    def front(self) -> list[ScoredPoint]:
         """The points than which no other is better and not dearer, the best first."""
-        found: list[Point] = []
+        found: list[ScoredPoint] = []
         complete = [point for point in self.points if point.complete]
         for point in sorted(complete, key=lambda p: (-p.score, p.cost)):
             if not found or point.cost < found[-1].cost:
@@ -132,13 +132,13 @@ class Search:
 
     # -- points ----------------------------------------------------------------------------------
 
-    def _score(self, pipeline: PipelineSpec, chosen: Mapping[str, float | str]) -> Point:
+    def _score(self, pipeline: PipelineSpec, chosen: Mapping[str, float | str]) -> ScoredPoint:
         """Scores a point on more and more documents, and keeps it."""
         steps = {str(d): d for d in (leading(self.documents, share, _LEAST) for share in _SHARES)}
         for documents in steps.values():
             measured = self.evaluator.measured(pipeline, documents, self._check)
             spent = cost(measured, self.cost or "tokens")
-            point = Point(pipeline, chosen, measured, self.estimates.score(measured), spent)
+            point = ScoredPoint(pipeline, chosen, measured, self.estimates.score(measured), spent)
             if self.points and self._is_hopeless(point):
                 point = replace(point, complete=documents == self.documents)
                 break
@@ -146,7 +146,7 @@ class Search:
         self.points.append(point)
         return point
 
-    def _is_hopeless(self, point: Point) -> bool:
+    def _is_hopeless(self, point: ScoredPoint) -> bool:
         """Says whether a point loses to a complete one, surely, over the same documents.
 
         Where costs count, to one that is not dearer.
@@ -203,7 +203,7 @@ class Search:
         sampler = optuna.samplers.TPESampler(seed=self.seed)
         return optuna.create_study(directions=directions, sampler=sampler)
 
-    def _tell(self, trial: Trial, point: Point) -> None:
+    def _tell(self, trial: Trial, point: ScoredPoint) -> None:
         """Tells what came of a proposal; one stopped early has a score of fewer documents."""
         values = [point.score, *([point.cost] if self.cost else [])]
         if point.complete:

@@ -21,12 +21,12 @@ from leporello.core.records import JSON
 from leporello.jobs.directory import safe_name
 from leporello.jobs.jobs import check_files
 from leporello.models.locate import cache_directory
-from leporello.tuning.budget import Account, Budget
+from leporello.tuning.budget import Account, SearchBudget
 from leporello.tuning.documents import Round, rounds_of, tuned_task
 from leporello.tuning.estimates import Estimate, Estimates
 from leporello.tuning.evaluation import Evaluator, Measured
 from leporello.tuning.record import write_config
-from leporello.tuning.search import Point, Search
+from leporello.tuning.search import PointSearch, ScoredPoint
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Tuned:
         estimate: Mean of the tasks' scores on those.
         apart_gain: Difference to the pipeline as it is, on those.
         optimism: Points by which the score chosen on is higher than the estimate.
+        harder: Points of these by which the pipeline as it is scores lower there too, since those
+            documents are harder; negative where they are easier.
         searches: Number of searches; above one, each document was kept apart from one of them.
         by_task: Scores chosen on and kept apart, of the pipeline as it is and as tuned, by task.
         front: Choices, score and cost of the points than which none is better and not dearer.
@@ -71,6 +73,7 @@ class Tuned:
     estimate: Estimate
     apart_gain: Estimate
     optimism: float
+    harder: float
     searches: int
     by_task: Mapping[str, Mapping[str, float]]
     front: tuple[Mapping[str, JSON], ...]
@@ -115,7 +118,7 @@ def tune(
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
     """
-    allowed = Budget.parse(budget)
+    allowed = SearchBudget.parse(budget)
     if find_spec("optuna") is None:
         raise UserError("tune needs Optuna: install it with `pip install 'leporello[tune]'`")
     loaded, choices, fixed = load_space(config, overrides, pipeline, space)
@@ -167,7 +170,7 @@ class _Searches:
     evaluator: Evaluator
     seed: int
     cost: str
-    done: list[Search] = field(default_factory=list)
+    done: list[PointSearch] = field(default_factory=list)
     apart: list[tuple[Measured, Measured]] = field(default_factory=list)  # the best, as it is
 
     def run(self, file: Path) -> Tuned:
@@ -202,7 +205,7 @@ class _Searches:
         as_it_is = self.evaluator.measured(self.shipped, round_.apart)
         account.reserve = account.since(*began)  # the best is to be looked at there, too
         estimates = Estimates(self.evaluator.tasks, self.seed)
-        search = Search(
+        search = PointSearch(
             self.space, self.evaluator, estimates, round_.chosen_on, self.seed, self.cost, tried
         )
         search.run(self.shipped, f"tuning {self.space.name}")
@@ -241,7 +244,10 @@ class _Searches:
             apart=_count(best),
             estimate=estimate,
             apart_gain=estimates.difference(*sides["apart"]),
-            optimism=round(fmean(search.best.score for search in kept_apart) - estimate.value, 4),
+            optimism=round(fmean(s.best.score for s in kept_apart) - estimate.value, 4),
+            harder=round(
+                fmean(s.points[0].score for s in kept_apart) - estimates.score(as_it_is), 4
+            ),
             searches=len(self.done),
             by_task={
                 task: {
@@ -270,5 +276,5 @@ def _count(measured: Measured) -> int:
     return sum(map(len, measured.values()))
 
 
-def _row(point: Point) -> dict[str, JSON]:
+def _row(point: ScoredPoint) -> dict[str, JSON]:
     return {"chosen": {**point.chosen}, "score": point.score, "cost": round(point.cost, 6)}
