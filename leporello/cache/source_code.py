@@ -106,15 +106,13 @@ def _functions(value: object) -> Iterator[FunctionType]:
 
 def _code(code: CodeType) -> list[object]:
     """Returns what a code object does, the same in every process: sets have no order."""
-    constants = [
-        _code(c)
-        if isinstance(c, CodeType)
-        else sorted(map(repr, c))
-        if isinstance(c, frozenset)
-        else c
-        for c in code.co_consts
-    ]
-    return [code.co_code.hex(), code.co_names, repr(constants)]
+    return [code.co_code.hex(), code.co_names, [*map(_constant, code.co_consts)]]
+
+
+def _constant(value: object) -> object:
+    if isinstance(value, CodeType):
+        return _code(value)
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
 def is_own(module: str) -> bool:

@@ -11,12 +11,15 @@ PLUG_IN = """
 import hashlib, os, time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from leporello import Output, Read, Search
 from leporello.core.passages import Passage
 from leporello.core.protocols import Role
 
 @dataclass(frozen=True)
 class Mates:
+    repeatable: ClassVar[bool] = True  # how long it reads changes nothing
+
     log: str = ""
     name: str = ""
 

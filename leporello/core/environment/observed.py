@@ -90,10 +90,11 @@ def content_of(thing: str) -> str:
         return NONE if value is None else _hash(value.encode("utf-8", "surrogateescape"))
     try:
         if kind == _READ:
-            status = os.stat(name)
+            status = Path(name).stat()
             return _file_hash(name, status.st_mtime_ns, status.st_size)
         if kind == _LISTED:
-            return _hash("\0".join(sorted(os.listdir(name))).encode("utf-8", "surrogateescape"))
+            names = sorted(path.name for path in Path(name).iterdir())
+            return _hash("\0".join(names).encode("utf-8", "surrogateescape"))
     except (OSError, ValueError):
         return NONE
     return "-"
@@ -101,9 +102,9 @@ def content_of(thing: str) -> str:
 
 @cache
 def _file_hash(name: str, time: int, size: int) -> str:  # noqa: ARG001 -- of the file as it is now
-    if not os.path.isfile(name):  # noqa: PTH113 -- a pipe would wait for ever
+    if not Path(name).is_file():  # a pipe would wait for ever
         return NONE
-    with open(name, "rb") as file:  # noqa: PTH123 -- a hook's own
+    with Path(name).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
