@@ -145,7 +145,7 @@ def _opened(path: object, mode: object, flags: object) -> None:
 
 
 def _note(kind: str, name: object) -> None:
-    if getattr(_busy, "now", False):
+    if getattr(_busy, "now", False) or isinstance(name, int):  # of an open file
         return
     _busy.now = True
     try:
