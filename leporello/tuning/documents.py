@@ -57,7 +57,7 @@ def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
 
     Args:
         spec: The task as declared.
-        metric: Metric in place of the task's first one; that if empty.
+        metric: Metric in place of the task's first one that scores each answer as it comes.
         limit: Number of examples at most.
 
     Raises:
@@ -66,11 +66,13 @@ def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
     source: Task = spec.spec.build()
     entries = [*map(entry_of, specs_of([metric]))] if metric else []
     listed = tuple(entries) or spec.metrics_of(source) or checked_metrics(source)
-    if not listed:
-        raise UserError(f"task {spec.name!r} has no metric: name one with --metric")
-    [chosen] = metrics_of(listed[:1]).values()
-    if is_later(chosen):
-        raise UserError(f"{chosen.name} is computed once all is read: tune needs another --metric")
+    made = ((entry, one) for entry in listed for one in metrics_of([entry]).values())
+    entry, chosen = next((pair for pair in made if not is_later(pair[1])), (None, None))
+    if entry is None or chosen is None:
+        raise UserError(
+            f"task {spec.name!r} has no metric that scores an answer as it comes: name one with"
+            " --metric"
+        )
     with task_errors(spec.name):
         data = str(source.fingerprint())
     documents: dict[str, list[Example]] = {}
@@ -82,7 +84,7 @@ def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
             f" others apart: tune needs {_FOLDS}"
         )
     grouped = {key: tuple(examples) for key, examples in documents.items()}
-    return TunedTask(spec, source, data, listed[:1], chosen, grouped)
+    return TunedTask(spec, source, data, (entry,), chosen, grouped)
 
 
 def _key(example: Example) -> str:

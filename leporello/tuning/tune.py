@@ -104,7 +104,7 @@ def tune(
         tasks: Names of the tasks, of equal weight; those of the pipeline, or the default one, if
             empty.
         budget: What it may spend: `30m`, `$2`, `200 runs`.
-        metric: Metric in place of the first one of every task.
+        metric: Metric in place of every task's first one that scores answers as they come.
         config: The user's own files, laid over the built-in one.
         overrides: Settings as those of `--set`; sweeps and ranges are choices.
         space: YAML file with more choices, by path.
@@ -135,7 +135,7 @@ def tune(
     with _held(file.with_suffix("")) as folder:
         account, cache = Account(allowed), Cache(cache_directory()) if cached else None
         evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)
-        searches = _Searches(choices, shipped, evaluator, seed, cost)
+        searches = Searches(choices, shipped, evaluator, seed, cost)
         return searches.run(file)
 
 
@@ -154,7 +154,7 @@ def _held(folder: Path) -> Iterator[Path]:
 
 
 @dataclass
-class _Searches:
+class Searches:
     """The searches of one `tune`, and what is said of them.
 
     Attributes:
