@@ -49,7 +49,7 @@ def tune(
         typer.Option("--space", help="A YAML file of choices: `retriever.k: [2, 4, 8]`."),
     ] = None,
     cost: Annotated[
-        Literal["tokens", "dollars"] | None,
+        Literal["characters", "tokens", "dollars"] | None,
         typer.Option("--cost", help="Look for cheap points too, and show the front."),
     ] = None,
     config: ConfigFiles = None,

@@ -109,7 +109,7 @@ def cost(measured: Measured, unit: str) -> float:
 
     Args:
         measured: Examples by task and document.
-        unit: Unit: `tokens` that are read and written, or `dollars`.
+        unit: Unit: `characters` of the document that are read, `tokens`, or `dollars`.
     """
     return fmean(
         fmean(_cost(e, unit) for rows in task.values() for e in rows) for task in measured.values()
@@ -119,6 +119,8 @@ def cost(measured: Measured, unit: str) -> float:
 def _cost(example: ExampleStatistics, unit: str) -> float:
     if unit == "dollars":
         return example.dollars or 0.0
+    if unit == "characters":
+        return example.coverage.get("read", 0)
     return example.input_tokens + example.output_tokens
 
 

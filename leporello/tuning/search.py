@@ -62,7 +62,7 @@ class PointSearch:
         estimates: Estimates over documents.
         documents: Documents that are looked at.
         seed: Seed of the proposals.
-        cost: Unit of the second objective, `tokens` or `dollars`; empty for the score alone.
+        cost: Unit of the second objective, as `estimates.cost` has it; empty for the score alone.
         most: Number of points after which it ends, as one of the same settings did; None asks the
             account.
         points: Points scored so far, the pipeline as it is first.
@@ -109,7 +109,9 @@ class PointSearch:
         """
         account, began = self.evaluator.account, self.evaluator.account.seconds
         with Progress(title) as progress, suppress(Stopped):
-            self._score(shipped, {})
+            _check_failures(as_it_is := self._score(shipped, {}))
+            if self.cost and not as_it_is.cost:
+                raise UserError(f"--cost {self.cost}: the reader tells none; characters are known")
             for trial, point, chosen in self._trials():
                 if self.tried == self.most or (self.most is None and account.is_spent):
                     break
@@ -137,7 +139,7 @@ class PointSearch:
         steps = {str(d): d for d in (leading(self.documents, share, _LEAST) for share in _SHARES)}
         for documents in steps.values():
             measured = self.evaluator.measured(pipeline, documents, self._check)
-            spent = cost(measured, self.cost or "tokens")
+            spent = cost(measured, self.cost or "characters")
             point = ScoredPoint(pipeline, chosen, measured, self.estimates.score(measured), spent)
             if self.points and self._is_hopeless(point):
                 point = replace(point, complete=documents == self.documents)
@@ -212,6 +214,22 @@ class PointSearch:
         if not self.cost:  # Optuna ranks what was stopped by where it stood; not by two objectives
             trial.report(point.score, sum(map(len, point.measured.values())))
         trial.study.tell(trial, state=_state("PRUNED"))
+
+
+def _check_failures(shipped: ScoredPoint) -> None:
+    """Refuses a pipeline that does not work: its scores say nothing.
+
+    Raises:
+        UserError: Most examples failed; the text says why the first of them did.
+    """
+    examples = [e for task in shipped.measured.values() for rows in task.values() for e in rows]
+    failures = [example.failure for example in examples if example.failure]
+    if len(failures) * 2 > len(examples):
+        stage, error = failures[0]
+        raise UserError(
+            f"{len(failures)} of {len(examples)} examples failed before anything was chosen; the"
+            f" {stage}: {error}"
+        )
 
 
 def _state(name: str) -> TrialState:

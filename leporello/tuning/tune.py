@@ -112,7 +112,8 @@ def tune(
         limit: Number of examples a task at most.
         out: The config to write; by default `tuned/PIPELINE.yaml`. What was scored lies beside it.
         seed: Seed of the documents' order and of the proposals.
-        cost: Unit of the second objective, `tokens` or `dollars`; empty for the score alone.
+        cost: Unit of the second objective, `characters`, `tokens` or `dollars`; empty for the score
+            alone.
         cached: Whether to use and fill the cache.
 
     Raises:
@@ -132,6 +133,8 @@ def tune(
     check_files([shipped])
     tuned = [tuned_task(t.with_split(split) if split else t, metric, limit) for t in named]
     file = out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
+    if file.suffix not in (".yaml", ".yml"):
+        raise UserError(f"--out {file}: names the config that is written: {file.name}.yaml")
     with _held(file.with_suffix("")) as folder:
         account, cache = Account(allowed), Cache(cache_directory()) if cached else None
         evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)

@@ -28,6 +28,14 @@ tasks:
   rows: {class: JsonLines, path: rows.jsonl, metrics: [f1, exact_match]}
   more: {class: JsonLines, path: more.jsonl, metrics: [exact_match]}
 """
+BROKEN = """
+class Broken:
+    def read(self, inputs):
+        raise ValueError("torn")
+
+    def count(self, texts):
+        return [0 for _ in texts]
+"""
 HERE = ("tune", "mine", "--config", "mine.yaml", "--json")
 
 
@@ -45,6 +53,7 @@ def rows(documents: int, words: int, first: int = 0) -> str:
 def folder(tmp_path: Path) -> Path:
     """Returns a folder with a config and a task of 36 documents, whose best answer has 3 words."""
     (tmp_path / "mine.yaml").write_text(CONFIG)
+    (tmp_path / "broken.py").write_text(BROKEN)
     (tmp_path / "rows.jsonl").write_text(rows(36, 3))
     (tmp_path / "more.jsonl").write_text(rows(36, 5, 100))
     return tmp_path
@@ -120,7 +129,7 @@ def test_numbers_are_chosen_from_ranges_and_stages_with_choices_of_their_own(fol
 def test_with_costs_the_cheap_points_are_shown_too(folder: Path) -> None:
     """None of them is beaten by one that is not dearer."""
     sets = ["--set", "retriever.k=1,2", "--set", "chunker.size=2,20"]
-    found = tuned(folder, *sets, "--task", "rows", "--budget", "40 runs", "--cost", "tokens")
+    found = tuned(folder, *sets, "--task", "rows", "--budget", "40 runs", "--cost", "characters")
     scores = [point["score"] for point in found["front"]]
     costs = [point["cost"] for point in found["front"]]
     assert found["front"][0]["score"] == found["score"] == 100.0
@@ -176,6 +185,9 @@ def test_a_search_that_is_killed_goes_on_and_finds_the_same(folder: Path) -> Non
          "mine.retriever.k: a range begins with its low end, got [4, 1]"),
         (["mine", "--task", "rows", "--set", "retriever.k={range: [0, 4]}"],
          "mine.retriever.k: input should be greater than 0, got 0"),
+        (["mine", "--task", "rows", "--out", "here"], "the config that is written: here.yaml"),
+        (["mine", "--task", "rows", "--set", "reader={class: ./broken.py:Broken}", "--set",
+          "retriever.k=1,2"], "24 of 24 examples failed before anything was chosen; the reader"),
         (["mine", "--task", "rows", "--set", "retriever.q=1,2"], "First has no parameter 'q'"),
         (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "a range is of numbers"),
     ],
