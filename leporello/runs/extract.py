@@ -33,7 +33,7 @@ _SUFFIXES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ExtractedCell:
     """What one document says to one field.
 
     Attributes:
@@ -58,7 +58,7 @@ class ExtractedRow:
     """A document and its cells, one a field."""
 
     document: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ExtractedCell, ...]
 
 
 def schema_from(path: Path) -> str:
@@ -126,7 +126,7 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
     if not document.members:
         yield ExtractedRow(document.id, _cells(document, session.attempts(asked)))
     for loss in unreadable(document):
-        yield ExtractedRow(loss.place, (Cell(reason=loss.why, failed=True),) * len(fields))
+        yield ExtractedRow(loss.place, (ExtractedCell(reason=loss.why, failed=True),) * len(fields))
 
 
 def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
@@ -153,22 +153,22 @@ def column(field: AnswerField) -> str:
     return field.pointer[1:].replace("/", ".")
 
 
-def _cells(document: Document, attempts: Sequence[Answer | UserError]) -> tuple[Cell, ...]:
+def _cells(document: Document, attempts: Sequence[Answer | UserError]) -> tuple[ExtractedCell, ...]:
     return tuple(_cell(document, attempt) for attempt in attempts)
 
 
-def _cell(document: Document, attempt: Answer | UserError) -> Cell:
+def _cell(document: Document, attempt: Answer | UserError) -> ExtractedCell:
     if isinstance(attempt, UserError):
-        return Cell(reason=str(attempt), failed=True)
+        return ExtractedCell(reason=str(attempt), failed=True)
     typed = attempt.typed
     if typed is None or typed.value is None:
-        return Cell(reason=NOT_THERE)
+        return ExtractedCell(reason=NOT_THERE)
     span = next(iter(typed.spans.values()), None)
     place = cited(document, span) if span else ""
-    return Cell(typed.value, span, place, typed.confidence)
+    return ExtractedCell(typed.value, span, place, typed.confidence)
 
 
-def _values(field: AnswerField, cell: Cell) -> Mapping[str, Any]:
+def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
     name, span = column(field), cell.span
     return {
         name: cell.value,
@@ -181,7 +181,7 @@ def _values(field: AnswerField, cell: Cell) -> Mapping[str, Any]:
 
 
 def _write_csv(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
-    names = ["document", *(name for field in fields for name in _values(field, Cell()))]
+    names = ["document", *(name for field in fields for name in _values(field, ExtractedCell()))]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(names)
@@ -199,7 +199,7 @@ def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Ta
         kind = kind_of(json.loads(field.schema))
         types = (_arrow_type(kind), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.string())
         table = [_values(field, row.cells[number]) for row in rows]
-        for name, form in zip(_values(field, Cell()), types, strict=True):
+        for name, form in zip(_values(field, ExtractedCell()), types, strict=True):
             own = [values[name] for values in table]
             if name == column(field):
                 own = [_arrow_value(kind, value) for value in own]
