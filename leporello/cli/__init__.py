@@ -55,7 +55,7 @@ app = typer.Typer(
 )
 _VERBS = (
     run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
-    listing.schema, ask.ask, serve.serve, mcp.mcp,
+    listing.schema, ask.ask, ask.extract, serve.serve, mcp.mcp,
     explain.explain, score.score, compare.table, compare.compare, compare.report, compare.watch,
     export.export, export.track, train.train, train.examples, tune.tune, benchmarks.fetch,
     benchmarks.submit, benchmarks.analyze,

@@ -36,7 +36,7 @@ from leporello.loaders import load
 from leporello.loaders.collection import load_collection
 from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
-from leporello.runs.answer import Answer, CitedPassage, Cost
+from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
 from leporello.text.english.language import looks_english
@@ -189,19 +189,20 @@ class Session:
     def _english(self) -> bool:
         return looks_english(self.document.text)
 
-    def ask(self, question: str, listener: Listener | None = None) -> Answer:
+    def ask(self, question: str, listener: Listener | None = None, schema: str = "") -> Answer:
         """Returns the answer to a question, or to what it means after those before it.
 
         Args:
             question: The question; may be empty for pipelines that summarise.
             listener: Listener that is told of each step; a bar is drawn without.
+            schema: JSON Schema of the answer, as text; empty for any text.
 
         Raises:
             UserError: A mistake of the user's, or a stage that failed, with its reason.
         """
         with self._lock:
             alone = self._alone(question) if self.follows_up and self.turns else question
-            [answer] = self._answers([alone or question], listener)
+            [answer] = _all_answers(self._attempts([(alone or question, schema)], listener))
             if not alone:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
@@ -217,8 +218,22 @@ class Session:
         Raises:
             UserError: As `ask`; of the first question that has no answer.
         """
+        return _all_answers(self.attempts([(question, "") for question in questions], listener))
+
+    def attempts(
+        self, asked: Sequence[tuple[str, str]], listener: Listener | None = None
+    ) -> list[Answer | UserError]:
+        """Returns answers to questions that each stand alone, or why there is none.
+
+        Args:
+            asked: Questions, each with the JSON Schema of its answer, or an empty text.
+            listener: Listener as that of `ask`.
+
+        Raises:
+            UserError: A mistake of the user's.
+        """
         with self._lock:
-            return self._answers(questions, listener)
+            return self._attempts(asked, listener)
 
     def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
         """Returns the passages that are selected for a question, best first, and the ledger.
@@ -245,17 +260,21 @@ class Session:
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
         return told if whole and len(told) < len(question) + _LONGEST else ""
 
-    def _answers(self, questions: Sequence[str], listener: Listener | None) -> list[Answer]:
-        examples = [Example(f"q{n}", self.document, question=q) for n, q in enumerate(questions)]
+    def _attempts(
+        self, asked: Sequence[tuple[str, str]], listener: Listener | None
+    ) -> list[Answer | UserError]:
+        examples = [
+            Example(f"q{n}", self.document, question=question, schema=schema)
+            for n, (question, schema) in enumerate(asked)
+        ]
         finished = self._finished(examples, listener) if examples else []
-        for example, one in zip(examples, finished, strict=True):
-            if failure := one.row.failure:
-                where = f"{example.question!r}: " if len(examples) > 1 else ""
-                raise UserError(f"{where}the {failure['stage']} failed: {failure['error']}")
         return [*map(self._answer, examples, finished)]
 
-    def _answer(self, example: Example, finished: FinishedExample) -> Answer:
+    def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
         document = self.document
+        if failure := finished.row.failure:
+            told = f"the {failure['stage']} failed: {failure['error']}"
+            return UserError(f"{example.question!r}: {told}" if example.id != "q0" else told)
         prediction = prediction_from_row(finished.row.prediction or {})
         return Answer(
             example.question,
@@ -265,6 +284,7 @@ class Session:
             document,
             notes=(*self._language(), *finished.row.notes),
             spans=_spans(finished, prediction.raw),
+            typed=typed_value(prediction.raw, prediction.confidence) if example.schema else None,
             items=items_of(prediction.raw),
             cost=Cost(len(finished.outputs), **cost_of(finished.outputs)),
         )
@@ -330,6 +350,16 @@ def ask(
     return Session.open([file], settings).ask(question)
 
 
+def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
+    """Returns answers; raises the first error there is instead."""
+    answers = []
+    for attempt in attempts:
+        if isinstance(attempt, UserError):
+            raise attempt
+        answers.append(attempt)
+    return answers
+
+
 def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassage]:
     seen = (*prediction.read, *prediction.stood_for)
     for rank, (start, end, score) in enumerate(prediction.hits):
@@ -341,6 +371,8 @@ def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassa
 
 def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
     """Returns where the outputs stand that say what the combiner returned, the surest first."""
+    if isinstance(raw, dict) and (typed := typed_value(raw)):
+        return tuple(dict.fromkeys(typed.spans.values()))
     same = [o for o in finished.outputs if o["span"] is not None and o["text"] == raw]
     ranked = sorted(same, key=lambda output: -(output["score"] or 0.0))
     return tuple(dict.fromkeys(Span(*output["span"]) for output in ranked))

@@ -157,14 +157,17 @@ class _SchemaWalk:
     def _alternatives(
         self, schema: dict[str, Any], path: tuple[str, ...], must: frozenset[str]
     ) -> Iterator[SchemaFault]:
+        """Yields what is wrong with all ways there are; null is none, which allows no value."""
         for key in ("anyOf", "oneOf"):
-            if not schema.get(key):
-                continue
-            own = frozenset() if len(schema[key]) > 1 else must
+            ways = schema.get(key, ())
+            own = must if len(ways) == 1 else frozenset[str]()
             found = [
-                [*self.faults(one, (*path, key, str(n)), own)] for n, one in enumerate(schema[key])
+                [*self.faults(one, (*path, key, str(n)), own)]
+                for n, one in enumerate(ways)
+                if one != {"type": "null"}
             ]
-            yield from (f for faults in found for f in faults if all(found))
+            if all(found):
+                yield from (fault for faults in found for fault in faults)
         if schema.get("not") in (True, {}):
             yield SchemaFault((*path, "not"), "allows no value")
 

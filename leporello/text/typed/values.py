@@ -43,7 +43,7 @@ _DATES = tuple(
     re.compile(rf"(?<![\w-]){text}(?![\w-]|[/.]\d)", re.IGNORECASE)
     for text in (
         r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})",
-        rf"{_MONTH}\s*{_DAY},?\s+(?:of\s+)?{_YEAR}",
+        rf"{_MONTH}\s*{_DAY}(?:,\s*|\s+)(?:of\s+)?{_YEAR}",
         rf"{_DAY}(?:\s+day)?(?:\s+of)?[\s-]*{_MONTH},?[\s-]*"
         rf"{_YEAR}",
         r"(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4}|\d{2})",  # the American order
