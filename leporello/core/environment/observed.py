@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -158,8 +159,9 @@ def _note(kind: str, name: object) -> None:
 
 def _path(name: object) -> str:
     path = os.path.abspath(os.fsdecode(name))  # type: ignore[arg-type]  # noqa: PTH100 -- quick
-    if path.endswith(".pyc") and "__pycache__" in path:
-        return importlib.util.source_from_cache(path)
+    with suppress(ValueError):  # of another program
+        if path.endswith(".pyc") and "__pycache__" in path:
+            return importlib.util.source_from_cache(path)
     return path
 
 
