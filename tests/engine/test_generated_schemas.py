@@ -97,7 +97,7 @@ def test_no_invalid_value_is_delivered(tmp_path: Path, reader: Any) -> None:
     ids=lambda r: type(r).__name__,
 )
 def test_no_invalid_value_of_two_hundred_is_delivered(tmp_path: Path, reader: Any) -> None:
-    """With a language model of random thoughts, too: SmolLM2 of 135M parameters."""
+    """With a language model too: SmolLM2 of 135M parameters."""
     counts = delivered(tmp_path, reader, 200, seed=2024)
     print(type(reader).__name__, "values, nothing, failed:", counts)  # noqa: T201 -- what is measured
     assert sum(counts) == 200
