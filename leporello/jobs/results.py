@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
-from leporello.engine.journal.serialization import by_role, cost_of
+from leporello.engine.journal.serialization import by_role, cost_of, given_characters
 from leporello.metrics import Metric
 from leporello.metrics.confidence import answers_of, selectivity
 from leporello.metrics.own import MetricError
@@ -55,10 +55,11 @@ class Result:
         faults: Faults of metrics, with the number of examples; such a metric has no score.
         normalised: Whether answers were brought into the form that metrics read.
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
-        ways: What came by each way through combiners that choose: examples, reads, tokens.
         tuned: Number of the documents that its parameters were chosen on by `tune`.
         confidence: What `leporello.metrics.confidence.selectivity` says of answers with confidence,
             by the first metric; empty where there are none.
+        ways: What came by each way through combiners that choose: examples, reads, characters of
+            what was read, tokens.
     """
 
     pipeline: str
@@ -119,6 +120,7 @@ class ExampleStatistics:
         roles: What readers of several roles did for it: reads, tokens, dollars, by role.
         way: Way that its answer came through combiners that choose; empty without any.
         reads: Number of its reads, where there is such a way.
+        characters: Number of characters that these were given, likewise.
         confidence: Probability that the answer is right; None where nobody knows.
         abstained: Whether the answer was withheld.
     """
@@ -140,6 +142,7 @@ class ExampleStatistics:
     reads: int = 0
     confidence: float | None = None
     abstained: bool = False
+    characters: int = 0
 
     @classmethod
     def of(cls, finished: FinishedExample) -> ExampleStatistics:
@@ -166,6 +169,7 @@ class ExampleStatistics:
             reads=len(finished.outputs) if way else 0,
             confidence=row.prediction.get("confidence"),
             abstained=row.prediction.get("abstained", False),
+            characters=given_characters(row.reads or {}) if way else 0,
             **cost_of(finished.outputs),
         )
 
@@ -248,7 +252,8 @@ class Summary:
             self._roles[role].update({name: n for name, n in told.items() if n is not None})
         if example.way:
             tokens = example.input_tokens + example.output_tokens
-            self._ways[example.way].update(examples=1, reads=example.reads, tokens=tokens)
+            cost = {"reads": example.reads, "characters": example.characters, "tokens": tokens}
+            self._ways[example.way].update(examples=1, **cost)
         for name, share in shares(example.coverage).items():
             self._shares[name].append(share)
 

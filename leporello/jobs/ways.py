@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from leporello.core.table import ResultTable
 
-_UNITS = ("reads", "tokens")
+_UNITS = ("reads", "characters", "tokens")
 
 
 def ways_table(
@@ -25,10 +25,10 @@ def ways_table(
         examples = sum(told["examples"] for told in ways.values())
         for way, told in ways.items():
             count = told["examples"]
-            each = (f"{told[unit] / count:,.1f}" for unit in _UNITS)
+            each = (f"{told[unit] / count:,.1f}" if told[unit] else "–" for unit in _UNITS)
             rows.append((label, way, f"{count:,}", f"{count / examples:.1%}", *each))
         notes.append(f"{label}: {_saved(ways, examples)}")
-    heads = ("pipeline", "way", "examples", "share", "reads each", "tokens each")
+    heads = ("pipeline", "way", "examples", "share", *(f"{unit} each" for unit in _UNITS))
     return ResultTable(title, heads, tuple(rows), tuple(notes))
 
 

@@ -6,13 +6,15 @@ A class of the user's own is one too: `section(data)` is given all that the repo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison import Comparison, ResultTable
 from leporello.config.suites import read_suites
 from leporello.core.errors import UserError
+from leporello.core.files import read_json
+from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary
 from leporello.jobs.ways import ways_table
 from leporello.report.curves import curves
@@ -83,8 +85,17 @@ class Ways:
         for board, one in zip(data.comparison.boards, data.packed, strict=True):
             told = [(job.label, _ways(job)) for job in one.jobs]
             if any(ways for _, ways in told):
-                tables.append(ways_table(f"Ways of {board.task}", told))
+                table = ways_table(f"Ways of {board.task}", told)
+                tables.append(replace(table, notes=(*table.notes, *map(_seconds, one.jobs))))
         return ReportSection("Ways", tables=tables)
+
+
+def _seconds(job: JobRows) -> str:
+    file = RunDirectory(job.run).results(job.pipeline, job.task) / "timings.json"
+    timings = read_json(file) if file.exists() else {}
+    roles = timings.get("roles") or {"answer": timings.get("reading", {})}
+    told = (f"{role} {one['seconds']:,.1f}" for role, one in roles.items() if "seconds" in one)
+    return f"{job.label}: seconds of reading, as last measured: {', '.join(told) or 'unknown'}"
 
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:

@@ -391,6 +391,12 @@ def cost_of(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def given_characters(reads: Mapping[str, Any]) -> int:
+    """Returns how many characters of passages reads were given, as columns; each time anew."""
+    every = (passage for read in reads_from_columns(reads) for passage in read["passages"])
+    return sum(len(p) if isinstance(p, str) else p[1] - p[0] for p in every)
+
+
 def by_role(
     reads: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:

@@ -17,6 +17,7 @@ from leporello.config import Pipeline, load_config
 from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
+from leporello.engine.failures import ReadError
 from leporello.engine.journal.serialization import prediction_of
 from leporello.engine.selection import select
 from leporello.readers import Embedded
@@ -138,6 +139,17 @@ def test_where_nobody_knows_the_best_the_first_is_kept_and_that_is_noted() -> No
     judged = finished(BestOf(TWO, "judge", "judge"), UNSURE, cheap=SURE, judge=Says("who knows"))
     assert judged.value["answer"] == "red"  # type: ignore[call-overload, index]
     assert judged.notes == ["BestOf kept the first answer: the judge chose none of them"]
+
+
+def test_a_read_that_fails_fails_the_example() -> None:
+    """No step is taken for another in silence."""
+    stages = Pipeline(Paragraphs(size=12), BM25(k=3), SURE, Cascade(TWO), roles={"cheap": SURE})
+    example = Example("e", TALE, question="What colour were the boots?")
+    [selection] = select(stages, [example])
+    active = ActiveExample.create(stages, 0, example, selection)
+    active.start()
+    with pytest.raises(ReadError, match="no model"):
+        active.send([ReadError("no model", "")])
 
 
 @pytest.mark.parametrize(
@@ -278,7 +290,9 @@ def test_a_run_tells_how_many_went_how_far_and_what_it_saved(tmp_path: Path) -> 
     steps = [json.loads(line)["raw"]["step"] for line in written.read_text().splitlines()]
     assert sorted(steps) == [1, 2]
     assert "Ways of tale" in shown.stdout
-    assert "saved, had all gone the dearest way: 25% of the reads" in shown.stdout
+    saved = "saved, had all gone the dearest way: 25% of the reads, "
+    assert saved in shown.stdout
     page = tmp_path / "report.html"
     leporello("report", str(out), "--out", str(page))
     assert "step 1 of 2" in page.read_text()
+    assert "seconds of reading, as last measured: answer" in page.read_text()
