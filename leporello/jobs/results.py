@@ -18,8 +18,8 @@ from leporello.core.records import JSON
 from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import by_role, cost_of
+from leporello.jobs.confidence import answers_of, selectivity
 from leporello.metrics import Metric
-from leporello.metrics.confidence import answers_of, selectivity
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
 from leporello.metrics.statistics import StatisticsTable
@@ -57,7 +57,7 @@ class Result:
         roles: What readers of several roles came to: reads, tokens, dollars, by role.
         ways: What came by each way through combiners that choose: examples, reads, tokens.
         tuned: Number of the documents that its parameters were chosen on by `tune`.
-        confidence: What `leporello.metrics.confidence.selectivity` says of answers with confidence,
+        confidence: What `leporello.jobs.confidence.selectivity` says of answers with confidence,
             by the first metric; empty where there are none.
     """
 

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from statistics import fmean, stdev
 
 from leporello.analysis.comparison import PipelineScores, TaskComparison
-from leporello.metrics.confidence import Answers, reliability, scores_by_coverage
+from leporello.jobs.confidence import Answers, reliability, scores_by_coverage
 from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
 from leporello.report.plots import Plot, Point, Series, lines

@@ -15,9 +15,9 @@ from leporello.analysis.comparison.outcomes import Outcome, Outcomes, outcomes
 from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
+from leporello.jobs.confidence import answers_of, selectivity
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
-from leporello.metrics.confidence import answers_of, selectivity
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,7 +46,7 @@ class PipelineScores:
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
         tuned: Number of the documents that its parameters were chosen on.
-        confidence: What `leporello.metrics.confidence.selectivity` says, by the first metric.
+        confidence: What `leporello.jobs.confidence.selectivity` says, by the first metric.
     """
 
     label: str

@@ -14,8 +14,8 @@ from leporello.analysis.comparison.oracle_gap import OracleGap
 from leporello.analysis.comparison.scores import Difference, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable
+from leporello.jobs.confidence import TOLD
 from leporello.jobs.results import marks
-from leporello.metrics.confidence import TOLD
 
 _LEVEL = 0.05
 _HUNDRED = 100
