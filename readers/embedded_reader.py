@@ -139,15 +139,20 @@ class Embedded:
 
         asked = [(read.question, _texts(read)) for read in inputs]
         found = answer_all(self._encoder, asked, self.joined)
-        outputs = [self._answered(read, each) for read, each in zip(inputs, found, strict=True)]
-        return calibrated(outputs, self._answers_calibration)
+        pairs = [*zip(inputs, found, strict=True)]
+        outputs = calibrated([self._answered(*pair) for pair in pairs], self._answers_calibration)
+        told = [self._refuses(answered) for answered in found]
+        return [_refused(o) if no else o for o, no in zip(outputs, told, strict=True)]
+
+    def _refuses(self, answered: Answered) -> bool:
+        least = -math.inf if self.threshold is None else self.threshold
+        return not answered.candidates or answered.odds < least
 
     def _answered(self, read: Read, answered: Answered) -> Output:
-        if not answered.candidates:
-            return Output(self.unanswerable, _NOTHING, read=_seen(read))
+        if self._refuses(answered):
+            score = answered.candidates[0].score if answered.candidates else _NOTHING
+            return Output(self.unanswerable, score, read=_seen(read))
         best = answered.candidates[0]
-        if self.threshold is not None and answered.odds < self.threshold:
-            return Output(self.unanswerable, best.score, read=_seen(read))
         if read.schema and not read.choices:
             return self._typed(read, answered)
         span = _span(read, best.passage, best.start, best.end)
@@ -274,6 +279,12 @@ def _chosen(
     told = scores if read.choices else ()
     seen, likely = _seen(read), odds[best]
     return Output(labels[best], scores[best], told, read=seen, span=span, probability=likely)
+
+
+def _refused(output: Output) -> Output:
+    """Returns an output that says that there is no answer: as likely as the best one is wrong."""
+    likely = output.probability
+    return output if likely is None else replace(output, probability=1 - likely)
 
 
 def _texts(read: Read) -> list[str]:

@@ -363,12 +363,13 @@ class _ConfigBuilder:
         description = " ".join(self._strings(name, "description", keys.get("description")))
         training = self._training(name, keys.get("train"))
         budget = self._budget(name, keys.get("budget"))
+        abstain = self._share(name, "abstain", keys.get("abstain"))
         placement = self._placement(name, keys.get("placement"))
         tuned = self._tuned(name, keys.get("tuned"))
         return [
             PipelineSpec(
                 f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
-                placement, budget, tuned,
+                placement, budget, abstain, tuned,
             )
             for labels, stages in self._points(name, keys, ranges)
         ]  # fmt: skip
@@ -434,6 +435,16 @@ class _ConfigBuilder:
             fault = f"{name}.{key}: must be true or false, got {tree.plain()!r}"
             self.faults.append(tree.fault(fault))
         return tree is not None and tree.value is True
+
+    def _share(self, name: str, key: str, tree: Tree | None) -> float | None:
+        if tree is None:
+            return None
+        value = tree.value
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+            return float(value)
+        text = f"{name}.{key}: must be one number from 0 to 1, got {tree.plain()!r}"
+        self.faults.append(tree.fault(text))
+        return None
 
     def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
         if tree is None:

@@ -16,7 +16,7 @@ from leporello.storage import is_url
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-SETTABLE = (*KINDS, "readers", "model", "normalised", "budget", "train", "placement")
+SETTABLE = (*KINDS, "readers", "model", "normalised", "abstain", "budget", "train", "placement")
 _PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
 

@@ -79,6 +79,10 @@ def schema() -> dict[str, JSON]:
             "Whether answers are brought into the form that the task's metrics read",
             {"type": "boolean", "default": False},
         ),
+        abstain=_told(
+            "Confidence below which an answer is withheld: the document does not say so",
+            {"type": "number", "minimum": 0, "maximum": 1},
+        ),
         budget=_told("Limits of what one question may cost", _settings(Budget)),
         train=_told("How `train` trains the reader", _settings(Training)),
         placement=_told("Where a run works; no result depends on it", _settings(Placement)),

@@ -175,6 +175,8 @@ class Pipeline:
         enricher: Enricher, where it has one.
         roles: Readers of other roles, by role.
         budget: Limits of what one question may cost.
+        abstain: Confidence below which an answer is withheld; None withholds none.
+        no_answer: Text that stands for an answer that is withheld; the task has it.
     """
 
     chunker: Any
@@ -184,13 +186,22 @@ class Pipeline:
     enricher: Any = None
     roles: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = NO_BUDGET
+    abstain: float | None = None
+    no_answer: str = ""
 
     @classmethod
-    def of(cls, stages: Mapping[str, Any], budget: Budget = NO_BUDGET) -> Pipeline:
+    def of(
+        cls,
+        stages: Mapping[str, Any],
+        budget: Budget = NO_BUDGET,
+        abstain: float | None = None,
+        no_answer: str = "",
+    ) -> Pipeline:
         """Returns the pipeline of stages by key: `reader`, `readers.select`."""
         roles = {k.removeprefix(ROLES): v for k, v in stages.items() if k.startswith(ROLES)}
         others = {k: v for k, v in stages.items() if not k.startswith(ROLES)}
-        return cls(**others, roles=roles, budget=budget)
+        more: Any = {"budget": budget, "abstain": abstain, "no_answer": no_answer}
+        return cls(**others, roles=roles, **more)
 
     @property
     def readers(self) -> Mapping[str, Any]:
@@ -231,6 +242,7 @@ class PipelineSpec:
         training: Settings of the reader's training; no run depends on them.
         placement: Settings of where it runs; no result depends on them.
         budget: Limits of what one question may cost.
+        abstain: Confidence below which an answer is withheld; None withholds none.
         tuned: Record of the search that chose it, as `tune` writes it; empty if none did.
     """
 
@@ -242,6 +254,7 @@ class PipelineSpec:
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
     placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
     budget: Budget = NO_BUDGET
+    abstain: float | None = None
     tuned: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
@@ -254,7 +267,8 @@ class PipelineSpec:
 
     def build(self) -> Pipeline:
         """Returns the stages, built; models load on first use."""
-        return Pipeline.of({k: spec.build() for k, spec in self.stages.items()}, self.budget)
+        stages = {key: spec.build() for key, spec in self.stages.items()}
+        return Pipeline.of(stages, self.budget, self.abstain)
 
     @property
     def readers(self) -> Mapping[str, Spec]:
@@ -281,7 +295,9 @@ class PipelineSpec:
             roles = resolved.keys() - stages.keys()
             stages["readers"] = {key.removeprefix(ROLES): resolved[key] for key in sorted(roles)}
         normalised: dict[str, JSON] = {"normalised": True} if self.normalised else {}
-        return stages | normalised | ({"budget": self.budget.row()} if self.budget else {})
+        limits: dict[str, JSON] = {"budget": self.budget.row()} if self.budget else {}
+        withheld: dict[str, JSON] = {} if self.abstain is None else {"abstain": self.abstain}
+        return stages | normalised | limits | withheld
 
 
 def shortened(document: str) -> str:
@@ -298,7 +314,7 @@ class StageFactory:
     def build(self, pipeline: PipelineSpec) -> Pipeline:
         """Returns the pipeline's stages."""
         stages = {key: self.stage(spec) for key, spec in pipeline.stages.items()}
-        return Pipeline.of(stages, pipeline.budget)
+        return Pipeline.of(stages, pipeline.budget, pipeline.abstain)
 
     def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
         """Returns the stage that this spec and all equal ones stand for."""

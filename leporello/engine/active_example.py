@@ -100,7 +100,7 @@ class ActiveExample:
         visible = example if sees_gold(stages.combiner) else example.without_gold()
         combiner = _combination(stages, visible, selection.hits)
         active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
-        active._note((*example.document.notes, *selection.notes))
+        active.note((*example.document.notes, *selection.notes))
         return active
 
     def judge(self, prediction: Prediction, judgement: Combination) -> None:
@@ -153,7 +153,7 @@ class ActiveExample:
             name = "a metric"
         with collect_notes() as notes, stage_call(name, self.example.document):
             self._advance(resume)
-        self._note(notes)
+        self.note(notes)
 
     def _advance(self, resume: Callable[[], Sequence[Request]]) -> None:
         self.reads = ()
@@ -187,10 +187,10 @@ class ActiveExample:
         known = {identity(hit.chunk) for hit in self.hits}
         new = [hit for hit in selection.hits if identity(hit.chunk) not in known][: request.new]
         self.hits += new
-        self._note(selection.notes)
+        self.note(selection.notes)
         return tuple(selection.hits if request.new is None else new)
 
-    def _note(self, notes: Iterable[str]) -> None:
+    def note(self, notes: Iterable[str]) -> None:
         """Adds what is not yet noted."""
         self.notes += [text for text in notes if text not in self.notes]
 

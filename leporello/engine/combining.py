@@ -29,6 +29,8 @@ from leporello.engine.time_limit import time_limit
 from leporello.metrics import Metric, Statistics
 from leporello.metrics.own import OwnMetric, Verdicts, judgement, statistics_of
 
+_UNSURE = "nobody knows how likely the answer is to be right, so `abstain` never withholds it"
+
 
 @dataclass(frozen=True, slots=True)
 class Advance:
@@ -156,11 +158,22 @@ class ActiveCombiners:
                 active.unchunked,
                 stood_for=active.stood_for,
             )
+        if self._withheld(prediction, active):
+            text = self.stages.no_answer
+            return dataclasses.replace(prediction, prediction=text, abstained=True)
         if self.normalise:
             with stage_errors("task"):
                 text = self.normalise(prediction.prediction, active.example)
                 prediction = dataclasses.replace(prediction, prediction=text)
         return prediction
+
+    def _withheld(self, prediction: Prediction, active: ActiveExample) -> bool:
+        if self.stages.abstain is None:
+            return False
+        if prediction.confidence is None:
+            active.note([_UNSURE])
+            return False
+        return prediction.confidence < self.stages.abstain
 
     def _line(self, active: ActiveExample) -> bytes:
         """Returns what the journal says of a finished example; what cannot be said fails it."""

@@ -46,6 +46,11 @@ def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:
     raise UserError(f"{kind}.metrics must be a tuple of names, got {entries!r:.80}")
 
 
+def no_answer_of(task: Task) -> str:
+    """Returns how a task's references say that the document does not say so; empty if none do."""
+    return str(getattr(task, "no_answer", ""))
+
+
 def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
     """Returns a task's `normalise`, checked as it answers; None if it has or should have none."""
     normalise = getattr(task, "normalise", None) if wanted else None

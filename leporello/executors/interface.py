@@ -44,6 +44,7 @@ class BatchSpec:
         metrics: Metrics that predictions are scored with.
         normalised: Names of the pipelines whose answers the task brings into their form.
         budgets: Limits of what a question may cost, one a pipeline.
+        abstains: Confidences below which answers are withheld, likewise.
     """
 
     pipelines: Sequence[str]
@@ -62,6 +63,7 @@ class BatchSpec:
     metrics: Sequence[MetricEntry] = ()
     normalised: frozenset[str] = frozenset()
     budgets: Sequence[Budget] = ()
+    abstains: Sequence[float | None] = ()
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""

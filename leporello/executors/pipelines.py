@@ -13,7 +13,7 @@ from leporello.config import Pipeline
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.config.specs import StageFactory
 from leporello.core.errors import UserError
-from leporello.engine.task_examples import Normalizer, normalizer_of
+from leporello.engine.task_examples import Normalizer, no_answer_of, normalizer_of
 from leporello.executors.interface import BatchSpec
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -74,12 +74,19 @@ class Pipelines:
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
-                Pipeline.of({k: factory.stage(stage) for k, stage in stages.items()}, budget),
+                Pipeline.of(
+                    {k: factory.stage(stage) for k, stage in stages.items()},
+                    budget,
+                    abstain,
+                    no_answer_of(source),
+                ),
                 metrics,
                 normalizer_of(source, wanted=name in spec.normalised),
                 JobFiles(self.directory, name, spec.task),
             )
-            for name, stages, budget in zip(spec.pipelines, spec.stages, spec.budgets, strict=True)
+            for name, stages, budget, abstain in zip(
+                spec.pipelines, spec.stages, spec.budgets, spec.abstains, strict=True
+            )
         ]
         self.tasks = TaskReader(source, spec.task)
         self.cache = Cache(spec.cache) if spec.cache else None

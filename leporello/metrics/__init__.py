@@ -19,7 +19,7 @@ from leporello.metrics.concordance_index import ConcordanceIndex
 from leporello.metrics.exact_match import ExactMatch
 from leporello.metrics.exponential_similarity import ExponentialSimilarity
 from leporello.metrics.f1 import F1, F1Unidecode
-from leporello.metrics.f1_macro import F1Macro
+from leporello.metrics.f1_macro import F1Macro, NoAnswer
 from leporello.metrics.judging.judge import Judge
 from leporello.metrics.long_context.infinite_bench import InfiniteBenchScore
 from leporello.metrics.long_context.longbench import LongBenchScore, LongBenchV2Accuracy
@@ -59,6 +59,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "loogle": LooGLESimilarity,
     "loogle_cloze": LooGLECloze,
     "meteor_coco": MeteorCoco,
+    "no_answer": NoAnswer,
     "option_letter": OptionLetter,
     "pan21": StyleChangeF1,
     "recall": Recall,

@@ -1,4 +1,4 @@
-"""F1 over labels: macro, micro and of each class, as MuLD needs it for characters."""
+"""F1 over labels, as MuLD needs it for characters; and of the answer that there is none."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from leporello.core.records import Example, Prediction
 from leporello.metrics.confusion import columns, f1_of, macro, macro_of_sums, micro, tally
 from leporello.metrics.protocol import GoldError, Statistics
+from leporello.text.answers import unanswerable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,3 +86,59 @@ class F1Macro:
 
 def _known(statistics: Sequence[Statistics]) -> set[str]:
     return {label for s in statistics for label in (s["wanted"], *s["choices"])}
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """Precision, recall and F1 of the answer that the document does not say so.
+
+    It is wanted where every reference says so, and given where the prediction does, is empty, or
+    was withheld. A failure is an empty prediction, and so says that there is no answer.
+    """
+
+    name: ClassVar[str] = "no_answer"
+    headline: ClassVar[str] = "no_answer_f1"
+    signature: ClassVar[str] = "no_answer|wanted:all references|average:corpus|version:1"
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns whether it is `wanted` and `given`; None where there are no references."""
+        if not example.references:
+            return None
+        given = prediction.abstained or not unanswerable(prediction.prediction.strip(), "")
+        wanted = not any(unanswerable(text.strip(), "") for text in example.references)
+        return {"wanted": wanted, "given": given}
+
+    def score(self, statistics: Statistics) -> float:
+        """Returns 100 if it is given as it is wanted, else 0."""
+        return 100.0 * bool(statistics["wanted"] == statistics["given"])
+
+    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
+        """Returns `no_answer_f1`, `no_answer_precision` and `no_answer_recall`."""
+        if not statistics:
+            return {}
+        hits, missed, extra = (sum(row) for row in zip(*map(_counts, statistics), strict=True))
+        scores = {
+            self.headline: f1_of((hits, missed, extra)),
+            "no_answer_precision": hits / max(hits + extra, 1),
+            "no_answer_recall": hits / max(hits + missed, 1),
+        }
+        return {name: round(100 * score, 4) for name, score in scores.items()}
+
+    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+        """Returns what was wanted and given, wanted alone, given alone."""
+        import numpy as np
+
+        return np.array([*map(_counts, statistics)], dtype=np.float64).reshape(-1, 3)
+
+    def of_sums(
+        self,
+        sums: NDArray[np.float64],
+        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's
+    ) -> NDArray[np.float64]:
+        """Returns the F1."""
+        return 100 * macro_of_sums(sums, fixed=True)
+
+
+def _counts(statistics: Statistics) -> tuple[bool, bool, bool]:
+    wanted, given = statistics["wanted"], statistics["given"]
+    return wanted and given, wanted and not given, given and not wanted

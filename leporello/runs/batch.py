@@ -236,6 +236,7 @@ class Batch:
             metrics=job.metrics,
             normalised=frozenset(j.pipeline.name for j in self.jobs if j.pipeline.normalised),
             budgets=[job.pipeline.budget for job in self.jobs],
+            abstains=[job.pipeline.abstain for job in self.jobs],
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,

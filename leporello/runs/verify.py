@@ -6,7 +6,7 @@ import math
 import random
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from leporello.engine.journal.rows import FinishedRow, ShardRow
 from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.selection import select_document
-from leporello.engine.task_examples import by_document, examples_of, normalizer_of
+from leporello.engine.task_examples import by_document, examples_of, no_answer_of, normalizer_of
 from leporello.jobs.batch_sizes import BatchSizes
 from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
@@ -93,7 +93,8 @@ def verify_job(job: Job, context: RunContext) -> Verification:
 
 def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[int, FinishedRow]:
     """Returns the new rows by the examples' numbers."""
-    stages, timeout = job.pipeline.build(), context.limits.example_timeout
+    timeout = context.limits.example_timeout
+    stages = replace(job.pipeline.build(), no_answer=no_answer_of(job.source))
     # Answers depend on what is read together, so batches are as large as they were.
     restore_batch_sizes(stages, BatchSizes(context.directory, job.pipeline).kept)
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)

@@ -79,6 +79,7 @@ class JsonLines:
         loader: What reads the documents' files that it is for; others are read by what they are.
         answer: Type of the answers, as `date` or `{type: number, minimum: 0}`, for rows that say
             none of their own (docs/typed-answers.md).
+        no_answer: What references say where the document does not say so.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
@@ -95,6 +96,7 @@ class JsonLines:
     max_row_bytes: Positive = 64 * 2**20
     loader: Loader | None = field(default=None, hash=False)
     answer: Mapping[str, Any] | str | None = field(default=None, hash=False)
+    no_answer: str = ""
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)

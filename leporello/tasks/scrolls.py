@@ -26,7 +26,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "gov_report": ("rouge_scrolls",),
     "summ_screen_fd": ("rouge_scrolls",),
     "qmsum": ("rouge_scrolls",),
-    "qasper": ("f1",),
+    "qasper": ("f1", "no_answer"),
     "narrative_qa": ("f1",),
     "quality": ("exact_match",),
     "quality_hard": ("exact_match",),
@@ -77,6 +77,11 @@ class Scrolls(Benchmark):
         return METRICS[self.name]
 
     @property
+    def no_answer(self) -> str:
+        """What references say where the document does not say so; empty if they never do."""
+        return "Unanswerable" if self.name == "qasper" else ""
+
+    @property
     def published(self) -> Published:
         """The zip of all splits."""
         return Published("tau/scrolls", f"{self._file}.zip", f"scrolls/{self._file}.zip")
@@ -98,7 +103,7 @@ class Scrolls(Benchmark):
             return answers.option_text(text, example.choices)
         if self.name == "contract_nli":
             return answers.label(text, LABELS)
-        return answers.unanswerable(text, "Unanswerable") if self.name == "qasper" else text
+        return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""

@@ -29,10 +29,10 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "summ_screen_fd": ("rouge_scrolls",),
     "qmsum": ("rouge_scrolls",),
     "squality": ("rouge_scrolls",),
-    "qasper": ("f1_unidecode",),
+    "qasper": ("f1_unidecode", "no_answer"),
     "narrative_qa": ("f1_unidecode",),
     "quality": ("option_letter",),
-    "musique": ("f1_unidecode",),
+    "musique": ("f1_unidecode", "no_answer"),
     "space_digest": ("exponential_similarity",),
     "book_sum_sort": ("concordance_index",),
 }
@@ -94,6 +94,11 @@ class ZeroScrolls(Benchmark):
         return METRICS[self.name]
 
     @property
+    def no_answer(self) -> str:
+        """What references say where the document does not say so; empty if they never do."""
+        return "unanswerable" if self.name in ("qasper", "musique") else ""
+
+    @property
     def published(self) -> Published:
         """The zip of both splits."""
         return Published("tau/zero_scrolls", f"{self.name}.zip", f"zero_scrolls/{self.name}.zip")
@@ -118,9 +123,7 @@ class ZeroScrolls(Benchmark):
                 return answers.percentage(text)
             case "book_sum_sort":
                 return answers.permutation(text, len(example.document.parts))
-            case "qasper" | "musique":
-                return answers.unanswerable(text, "unanswerable")
-        return text
+        return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""

@@ -19,7 +19,7 @@ from leporello.core.records import Example
 from leporello.engine.journal.journal import finished_in
 from leporello.engine.progress import Silent
 from leporello.engine.shard_rows import rows_of
-from leporello.engine.task_examples import normalizer_of
+from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import safe_name
 from leporello.jobs.results import ExampleStatistics
 from leporello.jobs.signature import job_signature
@@ -114,7 +114,7 @@ class Evaluator:
         folder.mkdir(parents=True, exist_ok=True)
         name = digest([*keys])
         journal = folder / f"{name}.journal"
-        stages = self._factory(point).build(point)
+        stages = replace(self._factory(point).build(point), no_answer=no_answer_of(task.source))
         for stage in stages.all():
             check_files(stage, task.data)
         examples = [example for key in keys for example in self._fresh(task.documents[key])]

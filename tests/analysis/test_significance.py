@@ -159,6 +159,7 @@ GOLD = {
     "exponential_similarity": ["60%", "35%"],
     "longbench_v2": ["B", "A"],
     "loogle_cloze": ['{"<mask-0>": "Ann", "<mask-1>": "Bo"}', '{"<mask-0>": "Bo"}'],
+    "no_answer": ["unanswerable", "a cat"],
     "option_letter": ["B", "A"],
     "pan21": ["[1, 1, 2]", "[1, 2, 1, 3]"],
 }

@@ -319,6 +319,26 @@ def test_labels_without_choices_are_those_of_the_references() -> None:
     assert scored("f1_macro", "yeah", "yes", "yeah") == 100
 
 
+def test_no_answer_is_an_answer_of_its_own() -> None:
+    """Said, withheld or empty; wanted where no reference knows better."""
+    metric = METRICS["no_answer"]()
+    pairs = [
+        ("Unanswerable.", ("unanswerable",)),
+        ("the mill", ("unanswerable", "The question is unanswerable")),
+        ("", ("unanswerable", "a mill")),
+        ("the mill", ("a mill",)),
+    ]
+    found = [metric.statistics(predicted(text), asked(*references)) for text, references in pairs]
+    withheld = replace(predicted("no idea"), abstained=True)
+    found.append(metric.statistics(withheld, asked("unanswerable")))
+    assert [s and (s["wanted"], s["given"]) for s in found] == [
+        (True, True), (True, False), (False, True), (False, False), (True, True),
+    ]  # fmt: skip
+    scores = metric.aggregate([statistics for statistics in found if statistics])
+    assert scores == {name: pytest.approx(200 / 3, abs=1e-3) for name in scores}
+    assert metric.statistics(predicted("x"), asked()) is None
+
+
 def test_bleu_takes_the_nearest_length_and_the_shorter_of_two() -> None:
     """Three words between references of two and four words are measured by two."""
     metric = BleuCoco(words=lambda *texts: texts)

@@ -1,0 +1,88 @@
+"""`abstain`: answers that are too unsure are withheld."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leporello.api import UserError, ask, run
+from leporello.config import load_config
+from leporello.core.files import read_json, read_rows
+
+READER = """
+from dataclasses import dataclass
+from leporello import Output
+
+@dataclass(frozen=True)
+class Sure:
+    '''Answers with the question's last word; as sure as its first says.'''
+
+    def read(self, inputs):
+        words = [read.question.split() for read in inputs]
+        return [Output(w[-1], probability=None if w[0] == "-" else float(w[0])) for w in words]
+
+    def count(self, texts):
+        return [0 for _ in texts]
+"""
+CONFIG = """
+tasks:
+  rows: {class: JsonLines, path: rows.jsonl, metrics: [f1, no_answer], no_answer: unanswerable}
+pipelines:
+  bold:
+    tasks: [rows]
+    reader: {class: "./plug.py:Sure"}
+  careful: {extends: bold, abstain: 0.5}
+"""
+ASKED = [("0.9", "mill"), ("0.2", "cat"), ("-", "owl"), ("0.5", "hen"), ("0.0", "fox")]
+
+
+@pytest.fixture(name="config")
+def _config(tmp_path: Path) -> Path:
+    rows = [
+        {"id": word, "document": "A mill.", "question": f"{sure} {word}",
+         "references": ["unanswerable" if word in ("cat", "owl") else word]}
+        for sure, word in ASKED
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "plug.py").write_text(READER)
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    return tmp_path / "mine.yaml"
+
+
+def test_unsure_answers_become_the_tasks_text_for_none(config: Path, tmp_path: Path) -> None:
+    """What the combiner returned is kept; what nobody is sure of is told, and stays."""
+    done = run(["bold", "careful"], config=[config], out=tmp_path / "out", workers=0)
+    bold, careful = done.results
+    found = {row["id"]: row for row in read_rows(tmp_path / "out/careful/rows/predictions.jsonl")}
+    assert {id_: row["prediction"] for id_, row in found.items()} == {
+        "mill": "mill", "cat": "unanswerable", "owl": "owl", "hen": "hen", "fox": "unanswerable",
+    }  # fmt: skip
+    assert [id_ for id_, row in found.items() if row.get("abstained")] == ["cat", "fox"]
+    assert (found["cat"]["raw"], found["cat"]["confidence"]) == ("cat", 0.2)
+    assert careful.scores["no_answer_precision"] == careful.scores["no_answer_recall"] == 50
+    assert bold.scores["no_answer_f1"] == 0
+    assert careful.confidence["withheld"] == 2
+    assert bold.confidence["answers"] == 4
+    [note] = careful.notes
+    assert "never withholds" in note
+    assert not bold.notes
+    resolved = read_json(tmp_path / "out/manifest.json")
+    assert '"abstain": 0.5' in json.dumps(resolved)
+
+
+def test_ask_tells_in_words_that_the_document_does_not_say(config: Path) -> None:
+    """A sure answer is told as it is."""
+    document = config.parent / "mill.txt"
+    document.write_text("A mill.")
+    told = [ask(document, q, pipeline="careful", config=[config]) for q in ("0.9 yes", "0.2 no")]
+    assert [answer.told for answer in told] == ["yes", "The document does not say so."]
+
+
+@pytest.mark.parametrize("value", ["1.5", "-0.1", "true", "low", "[0.1, 0.2]", ".nan"])
+def test_a_threshold_that_is_none_is_told_with_its_line(config: Path, value: str) -> None:
+    """Before any work."""
+    config.write_text(CONFIG.replace("0.5", value))
+    with pytest.raises(UserError, match=r"mine.yaml:8.*abstain: must be one number from 0 to 1"):
+        load_config([config])
