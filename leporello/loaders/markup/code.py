@@ -45,7 +45,7 @@ _RULES = {
     ".sql": (
         r"(?i)^([ \t]*)create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:\w+[ \t]+)??(?:table|view|function"
         r"|procedure|trigger|index)[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?([\w.\"`]+)", _SLASHED),
-    ".toml .ini .cfg .conf": (r"^()\[+([^\]\n]+)\]+", r"\Z"),
+    ".toml .ini .cfg .conf": (r"^()\[++([^\]\n]++)\]+", r"\Z"),
     ".yaml .yml": (r"^()([\w.-]+):(?=\s)", r"\Z"),
     ".hs .ml .clj .lisp .el .f90 .pas .vb .ps1 .css .scss .tcl .asm .s .cmake .vue": (r"\Z", r"\Z"),
 }  # fmt: skip
