@@ -13,6 +13,11 @@ from leporello.combiners.chains.structured_map_reduce import StructuredMapReduce
 from leporello.combiners.chains.walk import Walk
 from leporello.combiners.cluster_authors import ClusterAuthors
 from leporello.combiners.count import Count
+from leporello.combiners.deciding.best_of import BestOf
+from leporello.combiners.deciding.by_role import ByRole
+from leporello.combiners.deciding.cascade import Cascade
+from leporello.combiners.deciding.route import LearntRoute, Route, When
+from leporello.combiners.deciding.verify import Verify
 from leporello.combiners.line_by_line import LineByLine
 from leporello.combiners.map_reduce import MapReduce
 from leporello.combiners.mean import Mean
@@ -33,6 +38,9 @@ from leporello.combiners.union import Union
 
 __all__ = [
     "AssignAuthors",
+    "BestOf",
+    "ByRole",
+    "Cascade",
     "ChainOfAgents",
     "ChainOfNotes",
     "ClusterAuthors",
@@ -40,6 +48,7 @@ __all__ = [
     "Decompose",
     "HyDE",
     "Iterative",
+    "LearntRoute",
     "LineByLine",
     "MapReduce",
     "Mean",
@@ -52,11 +61,14 @@ __all__ = [
     "PlanThenRead",
     "ReadEach",
     "Refine",
+    "Route",
     "SelfConsistency",
     "StructuredMapReduce",
     "Stuff",
     "Truncate",
     "TruncateMiddle",
     "Union",
+    "Verify",
     "Walk",
+    "When",
 ]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.combiners.stuff import Order, arranged, read_of
-from leporello.core.protocols import Count
+from leporello.core.calls.roles import in_role
+from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Combination, Example, Fit, Hit, Read
 
 
@@ -25,6 +26,7 @@ class MapReduce:
         target_words: Number of words at or below which it ends: as soon as the answers left, joined
             by line breaks, have no more; the last one is read again while that makes it shorter. 0
             ends with one answer, however long. An answer that is one of the choices is not joined.
+        map_role: Role of the reader of hits; answers are read by the one of answers.
     """
 
     order: Order = "document"
@@ -32,6 +34,7 @@ class MapReduce:
     reduce_instruction: str = ""
     ask: bool = True
     target_words: Count = 0
+    map_role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round for the hits, then one round a level of the tree.
@@ -40,7 +43,7 @@ class MapReduce:
         Rounds come to an end whatever a reader says: each has fewer answers than the one before,
         or, of one answer, fewer words.
         """
-        texts = (yield from self._map(example, hits)) if hits else []
+        texts = (yield from in_role(self.map_role, self._map(example, hits))) if hits else []
         undecided = bool(example.choices) and len(hits) > 1
         if not hits or (undecided and not texts):
             [output] = yield [read_of(example, [])]

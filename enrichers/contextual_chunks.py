@@ -8,7 +8,7 @@ from typing import Literal
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage
-from leporello.core.protocols import Positive, Reader
+from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment, Generates, Read
 from leporello.enrichers.context import last_names, place
 
@@ -26,13 +26,13 @@ class ContextualChunks:
     the chunk and who was last named before it; a reader is given what stands around the chunk.
 
     Attributes:
-        reader: Reader that writes context; the pipeline's own if null.
+        role: Role of the reader that writes context.
         by: What makes it: a `rule`, or the `reader`, if it writes; else the rule, with a note.
         around: Number of chunks before that a reader is shown.
         instruction: Instruction for the reader.
     """
 
-    reader: Reader | None = None
+    role: Role = ANSWER
     by: Literal["rule", "reader"] = "rule"
     around: Positive = 3
     instruction: str = INSTRUCTION

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leporello.core.passages import Passage
-from leporello.core.protocols import Positive, Reader
+from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment
 from leporello.enrichers.summarising import in_order, summaries
 
@@ -20,13 +20,13 @@ class Gists:
     own. A page without a gist is found by its own words.
 
     Attributes:
-        reader: Reader that sums up; the pipeline's own if null.
+        role: Role of the reader that sums up.
         words: Number of words of a page at most; a chunk of more is a page.
         read: What is read of a page that is found: its `page`, or its `gist` alone.
         instruction: Instruction for the reader.
     """
 
-    reader: Reader | None = None
+    role: Role = ANSWER
     words: Positive = 400
     read: Literal["page", "gist"] = "page"
     instruction: str = "Shorten these passages to what happens in them. Keep the names."

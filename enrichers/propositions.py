@@ -9,7 +9,7 @@ from typing import Literal
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage
-from leporello.core.protocols import Positive, Reader
+from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment, Generates, Read
 from leporello.enrichers.context import last_names, place
 from leporello.text.english.clauses import clause_spans
@@ -25,13 +25,13 @@ class Propositions:
     clauses are taken as they stand, with title, headings and who was last named before them.
 
     Attributes:
-        reader: Reader that states; the pipeline's own if null.
+        role: Role of the reader that states.
         count: Number of statements a chunk at most.
         read: What is read of a statement that is found: its `chunk`, or the `proposition` alone.
         instruction: Instruction for the reader.
     """
 
-    reader: Reader | None = None
+    role: Role = ANSWER
     count: Positive = 20
     read: Literal["chunk", "proposition"] = "chunk"
     instruction: str = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage
-from leporello.core.protocols import Positive, Reader
+from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment, Generates, Read
 from leporello.text.english.content_terms import EMPTY_TERMS
 from leporello.text.sentences import sentence_spans
@@ -25,12 +25,12 @@ class Questions:
     made by rule, of sentences that begin with a name, in English.
 
     Attributes:
-        reader: Reader that asks; the pipeline's own if null.
+        role: Role of the reader that asks.
         count: Number of questions a chunk at most.
         instruction: Instruction for the reader.
     """
 
-    reader: Reader | None = None
+    role: Role = ANSWER
     count: Positive = 5
     instruction: str = "Write questions that this text answers, each in a line of its own."
 

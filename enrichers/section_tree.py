@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from leporello.core.notes import note
-from leporello.core.protocols import Positive, Reader
+from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment, Section
 from leporello.enrichers.summarising import INSTRUCTION, in_order, summaries
 from leporello.text.headings import headings
@@ -24,12 +24,12 @@ class SectionTree:
     retriever `TreeSearch`. After PageIndex and the section summaries of long-document readers.
 
     Attributes:
-        reader: Reader that summarises; the pipeline's own if null.
+        role: Role of the reader that summarises.
         levels: Number of levels of headings, the outermost ones.
         instruction: Instruction for summaries.
     """
 
-    reader: Reader | None = None
+    role: Role = ANSWER
     levels: Positive = 3
     instruction: str = INSTRUCTION
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from annotated_types import Ge
 
 from leporello.core.passages import reading_text
-from leporello.core.protocols import Count, Positive, Reader
+from leporello.core.protocols import ANSWER, Count, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment
 from leporello.enrichers.clusters import clusters
 from leporello.enrichers.summarising import INSTRUCTION, in_order, summaries
@@ -24,7 +24,7 @@ class SummaryTree:
     together (RAPTOR's collapsed tree), or from the top down by the retriever `TreeSearch`.
 
     Attributes:
-        reader: Reader that summarises; the pipeline's own if null.
+        role: Role of the reader that summarises.
         width: Number of chunks or summaries of a cluster at most; fewer where they do not fit.
         levels: Number of levels of summaries at most.
         roots: Number of summaries from which on there is no further level.
@@ -32,7 +32,7 @@ class SummaryTree:
         seed: Seed of the clusters.
     """
 
-    reader: Reader | None = None
+    role: Role = ANSWER
     width: Annotated[int, Ge(2)] = 10
     levels: Positive = 5
     roots: Positive = 5

@@ -6,15 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, log1p
+from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
+from leporello.text.typed.spans import best_typed
 
 _EVIDENCE = 3  # sentences that a choice is compared with
 # Rare among the few sentences that are read, an "in" would weigh more than a name.
@@ -33,16 +36,23 @@ class BestSentence:
 
     Attributes:
         sentences: Number of sentences of an answer, best first, where several things are asked.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     depends_on_batch: ClassVar[bool] = False
 
     sentences: Positive = 1
+    calibration: Path | None = None
+
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
         refuse_pairs(inputs)
-        return [_answer(read, self.sentences) for read in inputs]
+        return calibrated([_answer(read, self.sentences) for read in inputs], self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of words of each text."""
@@ -69,10 +79,28 @@ def _answer(read: Read, count: int) -> Output:
         return Output(read.choices[choice], scores[choice], scores, read=seen)
     if not ranked:
         return Output("", 0.0, read=seen)
+    if read.schema:
+        return _typed(read, [found[i] for i in ranked], [shares[i] for i in ranked], seen)
     first = ranked[0]
     text = " ".join(sentences[index] for index in ranked[:count])
     span = _span(*positions[first]) if count == 1 else None
     return Output(text, shares[first], read=seen, span=span)
+
+
+def _typed(
+    read: Read,
+    ranked: Sequence[tuple[Chunk | str, str, int, int]],
+    shares: Sequence[float],
+    seen: tuple[Span, ...],
+) -> Output:
+    """Returns the first value of the type in the best sentences; none if there is none."""
+    spans = [(number, start, end) for number, (_, _, start, end) in enumerate(ranked)]
+    best = best_typed(read.schema, spans, [text for _, text, _, _ in ranked])
+    if best is None:
+        return Output("", 0.0, read=seen)
+    passage, text, _, _ = ranked[best.rank]
+    span = _span(passage, best.start, best.end)
+    return Output(text[best.start : best.end], shares[best.rank], read=seen, span=span)
 
 
 def _span(passage: Chunk | str, start: int, end: int) -> Span | None:

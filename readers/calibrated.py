@@ -120,7 +120,9 @@ class Calibrated:
         odds = self.slope * (odds - self.offset)
         scores = (-_softplus(-odds), -_softplus(odds))
         text = read.choices[scores.index(max(scores))]
-        return replace(output, text=text, scores=scores, score=max(scores))
+        best = max(scores)
+        likely = math.exp(best)
+        return replace(output, text=text, scores=scores, score=best, probability=likely)
 
 
 def _fit(groups: Mapping[float, Sequence[float]]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.errors import UserError
 from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens, check_positions
@@ -22,6 +23,7 @@ from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import Template
 from leporello.readers.prompting.window import OnOverflow, Window
+from leporello.text.typed.parse import written_schema
 
 # What is said of the question stands on its line, so that it falls away with it. The last line
 # is for plain models, which continue it.
@@ -40,7 +42,8 @@ class CausalLM:
     """Reads with a decoder-only model, by greedy or beam search, never sampling.
 
     With choices, each is scored by the mean log-probability of its tokens; the prompt is read
-    once for all of them.
+    once for all of them. What is of a type is written token by token as JSON that fits, with
+    `transformers` and the extra `typed`.
 
     Attributes:
         model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
@@ -80,6 +83,7 @@ class CausalLM:
             template, in a chat as earlier turns; they are never cut.
         shots: Number of examples that are drawn; all if there are fewer.
         seed: Seed of the draw.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even
@@ -107,6 +111,7 @@ class CausalLM:
     examples: Path | None = None
     shots: Count = 4
     seed: Count = 0
+    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         _ = self._template, self._decoding  # which check themselves
@@ -120,7 +125,9 @@ class CausalLM:
             raise ValueError("system needs a chat template: put its text into prompt instead")
 
     def check_files(self, data: str) -> None:
-        """Reads the examples; see `ChecksFiles`."""
+        """Reads the examples and the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
         self._prompts.check_data(data)
 
     def load(self) -> None:
@@ -134,7 +141,7 @@ class CausalLM:
             UserError: A worked example was drawn from a document of the inputs.
         """
         self._prompts.check_documents(inputs)
-        return self._reader.read(inputs)
+        return calibrated(self._reader.read(inputs), self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
@@ -266,7 +273,8 @@ class CausalLM:
         tokens = self._encode(prompt)
         if not tokens:
             raise ValueError("the prompt is empty: there is nothing to read")
-        return ModelInput(tokens, tuple(self._choice(prompt, choice) for choice in read.choices))
+        choices = tuple(self._choice(prompt, choice) for choice in read.choices)
+        return ModelInput(tokens, choices, written_schema(read.schema))
 
     def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:
         """Returns the tokens of a choice as they continue the prompt.

@@ -208,6 +208,7 @@ class Classifier:
             text=label,
             score=means[label],
             scores=scores,
+            probability=means[label],
             read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
             cut=length - sum(len(passage_text(passage)) for passage in seen),
             input_tokens=sum(part_result.tokens for part_result in classified),

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import string
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.models.calibration import Calibration, calibrated, read_calibration
 from leporello.models.locate import locate
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import encodable, passage_text
-from leporello.text.english.questions import is_statement
+from leporello.text.english.questions import asks_yes_no, is_statement
 from leporello.text.english.summary_requests import Wanted, wanted
+from leporello.text.typed.parse import kind_of
+from leporello.text.typed.spans import best_typed
 
 if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered
@@ -39,6 +43,7 @@ class Embedded:
 
     What a read asks for decides which of them reads it:
 
+    - a type: the best span that has such a value; yes or no by the judgement of a statement;
     - choices: the likeliest of them, or its letter where the instruction asks for that; the labels
       of an inference (`Entailment`, `Contradiction`, `Not mentioned`) are told of the statement
       that stands as the question;
@@ -57,6 +62,9 @@ class Embedded:
             need two.
         summary_words: Number of words of a summary at most; null is as many as such a summary
             usually has.
+        calibration: JSON file that `train --calibrate` wrote, from probabilities to better ones.
+            Without it answers are as likely as the model's folder says, choices and labels as
+            their model says, and summaries have no probability.
     """
 
     model: ModelSource = _SHIPPED
@@ -64,6 +72,12 @@ class Embedded:
     unanswerable: str = ""
     joined: Count = 0
     summary_words: int | None = None
+    calibration: Path | None = None
+
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
 
     def load(self) -> None:
         """Loads the encoder, which is otherwise done when it first reads."""
@@ -84,7 +98,8 @@ class Embedded:
             for method, numbers in groups.items()
             for number, output in zip(numbers, method([inputs[n] for n in numbers]), strict=True)
         }
-        return [outputs[number] for number in range(len(inputs))]
+        in_order = [outputs[number] for number in range(len(inputs))]
+        return calibrated(in_order, self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
@@ -109,8 +124,12 @@ class Embedded:
         """Returns what reads such an input."""
         from leporello.readers.embedded.statements import label_order
 
+        if read.schema and kind_of(json.loads(read.schema)) == "yes_no":
+            return self._answer if asks_yes_no(read.question) else self._judge_yes_no
         if read.choices:
             return self._choose if label_order(read.choices) is None else self._judge
+        if read.schema:
+            return self._answer
         if wanted(read.question, read.instruction, _texts(read)) is not Wanted.SHORT:
             return self._summarise
         return self._judge if is_statement(read.question) else self._answer
@@ -120,7 +139,8 @@ class Embedded:
 
         asked = [(read.question, _texts(read)) for read in inputs]
         found = answer_all(self._encoder, asked, self.joined)
-        return [self._answered(read, each) for read, each in zip(inputs, found, strict=True)]
+        outputs = [self._answered(read, each) for read, each in zip(inputs, found, strict=True)]
+        return calibrated(outputs, self._answers_calibration)
 
     def _answered(self, read: Read, answered: Answered) -> Output:
         if not answered.candidates:
@@ -128,8 +148,36 @@ class Embedded:
         best = answered.candidates[0]
         if self.threshold is not None and answered.odds < self.threshold:
             return Output(self.unanswerable, best.score, read=_seen(read))
+        if read.schema and not read.choices:
+            return self._typed(read, answered)
         span = _span(read, best.passage, best.start, best.end)
         return Output(best.text, best.score, read=_seen(read), span=span)
+
+    @cached_property
+    def _answers_calibration(self) -> Calibration | None:
+        """How likely answers are by their scores; None for a model whose folder does not say."""
+        from leporello.models.weights import ModelFolder
+
+        found = ModelFolder(self._part("answers")).config().get("calibration")
+        return Calibration.from_row(found) if found else None
+
+    def _typed(self, read: Read, answered: Answered) -> Output:
+        """Returns the best value of the type that is asked for."""
+        spans = [(each.passage, each.start, each.end) for each in answered.candidates]
+        texts = _texts(read)
+        found = best_typed(read.schema, spans, texts)
+        if found is None:
+            return Output(self.unanswerable, _NOTHING, read=_seen(read))
+        text = texts[found.passage][found.start : found.end]
+        score = answered.candidates[found.rank].score
+        span = _span(read, found.passage, found.start, found.end)
+        return Output(text, score, read=_seen(read), span=span)
+
+    def _judge_yes_no(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns yes for what the passages say, no for what they deny."""
+        said = {"Entailment": "yes", "Contradiction": "no"}
+        outputs = self._judge([replace(read, choices=()) for read in inputs])
+        return [replace(each, text=said.get(each.text, self.unanswerable)) for each in outputs]
 
     def _choose(self, inputs: Sequence[Read]) -> list[Output]:
         asked = [(read.question, read.choices, _texts(read)) for read in inputs]
@@ -224,7 +272,8 @@ def _chosen(
 ) -> Output:
     scores = tuple(math.log(max(each, 1e-12)) for each in odds)
     told = scores if read.choices else ()
-    return Output(labels[best], scores[best], told, read=_seen(read), span=span)
+    seen, likely = _seen(read), odds[best]
+    return Output(labels[best], scores[best], told, read=seen, span=span, probability=likely)
 
 
 def _texts(read: Read) -> list[str]:

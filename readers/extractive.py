@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Output, Read, Span
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.encoders.question_answering import (
     PassageWindow,
@@ -16,6 +18,7 @@ from leporello.readers.encoders.question_answering import (
 )
 from leporello.readers.prompting.prompted_model import refuse_pairs
 from leporello.readers.prompting.template import passage_text
+from leporello.text.typed.spans import best_typed
 
 _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
 
@@ -68,6 +71,7 @@ class Extractive:
         batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
             memory holds, and 4096 on a CPU.
         device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     model: ModelSource
@@ -78,6 +82,7 @@ class Extractive:
     unanswerable: str = ""
     batch_tokens: BatchTokens = 8192
     device: str = "auto"
+    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         if self.stride >= self.max_input_tokens:
@@ -86,13 +91,18 @@ class Extractive:
                 f" ({self.max_input_tokens}): windows overlap by it"
             )
 
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
+
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
         self.network.load()
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order; the score is -1e9 where nothing was there."""
-        return [
+        outputs = [
             Output(
                 extraction.text,
                 extraction.score,
@@ -102,6 +112,7 @@ class Extractive:
             )
             for read, extraction in zip(inputs, self.extract(inputs), strict=True)
         ]
+        return calibrated(outputs, self.calibration)
 
     def extract(self, inputs: Sequence[Read]) -> list[Extraction]:
         """Returns what was found for each input, with its place; equal windows are read once.
@@ -173,7 +184,8 @@ class Extractive:
             return Extraction(self.unanswerable, _NOTHING)
         tokens = sum(len(window.prompt.tokens) for _, window, _ in replies)
         # By sums: a probability would hide that a window has nothing to offer (decision 19).
-        index, window, best = max(replies, key=lambda item: item[2].score)
+        ranked = sorted(replies, key=lambda item: -item[2].score)
+        index, window, best = ranked[0]
         score = best.score
         if self.null_threshold is not None:
             # The lowest: every window but the right one says that there is none (decision 19).
@@ -181,6 +193,12 @@ class Extractive:
             if -score > self.null_threshold:
                 return Extraction(self.unanswerable, score, tokens=tokens)
         start, end = window.characters(best.first, best.last)
+        if read.schema:
+            places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
+            found = best_typed(read.schema, places, [*map(passage_text, read.passages)])
+            if found is None:
+                return Extraction(self.unanswerable, score, tokens=tokens)
+            (index, window, best), start, end = ranked[found.rank], found.start, found.end
         passage = read.passages[index]
         begin = passage.start if isinstance(passage, Chunk) else None
         span = None if begin is None else Span(begin + start, begin + end)
@@ -193,7 +211,7 @@ def _seen(read: Read) -> tuple[Span, ...]:
 
 def _check(read: Read) -> None:
     refuse_pairs([read])
-    if read.choices:
+    if read.choices and not read.schema:
         raise ValueError(
             "Extractive copies its answer from the passages and cannot choose among choices:"
             " Seq2Seq, CausalLM and Classifier can"

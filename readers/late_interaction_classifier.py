@@ -90,11 +90,12 @@ class LateInteractionClassifier:
         texts, model = _texts(read), self._trained
         near = self._interaction.nearest(read.question, texts, model["weights"])
         row = _features(read.question, near, model["usual"], model["deviation"])
-        [likely] = model["classifier"].predict_proba([row]).tolist()
-        likely_of = dict(zip(map(str, model["classifier"].classes_), likely, strict=True))
+        [row] = model["classifier"].predict_proba([row]).tolist()
+        likely_of = dict(zip(map(str, model["classifier"].classes_), row, strict=True))
         label, scores = labelled(read.choices, likely_of)
         tokens = self._interaction.size([read.question, *texts])
-        return Output(text=label, score=likely_of[label], scores=scores, input_tokens=tokens)
+        likely = likely_of[label]
+        return Output(label, likely, scores, input_tokens=tokens, probability=likely)
 
     @cached_property
     def _interaction(self) -> LateInteraction:

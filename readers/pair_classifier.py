@@ -216,6 +216,7 @@ class PairClassifier:
             read=_spans(read, seen),
             cut=sum(map(len, read.pair)) - sum(map(len, seen)),
             input_tokens=tokens or 0,
+            probability=1 - likely if likely < self.threshold else likely,
         )
 
 

@@ -50,7 +50,9 @@ class Polarity(OneByOne):
         odds = self.log_odds("\n".join(map(passage_text, read.passages)))
         scores = tuple(-max(each, 0.0) - math.log1p(math.exp(-abs(each))) for each in (-odds, odds))
         seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
-        return Output(read.choices[odds < 0], max(scores), scores=scores, read=seen)
+        best = max(scores)
+        text = read.choices[odds < 0]
+        return Output(text, best, scores, read=seen, probability=math.exp(best))
 
     @cached_property
     def _weights(self) -> WordWeights:

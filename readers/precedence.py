@@ -62,7 +62,8 @@ class Precedence:
         first, second = (places[text] for text in read.pair)
         likely = logistic(second - first)
         seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
-        return Output(str(likely >= 0.5), likely, read=seen)  # noqa: PLR2004 -- as likely as not
+        sure = max(likely, 1 - likely)
+        return Output(str(likely >= 0.5), likely, read=seen, probability=sure)  # noqa: PLR2004 -- as likely as not
 
     @cached_property
     def _weights(self) -> WordWeights:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
+from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens, check_positions
@@ -20,6 +21,7 @@ from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import Template, passage_text
 from leporello.readers.prompting.window import OnOverflow, Window
+from leporello.text.typed.parse import written_schema
 
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
 # space. Summaries have neither question nor choices, and their lines fall away.
@@ -65,6 +67,7 @@ class Seq2Seq:
             template; they are never cut.
         shots: Number of examples that are drawn; all if there are fewer.
         seed: Seed of the draw.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even
@@ -89,13 +92,16 @@ class Seq2Seq:
     examples: Path | None = None
     shots: Count = 4
     seed: Count = 0
+    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         _ = self._template, self._decoding  # which check themselves
         self._backend.check(self.model, self.dtype, self._decoding)
 
     def check_files(self, data: str) -> None:
-        """Reads the examples; see `ChecksFiles`."""
+        """Reads the examples and the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
         self._prompts.check_data(data)
 
     def load(self) -> None:
@@ -109,7 +115,7 @@ class Seq2Seq:
             UserError: A worked example was drawn from a document of the inputs.
         """
         self._prompts.check_documents(inputs)
-        return self._reader.read(inputs)
+        return calibrated(self._reader.read(inputs), self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
@@ -213,7 +219,8 @@ class Seq2Seq:
 
     def _prompt(self, read: Read) -> ModelInput:
         choices = tuple(map(self._tokens.encode_target, read.choices))
-        return ModelInput(self._tokens.encode(self._prompts.render(read)), choices)
+        tokens = self._tokens.encode(self._prompts.render(read))
+        return ModelInput(tokens, choices, written_schema(read.schema))
 
     def _write(self, prompts: Sequence[ModelInput]) -> list[Generation]:
         return self._backend.write(self._model, self._tokens, self._decoding, prompts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.stuff import chunks_of, read_of
-from leporello.core.protocols import Count
+from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
 WORK = (
@@ -34,11 +34,13 @@ class ChainOfAgents:
             unit, which are all for a reader without one.
         worker: Instruction of the workers, in front of the task's.
         manager: Instruction of the manager, if not empty; else the task's.
+        worker_role: Role of the reader that the workers are; the manager is the one of answers.
     """
 
     hits: Count = 0
     worker: str = WORK
     manager: str = ""
+    worker_role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a read a worker, one a round, then the manager's; at most one more than hits."""
@@ -60,7 +62,11 @@ class ChainOfAgents:
         instruction = f"{self.worker} {example.instruction}".strip()
         passages: tuple[Chunk | str, ...] = (unit,) if unit else ()
         return Read(
-            (*passages, *chunks), example.question, instruction, title=example.document.title
+            (*passages, *chunks),
+            example.question,
+            instruction,
+            title=example.document.title,
+            role=self.worker_role,
         )
 
 

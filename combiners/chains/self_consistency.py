@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.chains.said import answer_key, confidence
 from leporello.combiners.stuff import arranged
 from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.nested import run_combiner, watched
 from leporello.core.protocols import Combiner, Positive
-from leporello.core.records import JSON, Combination, Example, Hit, Output, Request
+from leporello.core.records import JSON, Combination, Example, Hit
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,8 @@ class SelfConsistency:
         votes: dict[str, float] = defaultdict(float)
         answers: dict[str, JSON] = {}
         for arrangement in arrangements(hits, self.runs):
-            answer, score = yield from _with_score(
-                run_combiner(self.combiner, example, arrangement)
-            )
+            answer, seen = yield from watched(run_combiner(self.combiner, example, arrangement))
+            score = seen[-1][1].score if seen else None
             key = answer_key(answer) if isinstance(answer, str) else json.dumps(answer)
             votes[key] += confidence(score)
             answers.setdefault(key, answer)
@@ -65,23 +63,3 @@ def arrangements(hits: Sequence[Hit], count: int) -> list[tuple[Hit, ...]]:
     apart = max(folds, 2)
     part = [tuple(h for n, h in enumerate(hits) if n % apart != fold) for fold in range(folds)]
     return [*dict.fromkeys([*whole, *part])][:count]
-
-
-def _with_score(
-    combination: Combination,
-) -> Generator[Sequence[Request], list[Any], tuple[JSON, float | None]]:
-    """Runs a combination to its end; returns its answer and the score of its last output."""
-    score: float | None = None
-    try:
-        requests = next(combination)
-        while True:
-            try:
-                answers = yield requests
-            except Exception as error:  # a failed read, which is the combiner's to catch
-                requests = combination.throw(error)
-                continue
-            outputs = [each for each in answers if isinstance(each, Output)]
-            score = outputs[-1].score if outputs else score
-            requests = combination.send(answers)
-    except StopIteration as stop:
-        return stop.value, score

@@ -13,9 +13,10 @@ from leporello.combiners.multi_hop import by_turns
 from leporello.combiners.rewriting.wording import brief, lines, on_each_name, unread
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.roles import in_role
 from leporello.core.notes import note
 from leporello.core.passages import Passage
-from leporello.core.protocols import Combiner, Positive
+from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import (
     Combination,
     Example,
@@ -52,6 +53,7 @@ class Decompose:
         answered: Whether each is answered from its own hits, so that later ones can name it.
         split: Instruction under which the question is split.
         step: Instruction under which a smaller question is answered.
+        role: Role of the reader that words what is searched for.
     """
 
     combiner: Combiner
@@ -60,6 +62,7 @@ class Decompose:
     answered: bool = False
     split: str = SPLIT
     step: str = STEP
+    role: Role = ANSWER
 
     @property
     def sees_gold(self) -> bool:
@@ -71,7 +74,11 @@ class Decompose:
         found = [[*hits]]
         told: list[Hit] = []
         answers: list[str] = []
-        for step in (yield from self._split(example)) if example.question.strip() else ():
+        for step in (
+            (yield from in_role(self.role, self._split(example)))
+            if example.question.strip()
+            else ()
+        ):
             question = filled(step, answers)
             [more] = yield [Search(question, None if self.answered else self.new)]
             known = {hit.chunk for one in found for hit in one}

@@ -12,8 +12,9 @@ from leporello.combiners.rewriting.wording import brief, unread
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
 from leporello.core.calls.ranks import fused
+from leporello.core.calls.roles import in_role
 from leporello.core.notes import note
-from leporello.core.protocols import Combiner, Positive
+from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
 
 WRITE = (
@@ -37,11 +38,13 @@ class HyDE:
         combiner: Combiner that reads what was found.
         write: Instruction under which the passage is written.
         hits: Number of the best hits that a reader answers from that does not write.
+        role: Role of the reader that words what is searched for.
     """
 
     combiner: Combiner
     write: str = WRITE
     hits: Positive = 3
+    role: Role = ANSWER
 
     @property
     def sees_gold(self) -> bool:
@@ -50,7 +53,9 @@ class HyDE:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read and one search; then the combiner's rounds."""
-        if example.question.strip() and (passage := (yield from self._passage(example, hits))):
+        if example.question.strip() and (
+            passage := (yield from in_role(self.role, self._passage(example, hits)))
+        ):
             [found] = yield [Search(passage)]
             hits = fused([hits, found])[: len(hits) or None]
         return (yield from run_combiner(self.combiner, example, hits))

@@ -14,8 +14,9 @@ from leporello.combiners.multi_hop import by_turns, names, without
 from leporello.combiners.rewriting.wording import brief, unread
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.roles import in_role
 from leporello.core.notes import note
-from leporello.core.protocols import Combiner, Positive
+from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import (
     Chunk,
     Combination,
@@ -52,12 +53,14 @@ class Iterative:
         rounds: Number of steps at most.
         new: Number of hits that a step adds at most.
         think: Instruction under which a step is written.
+        role: Role of the reader that words what is searched for.
     """
 
     combiner: Combiner
     rounds: Positive = 3
     new: Positive = 2
     think: str = THINK
+    role: Role = ANSWER
 
     @property
     def sees_gold(self) -> bool:
@@ -69,7 +72,7 @@ class Iterative:
         found = [[*hits]]
         steps: list[str] = []
         while example.question.strip() and len(steps) < self.rounds:
-            step = yield from self._step(example, steps, by_turns(found))
+            step = yield from in_role(self.role, self._step(example, steps, by_turns(found)))
             if not step or step in steps:
                 break
             steps.append(step)

@@ -10,8 +10,9 @@ from leporello.combiners.rewriting.wording import lines, rewordings, unread
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
 from leporello.core.calls.ranks import fused
+from leporello.core.calls.roles import in_role
 from leporello.core.notes import note
-from leporello.core.protocols import Combiner, Positive
+from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
 
 REWORD = (
@@ -33,11 +34,13 @@ class MultiQuery:
         combiner: Combiner that reads what was found.
         queries: Number of other wordings at most; by rule there are three.
         reword: Instruction under which they are written; `{queries}` is their number.
+        role: Role of the reader that words what is searched for.
     """
 
     combiner: Combiner
     queries: Positive = 3
     reword: str = REWORD
+    role: Role = ANSWER
 
     @property
     def sees_gold(self) -> bool:
@@ -46,7 +49,11 @@ class MultiQuery:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read and one round of searches; then the combiner's rounds."""
-        wordings = (yield from self._wordings(example)) if example.question.strip() else []
+        wordings = (
+            (yield from in_role(self.role, self._wordings(example)))
+            if example.question.strip()
+            else []
+        )
         if wordings:
             found = yield [Search(wording) for wording in wordings]
             hits = fused([hits, *found])[: len(hits) or None]

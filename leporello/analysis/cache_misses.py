@@ -95,19 +95,20 @@ def _needs(
         chunks = cached_passages(chunks, used) or chunks
     for part in indexers(stages.retriever):
         yield "index", type(part).__name__, index_key(document, part, chunks, fingerprint)
-    reader = fingerprint(stages.reader)
-    for digest in dict.fromkeys(_digests(example, folder)):
-        key = None if reader is None else {"reader": {**reader}, "read": digest}
-        yield "outputs", type(stages.reader).__name__, key
+    for role, digest in dict.fromkeys(_digests(example, folder)):
+        reader = stages.reader_of(role)
+        known = fingerprint(reader)
+        key = None if known is None else {"reader": {**known}, "read": digest}
+        yield "outputs", type(reader).__name__, key
 
 
-def _digests(example: Example, folder: Path) -> Iterator[str]:
-    """Yields what identifies each read that the run made of an example."""
+def _digests(example: Example, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yields role and digest of each read that the run made of an example."""
     path = folder / "calls.jsonl"
     rows = read_rows(path) if path.exists() else ()
     row = next((row for row in rows if row["id"] == example.id), None)
     for call in calls_from_row(row["calls"]) if row else ():
-        yield digest_of(read_from_row(call, example.document))
+        yield call["role"], digest_of(read_from_row(call, example.document))
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ class _ExampleOfJob:
     def _input(self, row: Mapping[str, Any]) -> ReadInput:
         read = read_from_row(row, self.example.document)
         output = row["output"]
-        reader = self.stages.reader
+        reader = self.stages.reader_of(read.role)
         shown = isinstance(reader, RendersPrompt) and not self.changed
         prompt = reader.render(read) if shown else _parts(read)
         span = Span(*output["span"]) if "span" in output else None

@@ -13,6 +13,7 @@ from leporello.analysis.export.submission import read_submission
 from leporello.analysis.leaderboards import SUBSETS
 from leporello.config import load_config
 from leporello.config.metrics import entry_of, metrics_of, specs_of
+from leporello.core.calls.answers import as_text
 from leporello.core.environment.json_table import JsonTable
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_json, read_rows
@@ -20,7 +21,6 @@ from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.failures import ExampleError
 from leporello.engine.journal.serialization import (
-    as_text,
     empty_prediction,
     prediction_from_row,
 )

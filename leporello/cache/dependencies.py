@@ -15,7 +15,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from leporello.cache.source_code import is_own, source_hash, sources
+from leporello.cache.source_code import code_hash, is_own, source_hash, sources
 from leporello.core.annotations import annotations_of, marked
 from leporello.core.environment.classes import find_class
 from leporello.core.errors import UserError
@@ -115,7 +115,8 @@ def dependencies(
     models = {
         name: (model, _told(cls, name, model, content)) for name, model in _models(cls, given)
     }
-    source, libraries = source_hash(cls), library_versions(cls, has_model=bool(models))
+    source = source_hash(cls) if is_own(cls.__module__) else f"{source_hash(cls)} {code_hash(cls)}"
+    libraries = library_versions(cls, has_model=bool(models))
     for backend in _own_backends(cls, given):
         source = f"{source} {source_hash(backend)}"
         libraries = {**libraries, **library_versions(backend, has_model=True)}

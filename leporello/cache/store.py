@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import secrets
 import shutil
 import time
@@ -33,6 +34,7 @@ from leporello.cache.entry import (
     write,
 )
 from leporello.cache.fingerprint import fingerprint
+from leporello.core.environment import observed
 from leporello.core.hashing import canonical, differences
 from leporello.core.records import JSON, Index
 
@@ -42,6 +44,9 @@ _MODELS = "models"
 # Copies of what is at URLs: files, runs that were looked at, files of the hub; of compressed files.
 _REMOTE = ("files", "views", "hub", "unpacked")
 _HOUR = 3600.0
+
+_OBSERVED = "leporello.observed"  # in a value: what plug-in code had asked for
+_FOREIGN = re.compile(r'"class":\s?"((?!leporello\.)[^"]+)"')
 
 _log = logging.getLogger("leporello")
 
@@ -105,6 +110,9 @@ class Cache:
                 path.unlink()
             return None
         _touch(path, last_use)
+        if thing := observed.changed(value.pop(_OBSERVED, {})):  # type: ignore[arg-type]  # of strings
+            _log.info("%s is made again: the %s changed since", path, thing)
+            return None
         return value
 
     def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
@@ -123,6 +131,14 @@ class Cache:
             Whether it is kept.
         """
         text = canonical(key)
+        if (own := _FOREIGN.search(text)) and (seen := observed.observed()):
+            if hosts := observed.servers(seen):
+                _tell_once(
+                    f"what {own[1]} makes is not kept: its code asks {hosts[0]}, and the class does"
+                    " not say repeatable = True"
+                )
+                return False
+            value = {**value, _OBSERVED: {**seen}}
         if (content := pack(text, value)) is None:
             return False
         try:

@@ -31,10 +31,10 @@ from leporello.cli import (
     mcp,
     new,
     run,
-    schema,
     score,
     serve,
     train,
+    tune,
 )
 from leporello.cli import list as listing
 from leporello.cli.display.progress import progress_bar
@@ -55,10 +55,10 @@ app = typer.Typer(
 )
 _VERBS = (
     run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
-    schema.schema, ask.ask, serve.serve, mcp.mcp,
+    listing.schema, ask.ask, ask.extract, serve.serve, mcp.mcp,
     explain.explain, score.score, compare.table, compare.compare, compare.report, compare.watch,
-    export.export, export.track, train.train, train.examples, benchmarks.fetch, benchmarks.submit,
-    benchmarks.analyze,
+    export.export, export.track, train.train, train.examples, tune.tune, benchmarks.fetch,
+    benchmarks.submit, benchmarks.analyze,
 )  # fmt: skip
 for _verb in _VERBS:
     # The whole first paragraph, which would be cut after some words.

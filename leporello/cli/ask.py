@@ -52,6 +52,13 @@ def ask(
     loader: Annotated[
         str, typer.Option("--loader", help="YAML: '{class: Text, encoding: cp1252}'.")
     ] = "",
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", help="JSON or YAML: the type of the answer. Prints JSON."),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--type", help="The same in a word: date, number, yes_no, ….")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Asks one's own documents, and shows where the answer stands.
@@ -67,6 +74,9 @@ def ask(
     own = with_model(overrides, model)
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over take a question, and one of them at a time")
+    typed = _schema(schema, kind)
+    if typed and (each or question is None):
+        raise UserError("--schema and --type take a question; many files: the verb `extract`")
     named = pipeline or (OVER if over else "")
     session = Session.open(paths, AskSettings(named, config or (), own, not no_cache, loader))
     broken = int(bool(unreadable(session.document)))  # the exit status, whatever is answered
@@ -80,10 +90,59 @@ def ask(
         row: Any = [{"document": answer.document.id, **answer.row()} for answer in answers]
         show = partial(show_each, stdout(), answers, session.document)
     else:
-        answer = session.ask(question)
+        answer = session.ask(question, schema=typed)
         row, show = answer.row(), partial(show_answer, stdout(), answer, all_passages=all_passages)
-    print_json(row) if as_json else show()
+    print_json(row) if as_json or typed else show()
     raise typer.Exit(broken)
+
+
+def _schema(path: Path | None, kind: str) -> str:
+    """Returns the JSON Schema that the options ask for; empty if they ask for none."""
+    from leporello.runs.extract import schema_from
+    from leporello.text.typed.schema import AnswerTypeError, schema_of
+
+    if path and kind:
+        raise UserError("--schema and --type both say the type of the answer: give one of them")
+    try:
+        return schema_from(path) if path else schema_of(kind or None)
+    except AnswerTypeError as error:
+        raise UserError(f"--type: {error}") from None
+
+
+def extract(
+    files: Annotated[
+        list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
+    ],
+    *,
+    schema: Annotated[
+        Path, typer.Option("--schema", help="JSON or YAML: `fields`, or JSON Schema of an object.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The table: a .csv or .parquet file.")],
+    pipeline: PipelineName = "",
+    model: Model = "",
+    config: ConfigFiles = None,
+    overrides: Overrides = None,
+    no_cache: NoCache = False,
+    loader: Annotated[str, typer.Option("--loader", help="As that of `ask`.")] = "",
+) -> None:
+    """Fills a table, a row a document and a column a field, with where each value stands."""
+    from leporello.runs.ask import AskSettings, Session
+    from leporello.runs.extract import check_table, fields_from, write_table
+    from leporello.runs.extract import extract as rows_of
+
+    fields = fields_from(schema)
+    check_table(out)
+    own = with_model(overrides, model)
+    settings = AskSettings(pipeline, config or (), own, not no_cache, loader)
+    rows = [*rows_of(Session.open([*map(to_path, files)], settings), fields)]
+    write_table(out, fields, rows)
+    cells = [cell for row in rows for cell in row.cells]
+    failed = sum(cell.failed for cell in cells)
+    filled = sum(not cell.reason for cell in cells)
+    absent = len(cells) - filled - failed
+    told = f"{len(rows)} documents × {len(fields)} fields: {filled} values, {absent} not there"
+    typer.echo(f"{out}: {told}, {failed} failed")
+    raise typer.Exit(int(failed > 0))
 
 
 def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:

@@ -147,8 +147,8 @@ def _carry_out(
     if scores := done.get("validation"):
         shown = ", ".join(f"{name} {value:.3f}" for name, value in scores.items())
         console.print(f"on validation: {shown}")
-    console.print("to use it in a pipeline with a reader of this kind:")
-    console.print(shlex.join(["--set", f"reader.model={done['folder']}"]))
+    console.print("to use it in a pipeline with a stage of this kind:")
+    console.print(shlex.join(["--set", f"{done['parameter']}={done['folder']}"]))
 
 
 def _summary(done: Trained) -> Iterator[str]:

@@ -11,20 +11,24 @@ import dataclasses
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any, cast
 
 from leporello.config.layers import Layers, Override, apply, parse_override
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
-from leporello.config.parameters import parameters
+from leporello.config.parameters import parameters, validate
 from leporello.config.placement_settings import PlacementSpec, check_placement, placement_flags
-from leporello.config.specs import Pipeline, PipelineSpec, Spec, TaskSpec
+from leporello.config.space import Space, first, is_choice, space_of
+from leporello.config.specs import ROLES, Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suites_of
 from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
+from leporello.config.tree import ConfigSource, Tree, built_in_path, check_settings, read_tree
+from leporello.core.calls.budget import Budget
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import KINDS, LOADER, TASK, Loader
+from leporello.core.protocols import ANSWER, KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
 
 __all__ = [
@@ -39,6 +43,7 @@ __all__ = [
     "TrainingSpec",
     "built_in_path",
     "load_config",
+    "load_space",
     "loader_of",
     "placement_flags",
 ]
@@ -164,12 +169,55 @@ def load_config(
         UserError: A file that cannot be read.
         ConfigError: Everything that is wrong with the files, at once.
     """
+    return _load(files, _parse_overrides(overrides), names)[0]
+
+
+def load_space(
+    files: Sequence[ConfigSource],
+    overrides: Sequence[str] = (),
+    name: str = "",
+    space: Path | None = None,
+) -> tuple[Config, Space, Space]:
+    """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
+
+    Args:
+        files: Files as `load_config` takes them.
+        overrides: `--set` texts, for this pipeline.
+        name: Name of the pipeline; the default one if empty.
+        space: File with more choices, by path.
+
+    Returns:
+        The config; the pipeline with its choices; and without those of the last two arguments.
+
+    Raises:
+        UserError: As `load_config`.
+        ConfigError: As `load_config`.
+    """
+    parsed = _parse_overrides(overrides)
+    chosen = [*parsed, *(space_of(space) if space else ())]
+    kept = [override for override in parsed if not is_choice(override.value)]
+    (loaded, opened), (_, shipped) = (
+        _load(files, each, [name] * bool(name), True) for each in (chosen, kept)
+    )
+    name = name or loaded.default_pipeline
+    if name not in opened:
+        raise UserError(f"there is no pipeline {name!r}{did_you_mean(name, loaded.pipelines)}")
+    return loaded, opened[name], shipped[name]
+
+
+def _load(
+    files: Sequence[ConfigSource],
+    overrides: Sequence[Override],
+    names: Sequence[str],
+    opened: bool = False,
+) -> tuple[Config, Mapping[str, Space]]:
     layers = Layers()
     sources = [built_in_path(), *files]
     for file in {s if isinstance(s, Path) else id(s): s for s in sources}.values():
         layers.add(read_tree(file))
+    builder = _ConfigBuilder(layers, overrides, names, opened)
     try:
-        return _ConfigBuilder(layers, _parse_overrides(overrides), names).load()
+        return builder.load(), builder.spaces
     except RecursionError:
         raise UserError("the config is nested too deeply") from None
 
@@ -198,9 +246,16 @@ def _parse_overrides(texts: Sequence[str]) -> list[Override]:
 
 
 class _ConfigBuilder:
-    def __init__(self, layers: Layers, overrides: Sequence[Override], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        layers: Layers,
+        overrides: Sequence[Override],
+        names: Sequence[str],
+        opened: bool = False,
+    ) -> None:
         self.layers, self.overrides = layers, overrides
         self.faults: list[Fault] = []
+        self.opened, self.spaces = opened, dict[str, Space]()
         self.names = list(names) or [self._default("pipeline")]
 
     def load(self) -> Config:
@@ -281,6 +336,23 @@ class _ConfigBuilder:
             return []
         selected = any(_selects(pattern, name) for pattern in self.names)
         keys = self._changed(name, keys, self.overrides if selected else ())
+        if not (selected and self.opened):
+            return self._specs(name, keys, tasks, ranges=not selected and name not in self._runs)
+        space = self.spaces[name] = Space(name, keys, partial(self._made, name, tasks))
+        reduced, faults = space.reduced(first)
+        self.faults += faults
+        return self._specs(name, reduced, tasks) if not faults else []
+
+    def _made(
+        self, name: str, tasks: set[str], keys: Mapping[str, Tree]
+    ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
+        """Returns a pipeline of other keys, and what is wrong with it."""
+        self.faults = []
+        return self._specs(name, keys, tasks), self.faults
+
+    def _specs(
+        self, name: str, keys: Mapping[str, Tree], tasks: set[str], *, ranges: bool = False
+    ) -> list[PipelineSpec]:
         own_tasks = self._strings(name, "tasks", keys.get("tasks"))
         for task in own_tasks:
             if task not in tasks:
@@ -290,14 +362,30 @@ class _ConfigBuilder:
         normalised = self._switch(name, "normalised", keys.get("normalised"))
         description = " ".join(self._strings(name, "description", keys.get("description")))
         training = self._training(name, keys.get("train"))
+        budget = self._budget(name, keys.get("budget"))
         placement = self._placement(name, keys.get("placement"))
+        tuned = self._tuned(name, keys.get("tuned"))
         return [
             PipelineSpec(
                 f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
-                placement,
+                placement, budget, tuned,
             )
-            for labels, stages in self._points(name, keys)
+            for labels, stages in self._points(name, keys, ranges)
         ]  # fmt: skip
+
+    @cached_property
+    def _runs(self) -> frozenset[str]:
+        """The pipelines that some task runs where none is named."""
+        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
+        return frozenset(str(entry.plain()) for entry in (tree.items if tree else {}).values())
+
+    def _tuned(self, name: str, tree: Tree | None) -> Mapping[str, Any]:
+        told: Any = tree.plain() if tree else {}
+        if tree and not isinstance(told, dict):
+            text = f"{name}.tuned: must be what `tune` wrote, a mapping, got {told!r}"
+            self.faults.append(tree.fault(text))
+            return {}
+        return cast("Mapping[str, Any]", told)
 
     def _training(self, name: str, tree: Tree | None) -> TrainingSpec:
         if tree is None:
@@ -305,6 +393,13 @@ class _ConfigBuilder:
         spec, faults = check_training(name, tree)
         self.faults.extend(faults)
         return spec
+
+    def _budget(self, name: str, tree: Tree | None) -> Budget:
+        if tree is None:
+            return Budget()
+        given, faults = check_settings(f"{name}.budget", tree, _limit)
+        self.faults.extend(faults)
+        return Budget(**given) if not faults else Budget()
 
     def _placement(self, name: str, tree: Tree | None) -> PlacementSpec:
         if tree is None:
@@ -349,13 +444,30 @@ class _ConfigBuilder:
             return ()
         return tuple(str(item.value) for item in items)
 
-    def _points(self, name: str, keys: Mapping[str, Tree]) -> list[tuple[Labels, dict[str, Spec]]]:
-        variants = SweepPoints(name)
+    def _roles(self, name: str, tree: Tree | None) -> Mapping[str, Tree]:
+        """Returns the readers of roles other than that of answers, which is `reader`."""
+        if tree is not None and not (tree.items and all(map(str.isidentifier, tree.items))):
+            fault = f"{name}.readers: must be a mapping of roles to readers, got {tree.plain()!r}"
+            self.faults.append(tree.fault(fault))
+            return {}
+        roles = {role: child.as_class() for role, child in tree.items.items()} if tree else {}
+        if answering := roles.pop(ANSWER, None):  # of a `--set` of all readers
+            self.faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
+        return roles
+
+    def _points(
+        self, name: str, keys: Mapping[str, Tree], ranges: bool
+    ) -> list[tuple[Labels, dict[str, Spec]]]:
+        roles = self._roles(name, keys.get("readers"))
+        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, ranges=ranges)
         points: list[tuple[Labels, dict[str, Spec]]] = [((), {})]
-        for key, kind in KINDS.items():
-            tree = keys.get(key)
+        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
+        for key, kind in stages_of.items():
+            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
             if tree is None and kind.default is None:
-                variants.faults.append(self.layers.pipelines[name].fault(f"{name}: needs a {key}"))
+                more = f", or `{ANSWER}` among its readers" if roles else ""
+                fault = self.layers.pipelines[name].fault(f"{name}: needs a {key}{more}")
+                variants.faults.append(fault)
                 continue
             if tree is None and not kind.default:
                 continue
@@ -368,6 +480,13 @@ class _ConfigBuilder:
             ]
         self.faults.extend(variants.faults)
         return points
+
+
+def _limit(name: str, tree: Tree) -> tuple[Any, str | None]:
+    known = parameters(Budget)
+    if name not in known:
+        return None, f"a budget has no such limit{did_you_mean(name, known)}"
+    return validate(known[name], tree)
 
 
 def _selects(pattern: str, name: str) -> bool:

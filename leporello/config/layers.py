@@ -10,14 +10,14 @@ from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.config.tree import Tree, parse
 from leporello.core.errors import ConfigError, Fault, did_you_mean
-from leporello.core.protocols import KINDS
+from leporello.core.protocols import ANSWER, KINDS
 from leporello.storage import is_url
 
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
 # What a run's directory holds beside the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-_SETTABLE = (*KINDS, "model", "normalised", "train", "placement")
-_PIPELINE = (*_SETTABLE, "tasks", "extends", "description")
+SETTABLE = (*KINDS, "readers", "model", "normalised", "budget", "train", "placement")
+_PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,12 @@ def parse_override(text: str) -> Override:
     """
     path, equals, values = text.partition("=")
     parts = tuple(path.strip().split("."))
+    if parts[:2] == ("readers", ANSWER):
+        parts = ("reader", *parts[2:])
     secret = sounds_secret(parts[-1])
     text = f"{path}=…" if secret else text
-    if not equals or not all(parts) or parts[0] not in _SETTABLE:
-        keys = ", ".join(_SETTABLE)
+    if not equals or not all(parts) or parts[0] not in SETTABLE:
+        keys = ", ".join(SETTABLE)
         fault = f"--set {text}: must be PATH=VALUE with a path such as retriever.k, from: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:
@@ -127,6 +129,7 @@ class Layers:
     def _resolve(self, name: str, below: tuple[str, ...]) -> dict[str, Tree] | None:
         own = self.pipelines[name].items.items()
         keys = {key: child.as_class() if key in KINDS else child for key, child in own}
+        keys = self._with_answering(name, keys)
         for key, child in self.pipelines[name].items.items():
             if key not in _PIPELINE:
                 hint = did_you_mean(key, _PIPELINE)
@@ -143,6 +146,19 @@ class Layers:
             return None
         parent.pop("description", None)
         return {**parent, **{k: _merge(parent.get(k), child, k) for k, child in keys.items()}}
+
+    def _with_answering(self, name: str, keys: dict[str, Tree]) -> dict[str, Tree]:
+        """Returns a pipeline's keys with the reader of answers as its `reader`."""
+        readers = keys.get("readers", Tree({}, None, 0)).items
+        if ANSWER not in readers:
+            return keys
+        if "reader" in keys:
+            text = f"{name}.readers.{ANSWER}: the pipeline has a `reader` too: give one of them"
+            self.faults.append(readers[ANSWER].fault(text))
+        others = {role: child for role, child in readers.items() if role != ANSWER}
+        kept = {**keys, "reader": readers[ANSWER].as_class()}
+        del kept["readers"]
+        return {**kept, "readers": keys["readers"].with_value(others)} if others else kept
 
     def _problem_with(self, extends: Tree, name: str, below: tuple[str, ...]) -> str | None:
         chain = (*below, name)
@@ -171,6 +187,10 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
     if key == "placement" and parent is not None and child.items:
         inherited = _beneath(parent, child.items.get("executor"))
         return child.with_value({**inherited.items, **child.items})
+    if key == "readers" and parent is not None and child.items:
+        own = child.items.items()
+        roles = {role: _merge(parent.items.get(role), one.as_class()) for role, one in own}
+        return child.with_value({**parent.items, **roles})
     if key == "train" and parent is not None and "preset" not in child.items and child.items:
         return child.with_value({**parent.items, **child.items})
     if parent is None or not child.items or not {"class", "sweep"}.isdisjoint(child.items):

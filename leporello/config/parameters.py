@@ -17,7 +17,15 @@ from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, Val
 from leporello.config.tree import Tree
 from leporello.core.annotations import annotations_of, marked
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import BACKEND_MARK, KINDS, LOADER, MODEL_MARK, SECRET_MARK, Kind
+from leporello.core.protocols import (
+    BACKEND_MARK,
+    KINDS,
+    LOADER,
+    MODEL_MARK,
+    ROLE_MARK,
+    SECRET_MARK,
+    Kind,
+)
 from leporello.storage import is_url, to_path
 
 _OPEN: object = inspect.Parameter.empty
@@ -209,4 +217,4 @@ def _bound(mark: object) -> str:
     for name, sign in signs.items():
         if (value := getattr(mark, name, None)) is not None:
             return f" {sign} {value}"
-    return f" ({mark})" if mark in (MODEL_MARK, BACKEND_MARK, SECRET_MARK) else ""
+    return f" ({mark})" if mark in (MODEL_MARK, BACKEND_MARK, SECRET_MARK, ROLE_MARK) else ""

@@ -13,6 +13,7 @@ from leporello.config.parameters import (
     Parameter,
     adapter,
     docstring,
+    members,
     nested_kind,
     parameters,
     takes_list,
@@ -20,6 +21,7 @@ from leporello.config.parameters import (
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.core.calls.budget import Budget
 from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
 from leporello.core.records import JSON
@@ -29,6 +31,22 @@ _KINDS = (*KINDS.values(), LOADER, TASK, METRIC)
 _TEXT: JSON = {"type": "string"}
 _TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _ANY_NAMES: Mapping[str, JSON] = {"type": "object", "additionalProperties": _TEXT}
+_RANGE: JSON = {
+    "description": "Lowest and highest number that `tune` tries",
+    "type": "object",
+    "properties": {
+        "range": {
+            "description": "The two",
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 2,
+            "maxItems": 2,
+        },
+        "log": {"description": "Whether by their logarithms", "type": "boolean"},
+    },
+    "required": ["range"],
+    "additionalProperties": False,
+}
 _STAGES = {
     "chunker": "Divides a document into chunks; `Whole` if left out",
     "enricher": "Makes passages of the chunks: summaries, chunks with context; nothing if left out",
@@ -48,14 +66,20 @@ def schema() -> dict[str, JSON]:
     stages = {key: _told(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
     pipeline = _closed(
         **stages,
+        readers=_told(
+            "Readers by role: `answer` is the reader, `select`, say, what a stage's `role` names",
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/reader"}},
+        ),
         extends=_told("Pipeline of which this one has all that it does not say itself", _TEXT),
         model=_told("What reads in place of the reader's model, by name", _TEXT),
         description=_told("Line about it for `list`", _TEXT),
+        tuned=_told("How it came to be chosen, as `tune` writes it", {"type": "object"}),
         tasks=_told("Tasks that it runs on where none is named", _TEXTS),
         normalised=_told(
             "Whether answers are brought into the form that the task's metrics read",
             {"type": "boolean", "default": False},
         ),
+        budget=_told("Limits of what one question may cost", _settings(Budget)),
         train=_told("How `train` trains the reader", _settings(Training)),
         placement=_told("Where a run works; no result depends on it", _settings(Placement)),
     )
@@ -175,4 +199,6 @@ def _parameter(parameter: Parameter) -> dict[str, JSON]:
     swept: list[JSON] = [{"type": "object", "properties": {"sweep": sweep}, "required": ["sweep"]}]
     if takes_list(parameter.annotation) is False:
         swept.append(items)
+    if {int, float} & {*members(parameter.annotation)}:
+        swept.append(_RANGE)
     return {"anyOf": [value, *swept]}

@@ -13,11 +13,15 @@ from leporello.config.parameters import Parameter, parameters, takes_list, valid
 from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
 from leporello.config.tree import parse
-from leporello.core.annotations import marked
+from leporello.core.annotations import marked, roles_of
+from leporello.core.calls.budget import NO_BUDGET, Budget
+from leporello.core.calls.contracts import StageError
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import SECRET_MARK, MetricEntry, Task
+from leporello.core.protocols import ANSWER, SECRET_MARK, MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
+
+ROLES = "readers."  # what the keys of stages begin with that are readers of a role
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +165,56 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline's stages, built; an enricher where it has one."""
+    """A pipeline's stages, built.
+
+    Attributes:
+        chunker: Chunker.
+        retriever: Retriever.
+        reader: Reader of answers; of every role, where `roles` is empty.
+        combiner: Combiner.
+        enricher: Enricher, where it has one.
+        roles: Readers of other roles, by role.
+        budget: Limits of what one question may cost.
+    """
 
     chunker: Any
     retriever: Any
     reader: Any
     combiner: Any
     enricher: Any = None
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = NO_BUDGET
+
+    @classmethod
+    def of(cls, stages: Mapping[str, Any], budget: Budget = NO_BUDGET) -> Pipeline:
+        """Returns the pipeline of stages by key: `reader`, `readers.select`."""
+        roles = {k.removeprefix(ROLES): v for k, v in stages.items() if k.startswith(ROLES)}
+        others = {k: v for k, v in stages.items() if not k.startswith(ROLES)}
+        return cls(**others, roles=roles, budget=budget)
+
+    @property
+    def readers(self) -> Mapping[str, Any]:
+        """Readers by role, that of answers first."""
+        return {ANSWER: self.reader, **self.roles}
+
+    def reader_of(self, role: str) -> Any:  # noqa: ANN401 -- a reader
+        """Returns the reader that has a role.
+
+        Raises:
+            StageError: None has.
+        """
+        if not self.roles or role in ("", ANSWER):
+            return self.reader
+        if role not in self.roles:
+            hint = did_you_mean(role, self.readers)
+            raise StageError(f"no reader has the role {role!r}{hint}")
+        return self.roles[role]
 
     def all(self) -> tuple[Any, ...]:
         """Returns all of them, in the order of their work."""
         enricher = () if self.enricher is None else (self.enricher,)
-        return (self.chunker, *enricher, self.retriever, self.reader, self.combiner)
+        first = (self.chunker, *enricher, self.retriever)
+        return (*first, self.reader, *self.roles.values(), self.combiner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +223,15 @@ class PipelineSpec:
 
     Attributes:
         name: `mine`, or `mine@retriever.k=5`.
-        stages: Stages by key; `enricher` where it has one.
+        stages: Stages by key; `enricher` where it has one, `readers.ROLE` where a role has a reader
+            of its own.
         tasks: Names of tasks that `run` takes when none is named.
         normalised: Whether the task brings answers into the form that its metrics read.
         description: Description for `list`.
         training: Settings of the reader's training; no run depends on them.
         placement: Settings of where it runs; no result depends on them.
+        budget: Limits of what one question may cost.
+        tuned: Record of the search that chose it, as `tune` writes it; empty if none did.
     """
 
     name: str
@@ -196,10 +241,32 @@ class PipelineSpec:
     description: str = field(default="", compare=False)
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
     placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
+    budget: Budget = NO_BUDGET
+    tuned: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def tuned_on(self) -> frozenset[str]:
+        """The documents that it was chosen on, as `shortened` has them."""
+        tasks = self.tuned.get("tasks")
+        told = tasks.values() if isinstance(tasks, Mapping) else ()
+        lists = (task.get("documents") for task in told if isinstance(task, Mapping))
+        return frozenset(str(one) for each in lists if isinstance(each, list) for one in each)
 
     def build(self) -> Pipeline:
         """Returns the stages, built; models load on first use."""
-        return Pipeline(**{key: spec.build() for key, spec in self.stages.items()})
+        return Pipeline.of({k: spec.build() for k, spec in self.stages.items()}, self.budget)
+
+    @property
+    def readers(self) -> Mapping[str, Spec]:
+        """Readers by role, that of answers first."""
+        roles = {k.removeprefix(ROLES): s for k, s in self.stages.items() if k.startswith(ROLES)}
+        return {ANSWER: self.stages["reader"], **roles}
+
+    def unasked(self) -> list[str]:
+        """Returns the roles with readers that no parameter of a stage names."""
+        specs = (spec for stage in self.stages.values() for spec in stage.all_specs())
+        asked = {role for spec in specs for role in roles_of(spec.cls, spec.arguments())}
+        return [role for role in self.readers if role not in {*asked, ANSWER}]
 
     def variables(self) -> tuple[str, ...]:
         """Returns the environment variables that hold its keys: `$NAME`."""
@@ -208,8 +275,18 @@ class PipelineSpec:
 
     def resolved(self) -> dict[str, JSON]:
         """Returns the pipeline with every default written out."""
-        stages: dict[str, JSON] = {key: spec.resolved() for key, spec in self.stages.items()}
-        return stages | ({"normalised": True} if self.normalised else {})
+        resolved: dict[str, JSON] = {key: spec.resolved() for key, spec in self.stages.items()}
+        stages = {key: value for key, value in resolved.items() if not key.startswith(ROLES)}
+        if len(stages) < len(resolved):
+            roles = resolved.keys() - stages.keys()
+            stages["readers"] = {key.removeprefix(ROLES): resolved[key] for key in sorted(roles)}
+        normalised: dict[str, JSON] = {"normalised": True} if self.normalised else {}
+        return stages | normalised | ({"budget": self.budget.row()} if self.budget else {})
+
+
+def shortened(document: str) -> str:
+    """Returns a document's SHA-256 as the record of a search holds it."""
+    return document[:16]
 
 
 @dataclass(frozen=True)
@@ -220,7 +297,8 @@ class StageFactory:
 
     def build(self, pipeline: PipelineSpec) -> Pipeline:
         """Returns the pipeline's stages."""
-        return Pipeline(**{key: self.stage(spec) for key, spec in pipeline.stages.items()})
+        stages = {key: self.stage(spec) for key, spec in pipeline.stages.items()}
+        return Pipeline.of(stages, pipeline.budget)
 
     def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
         """Returns the stage that this spec and all equal ones stand for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,9 +14,10 @@ from leporello.config.parameters import Parameter, nested_kind, parameters, take
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
 from leporello.config.tree import Tree, built_in_path, parse
+from leporello.core.annotations import marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import Kind
+from leporello.core.protocols import ROLE_MARK, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 
@@ -31,15 +32,19 @@ class SweepPoints:
 
     Attributes:
         owner: The pipeline or task that the trees belong to; every fault begins with it.
+        roles: Roles that readers have; any is allowed if None.
         faults: Faults that were found so far.
+        ranges: Whether a range stands for its lowest number, as in a pipeline that is not run.
     """
 
     owner: str
+    roles: Collection[str] | None = None
     faults: list[Fault] = field(default_factory=list)
+    ranges: bool = False
 
     def of_stage(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a stage, or of each stage that a sweep names; none if faulty."""
-        if (swept := _swept(tree)) is not None:
+        if (swept := swept_in(tree)) is not None:
             if not swept:
                 self._fault(tree, path, "a sweep needs at least one value")
             groups = [self.of_stage(item, kind, path) for item in swept]
@@ -83,7 +88,7 @@ class SweepPoints:
         try:
             # What our own file names are our own classes, whatever packages are installed.
             ours = named.file == built_in_path()
-            cls = find_class(named.value, kind, _folder(named), ours=ours)
+            cls = find_class(named.value, kind, folder_of(named), ours=ours)
         except ClassError as error:
             self._fault(named, _join(path, "class"), str(error))
             return None
@@ -119,7 +124,9 @@ class SweepPoints:
 
     def _options(self, parameter: Parameter, tree: Tree, path: str) -> _Options:
         kind = nested_kind(parameter.annotation)
-        if (swept := _swept(tree)) is not None:
+        if is_range(tree):
+            return self._lowest(parameter, tree, path)
+        if (swept := swept_in(tree)) is not None:
             return self._swept_options(parameter, swept, tree, path)
         if not isinstance(tree.value, list):
             return self._one(parameter, tree, path, kind)
@@ -136,16 +143,25 @@ class SweepPoints:
             return self._one(parameter, tree, path, kind)
         return self._swept_options(parameter, tree.value, tree, path)
 
+    def _lowest(self, parameter: Parameter, tree: Tree, path: str) -> _Options:
+        ends = tree.items["range"].value
+        if self.ranges and isinstance(ends, list) and ends:
+            return self._one(parameter, ends[0], path, None)
+        problem = "only `tune` takes a range; a run takes a value, or several as {sweep: […]}"
+        self._fault(tree, path, problem)
+        return []
+
     def _one(self, parameter: Parameter, tree: Tree, path: str, kind: Kind | None) -> _Options:
         if kind is None:
             value, problem = validate(parameter, tree)
+            problem = problem or self._fault_of_role(parameter, value)
             if problem:
                 self._fault(tree, path, problem)
             return [((), value)]
         if tree.value is None and parameter.default is None:  # as a run's own file writes it
             return [((), None)]
         if not isinstance(tree.value, list):
-            if takes_list(parameter.annotation) and _swept(tree) is None:
+            if takes_list(parameter.annotation) and swept_in(tree) is None:
                 self._fault(tree, path, f"needs a list of {kind.key}s, got {tree.plain()!r}")
                 return []
             return list(self.of_stage(tree, kind, path))
@@ -154,6 +170,16 @@ class SweepPoints:
             for position, item in enumerate(tree.value)
         ]
         return [_combine(choice) for choice in itertools.product(*items)]
+
+    def _fault_of_role(self, parameter: Parameter, value: object) -> str | None:
+        if self.roles is None or not marked(parameter.annotation, ROLE_MARK):
+            return None
+        named = value if isinstance(value, (tuple, list)) else (value,)
+        unknown = [role for role in named if role and role not in self.roles]
+        if not unknown:
+            return None
+        hint = did_you_mean(str(unknown[0]), self.roles)
+        return f"no reader has the role {unknown[0]!r}{hint}"
 
     def _swept_options(
         self, parameter: Parameter, items: Sequence[Tree], tree: Tree, path: str
@@ -167,7 +193,7 @@ class SweepPoints:
             )
         options: _Options = []
         for position, item in enumerate(items):
-            label = str(position) if kind else _label(item.plain())
+            label = str(position) if kind else label_of(item.plain())
             for labels, value in self._one(parameter, item, path, kind):
                 options.append((((path, label), *labels), value))
         return options
@@ -216,7 +242,12 @@ def _problem_with(cls: type, kind: Kind) -> str | None:
     return check_methods(cls, kind)
 
 
-def _swept(tree: Tree) -> Sequence[Tree] | None:
+def is_range(tree: Tree) -> bool:
+    """Says whether a tree is `{range: …}`."""
+    return "range" in tree.items and set(tree.items) <= {"range", "log"}
+
+
+def swept_in(tree: Tree) -> Sequence[Tree] | None:
     """Returns the items of `{sweep: […]}`, or None."""
     if set(tree.items) != {"sweep"}:
         return None
@@ -242,16 +273,18 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _label(value: JSON) -> str:
+def label_of(value: JSON) -> str:
+    """Returns a value as it stands in the name of a point."""
     if isinstance(value, str) and not value.isprintable():
         return json.dumps(value)  # a name stands on one line
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _folder(tree: Tree) -> Path:
+def folder_of(tree: Tree) -> Path:
+    """Returns where the file lies that a tree was written in."""
     return tree.file.parent.resolve() if tree.file else Path.cwd()
 
 
 def _absolute(name: str, tree: Tree) -> str:
     file, colon, attribute = name.rpartition(":")
-    return f"{(_folder(tree) / Path(file).expanduser()).resolve()}:{attribute}" if colon else name
+    return f"{(folder_of(tree) / Path(file).expanduser()).resolve()}:{attribute}" if colon else name

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 import types
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args, get_type_hints
+
+from leporello.core.protocols import ROLE_MARK
 
 
 def annotations_of(cls: type[Any]) -> dict[str, Any]:
@@ -35,3 +38,12 @@ def marked(annotation: Any, mark: object) -> bool:  # noqa: ANN401 -- annotation
     """Returns whether an annotation, or any part of it, is `Annotated` with this mark."""
     arguments = get_args(annotation)
     return any(each is mark or marked(each, mark) for each in arguments)
+
+
+def roles_of(cls: type[Any], given: Mapping[str, object]) -> Iterator[str]:
+    """Yields the roles that an object asks, by its class and parameters, not those nested in it."""
+    for name, annotation in annotations_of(cls).items():
+        value = given.get(name)
+        if marked(annotation, ROLE_MARK):
+            roles = value if isinstance(value, (tuple, list)) else (value,)
+            yield from (role for role in roles if isinstance(role, str) and role)

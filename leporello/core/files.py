@@ -49,6 +49,8 @@ def atomically(path: Path) -> Iterator[TextIO]:
     try:
         with temporary.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())  # a power cut after the renaming leaves it whole
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

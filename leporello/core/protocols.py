@@ -53,9 +53,19 @@ class _BackendMark:
         return "backend"
 
 
+class _RoleMark:
+    """Marks a parameter that names a reader's role; see `Role`."""
+
+    def __repr__(self) -> str:
+        return "role"
+
+
 MODEL_MARK = _ModelMark()
 BACKEND_MARK = _BackendMark()
 SECRET_MARK = _SecretMark()
+ROLE_MARK = _RoleMark()
+# The role that reads ask which name none.
+ANSWER = "answer"
 
 # Annotations for constructor parameters; the config checks the bounds.
 Positive: TypeAlias = Annotated[int, Gt(0)]
@@ -71,6 +81,9 @@ BackendSource: TypeAlias = Annotated[str, BACKEND_MARK]
 # A key or password. A config names the environment variable that holds it, `$OPENAI_API_KEY`; the
 # stage gets the value, and what a run leaves on disk has the name.
 Secret: TypeAlias = Annotated[str, SECRET_MARK]
+# The role of a reader that a stage asks, a key of the pipeline's `readers`; where a pipeline has
+# one `reader` alone, that has all roles.
+Role: TypeAlias = Annotated[str, ROLE_MARK]
 
 # A metric as a task lists it: its name, or a mapping of `class` and its parameters.
 MetricEntry: TypeAlias = str | Mapping[str, Any]
@@ -89,8 +102,8 @@ class Chunker(Protocol):
 class Enricher(Protocol):
     """Makes passages of a document's chunks, once for all its questions.
 
-    Its parameter `reader`, where it has one and it is given, is what reads for it; else the
-    pipeline's own reader does.
+    It asks the readers of the roles that its parameters name (`Role`), and no others; what names
+    none asks its parameter `role`, where it has that.
     """
 
     def enrich(self, document: Document, chunks: Sequence[Any]) -> Enrichment | Sequence[Any]:

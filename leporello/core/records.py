@@ -274,6 +274,7 @@ class Example:
         metadata: Values of the task's file that have no other place here.
         fault: Message of what is wrong with its data; such an example fails alone, before any stage
             sees it.
+        schema: JSON Schema of its answer, as text; empty for any text.
     """
 
     id: str
@@ -287,6 +288,7 @@ class Example:
     group: str = ""
     metadata: Mapping[str, JSON] = field(default_factory=dict)
     fault: str = ""
+    schema: str = ""
 
     def without_gold(self) -> Example:
         """Returns the example as a stage may see it: no references, no evidence, no such metadata.
@@ -324,6 +326,7 @@ class Read:
         pair: Two texts to compare, for pair classifiers.
         title: Title of the document.
         role: Role of the reader that is asked; the one of answers if empty.
+        schema: JSON Schema of the answer, as text; empty for any text.
     """
 
     passages: tuple[Chunk | str, ...]
@@ -333,6 +336,7 @@ class Read:
     pair: tuple[str, str] | None = None
     title: str = ""
     role: str = ""
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +369,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Generates:
-    """Asks whether the reader writes what it is asked to (`Reader.generates`); told by a bool."""
+    """Asks whether a reader writes what it is asked to (`Reader.generates`); told by a bool.
+
+    Attributes:
+        role: Role of the reader; the one of answers if empty.
+    """
+
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +396,8 @@ class Output:
         reasoning: What the model wrote to itself before the answer, if it did and shows it.
         reasoning_tokens: Number of tokens written so, of `output_tokens`; None if it did not.
         probability: Probability that the answer is right, calibrated; None where nobody knows.
+        seconds: Seconds that it took, where the pipeline has a budget of them.
+        over_budget: Whether nothing was read, for want of budget; the engine says it, no reader.
     """
 
     text: str
@@ -400,6 +412,8 @@ class Output:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     probability: float | None = None
+    seconds: float | None = None
+    over_budget: bool = False
 
 
 Request: TypeAlias = Read | Search | Fit | Generates

@@ -24,11 +24,13 @@ from leporello.core.records import (
     Example,
     Hit,
     Output,
+    Prediction,
     Read,
     Request,
     Search,
     Span,
 )
+from leporello.engine.answers.typed import TypedAnswer, with_choices
 from leporello.engine.failures import ReadError, stage_errors
 from leporello.engine.journal.serialization import Reply
 from leporello.engine.requests import checked, told
@@ -63,6 +65,7 @@ class ActiveExample:
         notes: Notes of its stages.
         value: Value that the combiner returned.
         finished: Whether it has returned.
+        prediction: Prediction, once it is made; what is read from then on judges it.
     """
 
     number: int
@@ -77,6 +80,7 @@ class ActiveExample:
     notes: list[str] = field(default_factory=list)
     value: JSON = None
     finished: bool = False
+    prediction: Prediction | None = None
     _requests: Sequence[Request] = ()
     _round: int = 0
     _yields: int = 0
@@ -98,6 +102,15 @@ class ActiveExample:
         active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
         active._note((*example.document.notes, *selection.notes))
         return active
+
+    def judge(self, prediction: Prediction, judgement: Combination) -> None:
+        """Goes on with what metrics ask about the prediction; `start` runs it.
+
+        Args:
+            prediction: Prediction that the combiner's answer has become.
+            judgement: Generator whose return value is the new `value`.
+        """
+        self.prediction, self.combiner, self.finished = prediction, judgement, False
 
     def start(self) -> None:
         """Runs the combiner up to its first reads, or its return.
@@ -136,6 +149,8 @@ class ActiveExample:
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
         name = f"{type(self.stages.combiner).__name__}.combine"
+        if self.prediction:
+            name = "a metric"
         with collect_notes() as notes, stage_call(name, self.example.document):
             self._advance(resume)
         self._note(notes)
@@ -147,7 +162,7 @@ class ActiveExample:
             if self._yields > _MOST_ROUNDS:
                 raise StageError(f"asked {_MOST_ROUNDS:,} times, and has no answer yet")
             try:
-                self._requests = checked(resume(), self.example.document)
+                self._requests = checked(resume(), self.example.document, self.stages)
             except StopIteration as stop:
                 self.value, self.finished = stop.value, True
                 return
@@ -163,7 +178,7 @@ class ActiveExample:
         if isinstance(request, Search):
             return self._search(request)
         with stage_errors("reader"):
-            return told(self.stages.reader, request)
+            return told(self.stages, request)
 
     def _search(self, request: Search) -> tuple[Hit, ...]:
         with stage_errors("retriever"):
@@ -182,4 +197,9 @@ class ActiveExample:
 
 def _combination(stages: Pipeline, example: Example, hits: Sequence[Hit]) -> Combination:
     """Starts the combiner at its first step, not when it is made."""
-    return (yield from run_combiner(stages.combiner, example, tuple(hits)))
+    if not example.schema:
+        return (yield from run_combiner(stages.combiner, example, tuple(hits)))
+    example = with_choices(example)
+    combination = run_combiner(stages.combiner, example, tuple(hits))
+    writes = bool(getattr(stages.reader, "generates", False))
+    return (yield from TypedAnswer(example, writes).combine(combination))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from leporello.config import Pipeline
 from leporello.core.records import Example, Prediction, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.journal.journal import FinishedRow, RecordedExample, encode
+from leporello.engine.journal.journal import RecordedExample
+from leporello.engine.journal.rows import FinishedRow, encode
 from leporello.engine.journal.serialization import (
     Reply,
     empty_prediction,
@@ -25,7 +27,7 @@ from leporello.engine.selection import Selection
 from leporello.engine.task_examples import Normalizer
 from leporello.engine.time_limit import time_limit
 from leporello.metrics import Metric, Statistics
-from leporello.metrics.own import OwnMetric, statistics_of
+from leporello.metrics.own import OwnMetric, Verdicts, judgement, statistics_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Advance:
         step: Number of the last journal step that completed a round of it; None if none did.
         line: Line for the journal, once it is finished.
         failed: Whether that tells of a failure.
+        judges: Whether its reads are about the prediction, and count for no budget.
     """
 
     number: int
@@ -49,6 +52,7 @@ class Advance:
     step: int | None = None
     line: bytes = b""
     failed: bool = False
+    judges: bool = False
 
 
 @dataclass
@@ -101,6 +105,10 @@ class ActiveCombiners:
                 replies = {}
         return dataclasses.replace(advance, replies=replies, step=step)
 
+    def calls(self, number: int) -> list[tuple[Read, Reply]]:
+        """Returns the reads of an active example's earlier rounds, each with what came of it."""
+        return [(call.read, call.reply) for call in self._active[number].calls]
+
     def send(self, number: int, replies: Sequence[Reply]) -> Advance:
         """Hands the replies to a complete round over.
 
@@ -116,18 +124,28 @@ class ActiveCombiners:
             if self.attempts.begin("combine", active.number) >= TRIES:
                 error = ExampleError("combiner", self.attempts.cause)
                 return self._failed(active.number, active.example, error)
-            with stage_errors("combiner"), time_limit(self.timeout):
+            stage = "metric" if active.prediction else "combiner"
+            with stage_errors(stage), time_limit(self.timeout):
                 go_on()
+            if active.finished and not active.prediction:
+                self._judge(active)
             if not active.finished:
-                return Advance(active.number, active.reads, len(active.calls))
+                judges = active.prediction is not None
+                return Advance(active.number, active.reads, len(active.calls), judges=judges)
             line = self._line(active)
         except ExampleError as error:
             return self._failed(active.number, active.example, error)
         del self._active[active.number]
         return Advance(active.number, line=line)
 
-    def _line(self, active: ActiveExample) -> bytes:
-        """Returns what the journal says of a finished example; what cannot be said fails it."""
+    def _judge(self, active: ActiveExample) -> None:
+        """Makes the prediction, and has metrics that ask a reader begin."""
+        prediction = self._prediction(active)
+        active.judge(prediction, judgement(self.metrics, prediction, active.example))
+        with stage_errors("metric"), time_limit(self.timeout):
+            active.start()
+
+    def _prediction(self, active: ActiveExample) -> Prediction:
         with stage_errors("combiner"):
             calls = ((call.read, call.reply) for call in active.calls)
             prediction = prediction_of(
@@ -142,7 +160,15 @@ class ActiveCombiners:
             with stage_errors("task"):
                 text = self.normalise(prediction.prediction, active.example)
                 prediction = dataclasses.replace(prediction, prediction=text)
-        statistics, faults = self._statistics(active.number, prediction, active.example)
+        return prediction
+
+    def _line(self, active: ActiveExample) -> bytes:
+        """Returns what the journal says of a finished example; what cannot be said fails it."""
+        prediction, verdicts = active.prediction, active.value
+        assert prediction is not None
+        statistics, faults = self._statistics(
+            active.number, prediction, active.example, cast("Verdicts", verdicts)
+        )
         with stage_errors("combiner"):
             return encode(
                 FinishedRow(
@@ -156,14 +182,18 @@ class ActiveCombiners:
             )
 
     def _statistics(
-        self, number: int, prediction: Prediction, example: Example
+        self,
+        number: int,
+        prediction: Prediction,
+        example: Example,
+        verdicts: Verdicts | None = None,
     ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
         """Returns what metrics say, and their faults; ours may start a program, and take long."""
         own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
         if own and self.attempts.begin("metric", number) >= TRIES:
             raise ExampleError("metric", self.attempts.cause)
         with stage_errors("metric"), time_limit(self.timeout if own else None):
-            return statistics_of(self.metrics, prediction, example)
+            return statistics_of(self.metrics, prediction, example, verdicts)
 
     def _failed(self, number: int, example: Example, error: ExampleError) -> Advance:
         self._active.pop(number, None)

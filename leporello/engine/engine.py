@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from leporello.core.records import Example, Read
+from leporello.core.records import Example, Output, Read
+from leporello.engine.allowance import Admission, Allowance
 from leporello.engine.attempts import ALONE, TRIES, Attempts
 from leporello.engine.combining import ActiveCombiners, Advance
 from leporello.engine.failures import ExampleError, ReadError
@@ -21,7 +23,7 @@ from leporello.engine.journal.journal import Journal
 from leporello.engine.journal.serialization import Reply
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReader, WindowReaders
 from leporello.engine.selection import Selection
 
 
@@ -32,12 +34,12 @@ class _PendingReads:
     Attributes:
         advance: State of the example, with the reads that it waits for.
         order: Place of its reads in the queue: (step, admitted after it, number).
-        replies: Replies that have come back, in order.
+        replies: Replies that have come back, by their place in the round.
     """
 
     advance: Advance
     order: tuple[int, int, int]
-    replies: list[Reply] = field(default_factory=list)
+    replies: dict[int, Reply]
 
     @property
     def number(self) -> int:
@@ -70,7 +72,7 @@ class Engine:
 
     Attributes:
         journal: Journal of the pipeline on the shard.
-        reader: Reader of windows.
+        readers: Readers of windows by role.
         combiners: Combiners under way.
         limits: Limits of what is under way at once.
         listener: Listener that is told of everything.
@@ -80,19 +82,20 @@ class Engine:
     def __init__(
         self,
         journal: Journal,
-        reader: WindowReader,
+        readers: WindowReaders,
         combiners: ActiveCombiners,
         limits: Limits,
         listener: Listener,
     ) -> None:
-        self.journal, self.reader, self.combiners = journal, reader, combiners
+        self.journal, self.readers, self.combiners = journal, readers, combiners
         self.limits, self.listener = limits, listener
         self.attempts: Attempts = combiners.attempts
-        # A reader that schedules itself is given all that waits, once all of the shard is active.
-        unlimited = reader.schedules_itself
-        self._window_size = sys.maxsize if unlimited else max(limits.window, reader.window_size)
-        self._max_active = sys.maxsize if unlimited else limits.max_active
+        self._window_size = readers.answering.window(limits.window)
+        self._max_active = limits.max_active
+        if readers.answering.schedules_itself:
+            self._max_active = sys.maxsize
         self._pending: list[_PendingReads] = []
+        self._allowances: dict[int, Allowance] = {}
         self._admitted = 0
 
     def add_document(
@@ -157,9 +160,9 @@ class Engine:
     def _queue(self, advance: Advance, order: tuple[int, int, int]) -> None:
         """Queues what an example wants read, or writes it down if it is finished."""
         if not advance.line:
-            replies = [advance.replies[index] for index in range(len(advance.replies))]
-            self._pending.append(_PendingReads(advance, order, replies))
+            self._pending.append(_PendingReads(advance, order, {**advance.replies}))
             return
+        self._allowances.pop(advance.number, None)
         self.journal.finish(advance.number, advance.line, failed=advance.failed)
         self.listener.example(failed=advance.failed)
 
@@ -168,10 +171,12 @@ class Engine:
     def _step(self) -> None:
         """Reads one window, records it, and hands complete rounds over."""
         self.listener.before_step()
-        window = self._window()
+        reader, window, refused = self._window()
         self.listener.reading(len(window))
-        replies = self._read(window)
-        self.listener.has_read(self.reader.statistics)
+        replies = self._read(reader, window)
+        self.listener.has_read(reader.statistics)
+        window += refused
+        replies += [self._allowance(each.pending).refusal(each.read) for each in refused]
         # Before any combiner is sent them: a resumed shard replays what was said (decision 3).
         self.journal.step(
             self._admitted,
@@ -179,25 +184,38 @@ class Engine:
                 (waiting.pending.number, waiting.place, waiting.read, reply)
                 for waiting, reply in zip(window, replies, strict=True)
             ],
-            {window[place].pending.number: note for place, note in self.reader.cured.items()},
+            {window[place].pending.number: note for place, note in reader.cured.items()},
         )
-        self.journal.keep_sizes(self.reader.sizes)
+        self.journal.keep_sizes(self.readers.sizes)
         for waiting, reply in zip(window, replies, strict=True):
-            waiting.pending.replies.append(reply)
+            waiting.pending.replies[waiting.index] = reply
+            if waiting.pending.number in self._allowances and not waiting.pending.advance.judges:
+                self._allowances[waiting.pending.number].has_read(waiting.read, reply)
         self._hand_over({waiting.pending.number: waiting.pending for waiting in window}.values())
 
-    def _read(self, window: Sequence[_Waiting]) -> Sequence[Reply]:
+    def _read(self, reader: WindowReader, window: Sequence[_Waiting]) -> list[Reply]:
+        """Reads a window; how long it took counts where the budget has seconds."""
+        if not window:
+            return []
+        began = time.monotonic()
+        replies = self._read_window(reader, window)
+        if self.combiners.stages.budget.seconds is None:
+            return replies
+        each = (time.monotonic() - began) / len(window)
+        return [replace(r, seconds=each) if isinstance(r, Output) else r for r in replies]
+
+    def _read_window(self, reader: WindowReader, window: Sequence[_Waiting]) -> list[Reply]:
         """Reads a window; one that has killed its worker, read by read."""
         deaths = self.attempts.begin("window", len(self.journal.cursors))
         if deaths < TRIES:
-            return self.reader.read([waiting.read for waiting in window])
-        return [self._read_alone(waiting) for waiting in window]
+            return reader.read([waiting.read for waiting in window])
+        return [self._read_alone(reader, waiting) for waiting in window]
 
-    def _read_alone(self, waiting: _Waiting) -> Reply:
+    def _read_alone(self, reader: WindowReader, waiting: _Waiting) -> Reply:
         deaths = self.attempts.begin("read", waiting.pending.number, waiting.place)
         if deaths >= ALONE:
             return ReadError(self.attempts.cause)
-        return self.reader.read([waiting.read])[0]
+        return reader.read([waiting.read])[0]
 
     def _hand_over(self, touched: Iterable[_PendingReads]) -> None:
         """Hands complete rounds over, each of which ends in another advance."""
@@ -205,14 +223,51 @@ class Engine:
         numbers = {pending.number for pending in complete}
         self._pending = [p for p in self._pending if p.number not in numbers]
         for pending in complete:
-            advance = self.combiners.send(pending.number, pending.replies)
+            replies = [reply for _, reply in sorted(pending.replies.items())]
+            advance = self.combiners.send(pending.number, replies)
             self._queue(advance, (len(self.journal.cursors), 0, advance.number))
 
-    def _window(self) -> list[_Waiting]:
-        """Returns the next reads in order."""
-        waiting = (
-            _Waiting(pending, index)
-            for pending in sorted(self._pending, key=lambda p: p.order)
-            for index in range(len(pending.replies), len(pending.advance.reads))
-        )
-        return list(itertools.islice(waiting, self._window_size))
+    def _window(self) -> tuple[WindowReader, list[_Waiting], list[_Waiting]]:
+        """Returns who reads next, the reads, and those that a budget has no room for.
+
+        It is the reader for which most wait; its reads are in order.
+        """
+        queues: dict[int, list[_Waiting]] = {}
+        for pending in sorted(self._pending, key=lambda p: p.order):
+            for index, read in enumerate(pending.advance.reads):
+                if index not in pending.replies:
+                    reader = self.readers.of(read.role)
+                    queues.setdefault(id(reader), []).append(_Waiting(pending, index))
+        longest = max(queues.values(), key=len)  # of equally long ones that of the oldest read
+        reader = self.readers.of(longest[0].read.role)
+        size = reader.window(self.limits.window)
+        if not self.combiners.stages.budget:
+            return reader, longest[:size], []
+        return reader, *self._affordable(longest, size)
+
+    # -- budgets ---------------------------------------------------------------------------
+
+    def _affordable(
+        self, waiting: Sequence[_Waiting], size: int
+    ) -> tuple[list[_Waiting], list[_Waiting]]:
+        """Returns which of the next reads are read now, and which never."""
+        window: list[_Waiting] = []
+        refused: list[_Waiting] = []
+        for each in waiting:
+            free = each.pending.advance.judges
+            admission = Admission.READ if free else self._allowance(each.pending).ask(each.read)
+            if admission is Admission.READ:
+                window.append(each)
+            elif admission is Admission.REFUSE:
+                refused.append(each)
+            if len(window) == size:
+                break
+        return window, refused
+
+    def _allowance(self, pending: _PendingReads) -> Allowance:
+        if pending.number not in self._allowances:
+            stages = self.combiners.stages
+            said = [(pending.advance.reads[n], reply) for n, reply in pending.replies.items()]
+            calls = [*self.combiners.calls(pending.number), *said]
+            self._allowances[pending.number] = Allowance(stages.budget, stages, calls)
+        return self._allowances[pending.number]

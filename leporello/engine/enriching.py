@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 import inspect
-import sys
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from leporello.config import Pipeline
+from leporello.core.annotations import annotations_of, roles_of
 from leporello.core.calls import derived
 from leporello.core.calls.contracts import StageError
 from leporello.core.calls.nested import load_models
+from leporello.core.calls.roles import in_role
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.passages import fault_of, flat_read
-from leporello.core.records import Chunk, Document, Fit, Generates, Read, Search
+from leporello.core.protocols import ANSWER
+from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, ReadError, stage_errors
 from leporello.engine.journal.journal import Journal
 from leporello.engine.journal.serialization import Reply, reply_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
-from leporello.engine.reading import WindowReader
-from leporello.engine.requests import checked, told
+from leporello.engine.reading import WindowReaders
+from leporello.engine.requests import checked, role_of, told
 from leporello.engine.time_limit import time_limit
 
 _MOST_ROUNDS = 10_000  # a document: trees have a round a level
 _MOST = (1_000, 10)  # passages of a document: so many, and so many a chunk
 
 
-def enricher_reader(stages: Pipeline) -> object:
-    """Returns what reads for the enricher: its own reader, else the pipeline's."""
-    own = getattr(stages.enricher, "reader", None)
-    return stages.reader if own is None else own
-
-
 def makers(stages: Pipeline) -> list[object]:
-    """Returns what passages depend on: the enricher, and the pipeline's reader if it asks that."""
-    asks = inspect.isgeneratorfunction(type(stages.enricher).enrich)
-    shared = asks and getattr(stages.enricher, "reader", None) is None
-    return [stages.enricher, *([stages.reader] if shared else [])]
+    """Returns what passages depend on: the enricher, and the readers that it asks."""
+    kind = type(stages.enricher)
+    if not inspect.isgeneratorfunction(kind.enrich):
+        return [stages.enricher]
+    readers = {id(r): r for r in map(stages.reader_of, _roles(stages))}
+    return [stages.enricher, *readers.values()]
+
+
+def _roles(stages: Pipeline) -> list[str]:
+    """Returns the roles that an enricher may ask: those that its parameters name."""
+    kind = type(stages.enricher)
+    given = {name: getattr(stages.enricher, name, None) for name in annotations_of(kind)}
+    return [*roles_of(kind, given)] or [ANSWER]
 
 
 def enriched(stages: Pipeline, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
@@ -59,14 +65,14 @@ class Enriching:
 
     Attributes:
         stages: Stages of the pipeline.
-        reader: Reader of windows; one of its own if None.
+        readers: Readers of windows by role; its own if None.
         limits: Limits of windows and time.
         listener: Listener that is told of each window.
         attempts: Record of what is begun.
     """
 
     stages: Pipeline
-    reader: WindowReader | None = None
+    readers: WindowReaders | None = None
     limits: Limits = field(default_factory=Limits)
     listener: Listener = field(default_factory=Silent)
     attempts: Attempts = field(default_factory=Attempts)
@@ -107,17 +113,19 @@ class Enriching:
             result: Any = enricher.enrich(document, chunks)
         if not inspect.isgenerator(result):
             return _passages(name, result, chunks)
-        generator: Any = result
+        made: Any = result
+        generator = in_role(getattr(enricher, "role", ""), made)
         asked = _AskedReads(self, number, journal)
         resume: Callable[[], Any] = partial(next, generator)
         for _ in range(_MOST_ROUNDS):
             try:
                 with stage_call(name, document), time_limit(self.limits.example_timeout):
-                    requests = checked(resume(), document)
+                    requests = checked(resume(), document, self.stages)
             except StopIteration as stop:
                 return _passages(name, stop.value, chunks)
             if any(isinstance(request, Search) for request in requests):
                 raise StageError(f"{name} searches: there is nothing to search before it has ended")
+            _check_roles(self.stages, requests)
             reads = [flat_read(request) for request in requests if isinstance(request, Read)]
             replies = asked.replies(reads)
             failed = next((reply for reply in replies if isinstance(reply, ReadError)), None)
@@ -128,38 +136,45 @@ class Enriching:
             resume = partial(
                 generator.send,
                 [
-                    told(asked.reader.reader, r)
-                    if isinstance(r, (Fit, Generates))
-                    else next(outputs)
+                    told(self.stages, r) if isinstance(r, (Fit, Generates)) else next(outputs)
                     for r in requests
                 ],
             )
         raise StageError(f"{name} asked {_MOST_ROUNDS:,} times, and has made nothing yet")
 
 
+def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
+    """Refuses what the key of kept passages would not tell."""
+    allowed = [stages.reader_of(role) for role in _roles(stages)]
+    for request in requests:
+        if not any(stages.reader_of(role_of(request)) is reader for reader in allowed):
+            name = type(stages.enricher).__name__
+            raise StageError(f"{name} asks the role {role_of(request)!r}, which no parameter names")
+
+
 class _AskedReads:
     """The reads of one document's enricher, those of earlier processes from the journal."""
 
     def __init__(self, enriching: Enriching, number: int, journal: Journal | None) -> None:
-        self.reader = enriching.reader or WindowReader(enricher_reader(enriching.stages))
+        self.readers = enriching.readers or WindowReaders(enriching.stages)
         self._enriching, self._number, self._journal = enriching, number, journal
         recorded = journal.recorded(number) if journal else ()
         self._recorded: Mapping[int, Mapping[str, Any]] = {r.place: r.output for r in recorded}
         self._place = 0
-        alone = self.reader.schedules_itself
-        wanted = max(enriching.limits.window, self.reader.window_size)
-        self._window = sys.maxsize if alone else wanted
 
     def replies(self, reads: Sequence[Read]) -> list[Reply]:
         """Returns what came of a round of reads; as one window is read, it is written down."""
         replies: list[Reply] = []
-        for first in range(0, len(reads), self._window):
-            replies += self._windowed(reads[first : first + self._window])
+        for _, same in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
+            window = [*same]
+            size = self.readers.of(window[0].role).window(self._enriching.limits.window)
+            for first in range(0, len(window), size):
+                replies += self._windowed(window[first : first + size])
         return replies
 
     def _windowed(self, window: Sequence[Read]) -> Sequence[Reply]:
         places = range(self._place, self._place + len(window))
-        self._place = places.stop
+        self._place, reader = places.stop, self.readers.of(window[0].role)
         if places.start in self._recorded:  # steps are whole windows
             return [
                 reply_of(self._recorded[n], read) for n, read in zip(places, window, strict=True)
@@ -169,8 +184,8 @@ class _AskedReads:
         if attempts.begin("enrich", self._number) >= TRIES:
             raise ExampleError("enricher", attempts.cause)
         listener.reading(len(window))
-        replies = self.reader.read(window)
-        listener.has_read(self.reader.statistics)
+        replies = reader.read(window)
+        listener.has_read(reader.statistics)
         if self._journal:
             self._journal.step(
                 0, [(self._number, *each) for each in zip(places, window, replies, strict=True)]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+import traceback
+from pathlib import Path
 
+import leporello
+from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.errors import Interrupted, UserError
 from leporello.core.secrets import redact
-from leporello.engine.tracebacks import trace_of
 
 CURED = "failed with others, and not alone"  # a fault; what lack of memory explains is none
 
@@ -96,3 +99,13 @@ def is_passed_on(error: BaseException) -> bool:
         default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         return default or isinstance(error, Interrupted)
     return isinstance(error, (UserError, ExampleError, GeneratorExit))
+
+
+def trace_of(error: BaseException) -> str:
+    """Returns an error's traceback: Leporello's own files from their package on, others in full."""
+    trace = "".join(traceback.format_exception(error))
+    folder = Path(leporello.__file__).parent
+    trace = trace.replace(f'File "{folder}/', f'File "{folder.name}/')
+    for original, copy in REMAPPED_PATHS.items():
+        trace = trace.replace(f'File "{copy}"', f'File "{original}"')
+    return trace

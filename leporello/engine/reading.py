@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -13,15 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leporello.cache.fingerprint import fingerprint
+from leporello.config import Pipeline
+from leporello.core.calls.answers import rounded
 from leporello.core.calls.contracts import WrongCountError, batching_of
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import UserError
+from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Output, Read
 from leporello.engine.attempts import Attempts
 from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
-from leporello.engine.journal.serialization import Reply, output_from_row, output_row, rounded
+from leporello.engine.journal.serialization import Reply, output_from_row, output_row
 from leporello.engine.time_limit import time_limit
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
@@ -129,6 +133,13 @@ class WindowReader:
     def schedules_itself(self) -> bool:
         """Whether the reader wants all waiting reads of a shard in one call."""
         return bool(getattr(self.reader, "schedules_itself", False))
+
+    def window(self, most: int) -> int:
+        """Returns how many reads make a window, where the run's own limit is `most`.
+
+        One that schedules itself is given all that waits.
+        """
+        return sys.maxsize if self.schedules_itself else max(most, self.window_size)
 
     @property
     def slots(self) -> int:
@@ -247,10 +258,88 @@ class WindowReader:
         )
 
 
-def restore_batch_sizes(reader: object, sizes: Mapping[str, int]) -> None:
-    """Has a reader use the sizes that an earlier process found."""
-    if batching := batching_of(reader):
-        batching.settle(sizes)
+@dataclass
+class WindowReaders:
+    """A pipeline's readers by role, each with windows of its own.
+
+    Attributes:
+        stages: Stages of the pipeline.
+        cache: Cache of outputs; None caches nothing.
+        timeout: Seconds that a call may take for each read in it; None is no limit.
+        attempts: Record of what is begun.
+    """
+
+    stages: Pipeline
+    cache: CacheProtocol | None = None
+    timeout: float | None = None
+    attempts: Attempts = field(default_factory=Attempts)
+
+    def __post_init__(self) -> None:
+        self._by_stage: dict[int, WindowReader] = {}
+        self._by_role = {role: self._window_reader(r) for role, r in self.stages.readers.items()}
+
+    def _window_reader(self, stage: object) -> WindowReader:
+        made = WindowReader(stage, self.cache, self.timeout, self.attempts)
+        return self._by_stage.setdefault(id(stage), made)
+
+    def of(self, role: str) -> WindowReader:
+        """Returns the reader that has a role.
+
+        Raises:
+            StageError: None has.
+        """
+        return self._by_stage[id(self.stages.reader_of(role))]
+
+    @property
+    def answering(self) -> WindowReader:
+        """The reader of answers."""
+        return self._by_role[ANSWER]
+
+    def load(self) -> None:
+        """Loads all models."""
+        for reader in self._by_stage.values():
+            reader.load()
+
+    @property
+    def slots(self) -> int:
+        """Number of single reads that may be under way at once; 0 if any reader has windows."""
+        return min(reader.slots for reader in self._by_stage.values())
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes that readers found themselves, those of roles as `select.batch_tokens`."""
+        return {
+            name if role == ANSWER else f"{role}.{name}": size
+            for role, reader in self._by_role.items()
+            if reader.statistics.reads or reader.statistics.cached
+            for name, size in reader.sizes.items()
+        }
+
+    @property
+    def statistics(self) -> dict[str, ReadStatistics]:
+        """What reading came to, by role; readers of several roles count for the first of them."""
+        first: dict[int, str] = {}
+        for role, reader in self._by_role.items():
+            first.setdefault(id(reader), role)
+        return {role: self._by_role[role].statistics for role in first.values()}
+
+
+def all_sizes(stages: Pipeline) -> dict[str, int]:
+    """Returns the sizes that a pipeline's readers found themselves, as `WindowReaders.sizes`."""
+    return {
+        name if role == ANSWER else f"{role}.{name}": size
+        for role, reader in stages.readers.items()
+        for name, size in WindowReader(reader).sizes.items()
+    }
+
+
+def restore_batch_sizes(stages: Pipeline, sizes: Mapping[str, int]) -> None:
+    """Has readers use the sizes that an earlier process found."""
+    for role, reader in stages.readers.items():
+        before = "" if role == ANSWER else f"{role}."
+        own = {n.removeprefix(before): size for n, size in sizes.items() if n.startswith(before)}
+        if own and (batching := batching_of(reader)):
+            batching.settle({n: size for n, size in own.items() if "." not in n})
 
 
 def digest_of(read: Read) -> str:
@@ -261,7 +350,10 @@ def digest_of(read: Read) -> str:
         else [content_of(passage.document), passage.start, passage.end]
         for passage in read.passages
     ]
-    fields = {n: getattr(read, n) for n in Read.__slots__ if n not in ("passages", "role")}
+    fields = {
+        n: getattr(read, n) for n in Read.__slots__ if n not in ("passages", "role", "schema")
+    }
+    fields |= {"schema": read.schema} if read.schema else {}
     text = json.dumps([passages, fields], sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

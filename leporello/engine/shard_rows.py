@@ -13,11 +13,12 @@ from leporello.core.records import CacheProtocol, Example
 from leporello.engine.attempts import Attempts
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
+from leporello.engine.journal.journal import FinishedExample, Journal, finished_in
+from leporello.engine.journal.rows import ShardRow
 from leporello.engine.journal.serialization import calls_from_row, calls_row
 from leporello.engine.limits import Limits
-from leporello.engine.progress import Silent
-from leporello.engine.reading import WindowReader
+from leporello.engine.progress import Listener, Silent
+from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import select_document
 from leporello.engine.sliding import SlidingEngine, Slots
 from leporello.engine.task_examples import Normalizer, by_document
@@ -36,21 +37,22 @@ def rows_of(
     slots: Slots | None = None,
     metrics: Sequence[MetricEntry] = ("f1",),
     normalise: Normalizer | None = None,
+    listener: Listener | None = None,
 ) -> Rows:
     """Finishes the examples with the journal at a path, and returns what it holds then."""
-    limits = limits or Limits()
+    limits, listener = limits or Limits(), listener or Silent()
     timeout = limits.example_timeout
     journal = Journal(path)
     journal.begin(ShardRow(0, 0, len(examples), "run"))
     combiners = ActiveCombiners(
         stages, metrics_of(metrics), normalise, timeout, attempts or Attempts()
     )
-    reader = WindowReader(stages.reader, cache, timeout)
+    readers = WindowReaders(stages, cache, timeout)
     engine: Engine | SlidingEngine
     if slots:
-        engine = SlidingEngine(journal, reader, combiners, slots, Silent())
+        engine = SlidingEngine(journal, readers, combiners, slots, listener)
     else:
-        engine = Engine(journal, reader, combiners, limits, Silent())
+        engine = Engine(journal, readers, combiners, limits, listener)
     try:
         for first, group in by_document(examples):
             if all(number in journal.done for number in range(first, first + len(group))):

@@ -12,20 +12,21 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
 
 from leporello.core.errors import UserError
-from leporello.core.records import Example, Read
+from leporello.core.records import Example, Output, Read
+from leporello.engine.allowance import Admission, Allowance
 from leporello.engine.attempts import TRIES
 from leporello.engine.combining import ActiveCombiners, Advance
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.journal.journal import Journal
 from leporello.engine.journal.serialization import Reply
 from leporello.engine.progress import Listener
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReader, WindowReaders
 from leporello.engine.selection import Selection
 
 _LOOK = 0.2  # seconds between looks at reads that may take too long
@@ -176,10 +177,12 @@ class _Active:
     Attributes:
         advance: State of the example, with the reads that it waits for.
         replies: Replies by their place in the round.
+        allowance: Budget of the example; None if it has none.
     """
 
     advance: Advance
-    replies: dict[int, Reply] = field(default_factory=dict)
+    replies: dict[int, Reply]
+    allowance: Allowance | None
 
 
 class SlidingEngine:
@@ -187,7 +190,7 @@ class SlidingEngine:
 
     Attributes:
         journal: Journal of the pipeline on the shard.
-        reader: Reader, which is asked from several threads.
+        readers: Readers by role, which are asked from several threads.
         combiners: Combiners under way.
         slots: Slots that are shared with other shards and pipelines.
         listener: Listener that is told of everything.
@@ -196,15 +199,15 @@ class SlidingEngine:
     def __init__(
         self,
         journal: Journal,
-        reader: WindowReader,
+        readers: WindowReaders,
         combiners: ActiveCombiners,
         slots: Slots,
         listener: Listener,
     ) -> None:
-        self.journal, self.reader, self.combiners = journal, reader, combiners
+        self.journal, self.readers, self.combiners = journal, readers, combiners
         self.slots, self.listener = slots, listener
         self._active: dict[int, _Active] = {}
-        reader.load()  # before there are threads
+        readers.load()  # before there are threads
 
     def add_document(
         self, first: int, examples: Sequence[Example], selected: Sequence[Selection | ExampleError]
@@ -251,7 +254,8 @@ class SlidingEngine:
         self.listener.before_step()
         self.listener.reading(self.slots.waiting)
         self.slots.wait()
-        self.listener.has_read(self.reader.statistics)
+        for statistics in self.readers.statistics.values():
+            self.listener.has_read(statistics)
 
     def _take(self, advance: Advance) -> None:
         """Sends out what an example wants read, or writes it down if it is finished."""
@@ -260,13 +264,35 @@ class SlidingEngine:
             self.journal.finish(advance.number, advance.line, failed=advance.failed)
             self.listener.example(failed=advance.failed)
             return
-        self._active[advance.number] = _Active(advance, dict(advance.replies))
+        active = _Active(advance, dict(advance.replies), self._allowance(advance))
+        self._active[advance.number] = active
+        if active.allowance:
+            self._submit_next(active, active.allowance)
+            return
         for index in range(len(advance.reads)):
             if index not in advance.replies:
                 self._submit(advance, index)
 
+    def _allowance(self, advance: Advance) -> Allowance | None:
+        stages = self.combiners.stages
+        if not stages.budget or advance.judges:
+            return None
+        said = [(advance.reads[index], reply) for index, reply in advance.replies.items()]
+        calls = [*self.combiners.calls(advance.number), *said]
+        return Allowance(stages.budget, stages, calls)
+
+    def _submit_next(self, active: _Active, allowance: Allowance) -> None:
+        """Sends out one read of an example that has a budget, which the next one depends on."""
+        number, reads = active.advance.number, active.advance.reads
+        index = next(n for n in range(len(reads)) if n not in active.replies)
+        if allowance.ask(reads[index]) is Admission.READ:
+            self._submit(active.advance, index)
+        else:
+            self._reply(number, index, allowance.refusal(reads[index]))
+
     def _submit(self, advance: Advance, index: int) -> None:
-        read = partial(self.reader.read_one, advance.reads[index])
+        reader = self.readers.of(advance.reads[index].role)
+        read = partial(self._timed, reader, advance.reads[index])
         then = partial(self._reply, advance.number, index)
         attempts = self.combiners.attempts
         if not attempts.deaths:
@@ -278,6 +304,14 @@ class SlidingEngine:
         while self.slots.waiting:
             self.wait()
 
+    def _timed(self, reader: WindowReader, read: Read) -> Reply:
+        """Reads in a thread; how long it took counts where the budget has seconds."""
+        began = time.monotonic()
+        reply = reader.read_one(read)
+        if self.combiners.stages.budget.seconds is None or not isinstance(reply, Output):
+            return reply
+        return replace(reply, seconds=time.monotonic() - began)
+
     def _reply(self, number: int, index: int, reply: Reply) -> None:
         """Records what came of a read; the last of a round sends the example on."""
         active = self._active[number]
@@ -288,3 +322,6 @@ class SlidingEngine:
         if len(active.replies) == len(advance.reads):
             replies = [active.replies[position] for position in range(len(advance.reads))]
             self._take(self.combiners.send(number, replies))
+        elif active.allowance:
+            active.allowance.has_read(read, reply)
+            self._submit_next(active, active.allowance)

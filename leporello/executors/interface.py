@@ -11,6 +11,7 @@ from typing import Protocol
 
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
+from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.limits import Limits
@@ -42,6 +43,7 @@ class BatchSpec:
             declared task, and is then no other's.
         metrics: Metrics that predictions are scored with.
         normalised: Names of the pipelines whose answers the task brings into their form.
+        budgets: Limits of what a question may cost, one a pipeline.
     """
 
     pipelines: Sequence[str]
@@ -59,6 +61,7 @@ class BatchSpec:
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
     normalised: frozenset[str] = frozenset()
+    budgets: Sequence[Budget] = ()
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""
@@ -98,7 +101,7 @@ class ShardOrder:
         pipelines: Places of the pipelines that have anything left to do.
         sizes: Sizes of batches that the reader found itself.
         retry: Whether what failed is tried again.
-        limits: Limits of what the reader may spend, and with how many it shares the run's.
+        limits: Limits of what readers may spend, by role, and with how many they share the run's.
         cause: Cause of the last worker's death that was at it, as `was killed by signal 9`; empty
             if none.
     """
@@ -107,7 +110,7 @@ class ShardOrder:
     pipelines: tuple[int, ...]
     sizes: Mapping[str, int] = field(default_factory=dict)
     retry: bool = False
-    limits: SharedLimits | None = None
+    limits: Mapping[str, SharedLimits] = field(default_factory=dict)
     cause: str = ""
 
 
@@ -140,13 +143,27 @@ class PipelineShare:
         counts: Numbers of finished rows of the shard, by whichever process.
         examples: Number of examples that were finished by this worker.
         selecting: Statistics of dividing and selecting.
-        reading: Statistics of reading.
+        reading: Statistics of reading, by role.
     """
 
     counts: RowCounts = field(default_factory=RowCounts)
     examples: int = 0
     selecting: SelectStatistics = field(default_factory=SelectStatistics)
-    reading: ReadStatistics = field(default_factory=ReadStatistics)
+    reading: dict[str, ReadStatistics] = field(default_factory=dict)
+
+    def read(self) -> ReadStatistics:
+        """Returns the statistics of reading by all roles."""
+        total = ReadStatistics()
+        for statistics in self.reading.values():
+            total.add(statistics)
+        return total
+
+    def add(self, more: PipelineShare) -> None:
+        """Adds what it did at another shard; `counts` are each shard's own."""
+        self.examples += more.examples
+        self.selecting.add(more.selecting)
+        for role, statistics in more.reading.items():
+            self.reading.setdefault(role, ReadStatistics()).add(statistics)
 
 
 @dataclass
@@ -164,7 +181,8 @@ class ShardResult:
         pipelines: Share of each pipeline, by its place.
         sizes: Sizes of batches that the reader uses now.
         error: Reason, unless it is finished.
-        spent: Dollars and tokens that the worker's reader has spent since its last result.
+        spent: Dollars and tokens that the worker's readers have spent since its last result, by
+            role.
     """
 
     shard: int
@@ -176,7 +194,7 @@ class ShardResult:
     pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
-    spent: tuple[float, int] = (0.0, 0)
+    spent: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:
         """Returns the line of workers.jsonl.
@@ -194,7 +212,7 @@ class ShardResult:
             "worker": self.worker,
             "seconds": round(self.seconds, 3),
             "examples": sum(share.examples for share in self.pipelines.values()),
-            "reads": sum(share.reading.reads for share in self.pipelines.values()),
+            "reads": sum(share.read().reads for share in self.pipelines.values()),
             "peak_bytes": self.peak_bytes,
         }
 

@@ -74,12 +74,12 @@ class Pipelines:
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
-                Pipeline(**{key: factory.stage(stage) for key, stage in stages.items()}),
+                Pipeline.of({k: factory.stage(stage) for k, stage in stages.items()}, budget),
                 metrics,
                 normalizer_of(source, wanted=name in spec.normalised),
                 JobFiles(self.directory, name, spec.task),
             )
-            for name, stages in zip(spec.pipelines, spec.stages, strict=True)
+            for name, stages, budget in zip(spec.pipelines, spec.stages, spec.budgets, strict=True)
         ]
         self.tasks = TaskReader(source, spec.task)
         self.cache = Cache(spec.cache) if spec.cache else None

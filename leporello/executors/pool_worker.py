@@ -7,6 +7,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from leporello.core.environment import observed
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import ProgressCounts
@@ -25,6 +26,7 @@ def main() -> None:
         connection = connected()
         memory, spec = load(connection.recv_bytes())
         limit_memory(memory)
+        observed.watch()  # before a plug-in is imported
         _Conversation(connection).work(spec)
 
 

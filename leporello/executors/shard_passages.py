@@ -11,7 +11,8 @@ from leporello.core.passages import from_table, to_table
 from leporello.core.records import Chunk, Document, Example
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import FinishedRow, Journal, ShardRow, encode, finished_in
+from leporello.engine.journal.journal import Journal, finished_in
+from leporello.engine.journal.rows import FinishedRow, ShardRow, encode
 from leporello.engine.selection import divided
 
 

@@ -14,11 +14,12 @@ from leporello.core.records import Example
 from leporello.engine.attempts import ALONE, TRIES, Attempts
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.enriching import Enriching, enricher_reader
+from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import Journal, ShardRow
+from leporello.engine.journal.journal import Journal
+from leporello.engine.journal.rows import ShardRow
 from leporello.engine.progress import Listener
-from leporello.engine.reading import WindowReader, restore_batch_sizes
+from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.selection import Selection, TimedSelections, select_document
 from leporello.engine.sliding import SlidingEngine, Slots
 from leporello.engine.time_limit import enforce_deadlines
@@ -129,7 +130,7 @@ class ShardRun:
         if self.order.retry and len(journal.done) == shard.examples:  # else a retry goes on
             journal.retry(journal.failed)
         journal.sizes = journal.sizes or self.order.sizes
-        restore_batch_sizes(pipeline.stages.reader, journal.sizes)
+        restore_batch_sizes(pipeline.stages, journal.sizes)
         attempts = self._attempts(place)
         engine = self._engine(pipeline, journal, attempts)
         passages = None
@@ -141,10 +142,7 @@ class ShardRun:
 
     def _enriching(self, engine: Engine | SlidingEngine, attempts: Attempts) -> Enriching:
         limits, stages = self._pipelines.spec.limits, engine.combiners.stages
-        reader, own = engine.reader, enricher_reader(stages)
-        if own is not reader.reader:
-            reader = WindowReader(own, self._pipelines.cache, limits.example_timeout, attempts)
-        return Enriching(stages, reader, limits, self._listener, attempts)
+        return Enriching(stages, engine.readers, limits, self._listener, attempts)
 
     def _attempts(self, place: int) -> Attempts:
         if self.log is None:
@@ -164,10 +162,10 @@ class ShardRun:
         combiners = ActiveCombiners(
             pipeline.stages, pipeline.metrics, pipeline.normalise, timeout, attempts
         )
-        reader = WindowReader(pipeline.stages.reader, cache, timeout, attempts)
+        readers = WindowReaders(pipeline.stages, cache, timeout, attempts)
         if self._slots is not None:
-            return SlidingEngine(journal, reader, combiners, self._slots, self._listener)
-        return Engine(journal, reader, combiners, limits, self._listener)
+            return SlidingEngine(journal, readers, combiners, self._slots, self._listener)
+        return Engine(journal, readers, combiners, limits, self._listener)
 
     # -- work ------------------------------------------------------------------------------------
 
@@ -301,8 +299,7 @@ class ShardRun:
         """Returns what was done, and how it ended."""
         for lane in self._lanes:
             lane.share.examples = len(lane.journal.done) - lane.before
-            lane.share.reading = lane.engine.reader.statistics
-        reader = self._lanes[0].engine.reader
+            lane.share.reading = lane.engine.readers.statistics
         return ShardResult(
             shard=self.order.shard.number,
             attempt=self.log.attempt if self.log else 1,
@@ -310,7 +307,7 @@ class ShardRun:
             worker=self._pipelines.worker,
             seconds=time.monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},
-            sizes=reader.sizes if reader.statistics.reads else {},
+            sizes=self._lanes[0].engine.readers.sizes,
             peak_bytes=peak_memory(),
             error=error,
         )

@@ -12,7 +12,7 @@ from leporello.core.calls.nested import load_models
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.engine.progress import ProgressCounts
-from leporello.engine.reading import ReadStatistics, WindowReader
+from leporello.engine.reading import ReadStatistics, WindowReaders, all_sizes
 from leporello.engine.sliding import Slots
 from leporello.executors.attempt_log import AttemptLog
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
@@ -110,26 +110,24 @@ class ShardWorker:
         self._host, self._is_there = host or platform.node(), is_there
         self._open: list[ShardRun] = []
         self._opening: int | None = None
-        self._spent = (0.0, 0)
+        self._spent: dict[str, tuple[float, int]] = {}
         self._resources = ExitStack()
-        reader = self.pipelines.all[0].stages.reader  # which is that of all
-        slots = WindowReader(reader).slots
+        self._stages = self.pipelines.all[0].stages  # whose readers are those of all
+        slots = WindowReaders(self._stages).slots
         timeout = spec.limits.example_timeout
         self._slots = self._resources.enter_context(Slots(slots, timeout)) if slots else None
         self._selectors = self._resources.enter_context(Selectors(spec)) if spec.selectors else None
 
     def sizes(self) -> dict[str, int]:
-        """Returns the sizes of batches that the reader finds itself, for which it loads its model.
+        """Returns the sizes of batches that readers find themselves; their models are loaded.
 
         Raises:
-            UserError: The model cannot be loaded.
+            UserError: A model cannot be loaded.
         """
-        reader = self.pipelines.all[0].stages.reader
-        batching = batching_of(reader)
-        if batching is None:
-            return {}
-        load_models(reader)
-        return dict(batching.sizes())
+        for reader in self._stages.readers.values():
+            if batching_of(reader):
+                load_models(reader)
+        return all_sizes(self._stages)
 
     def run(self, orders: Iterator[ShardOrder]) -> Iterator[ShardResult]:
         """Yields what came of each order; one that ends with an error is the last.
@@ -157,18 +155,16 @@ class ShardWorker:
 
     def close(self) -> None:
         """Ends what selects or reads beside this thread."""
-        reader = self.pipelines.all[0].stages.reader
-        if isinstance(reader, CancelsReads):
-            reader.cancel()
+        for reader in self._stages.readers.values():
+            if isinstance(reader, CancelsReads):
+                reader.cancel()
         self._resources.close()
 
     def _begin(self, order: ShardOrder) -> Iterator[ShardResult]:
         """Works at a shard; with slots to fill, until another one may be begun."""
         self._opening = order.shard.number
-        reader = self.pipelines.all[0].stages.reader
-        if order.limits and isinstance(reader, SharesLimits):
-            limits = order.limits
-            reader.share_limits(limits.workers, limits.dollars, limits.tokens)
+        for role, limits in order.limits.items():
+            self._stages.readers[role].share_limits(limits.workers, limits.dollars, limits.tokens)
         run = ShardRun(self.pipelines, order, self._reporter, self._log(order), self._slots)
         self._open.append(run)
         self._opening = None
@@ -210,14 +206,15 @@ class ShardWorker:
             result.spent = self._newly_spent()
             yield result
 
-    def _newly_spent(self) -> tuple[float, int]:
-        """Returns the dollars and tokens that were spent since this was last asked."""
-        reader = self.pipelines.all[0].stages.reader
-        if not isinstance(reader, SharesLimits):
-            return 0.0, 0
-        (dollars, tokens), (earlier, before) = reader.spent, self._spent
-        self._spent = dollars, tokens
-        return dollars - earlier, tokens - before
+    def _newly_spent(self) -> dict[str, tuple[float, int]]:
+        """Returns the dollars and tokens that were spent since this was last asked, by role."""
+        new: dict[str, tuple[float, int]] = {}
+        for role, reader in self._stages.readers.items():
+            if isinstance(reader, SharesLimits):
+                (dollars, tokens), (earlier, before) = reader.spent, self._spent.get(role, (0.0, 0))
+                self._spent[role] = dollars, tokens
+                new[role] = dollars - earlier, tokens - before
+        return new
 
     def _log(self, order: ShardOrder) -> AttemptLog | None:
         if not self._logs:

@@ -23,7 +23,10 @@ class BatchSizes:
             directory: Directory of the run.
             pipeline: The pipeline whose reader it is.
         """
-        self._directory, self._key = directory, reading_key(pipeline)
+        self._directory, self._key = (
+            directory,
+            " ".join(reading_key(pipeline, role) for role in pipeline.readers),
+        )
         self.kept: Mapping[str, int] = directory.sizes().get(self._key, {})
 
     def keep(self, sizes: Mapping[str, int]) -> None:

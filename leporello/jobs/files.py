@@ -10,6 +10,7 @@ PIPELINE/TASK/.merged.json                   what these hold; parts are removed 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -23,12 +24,16 @@ from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
-from leporello.engine.journal.journal import FinishedExample, finished_in
+from leporello.engine.journal.journal import FinishedExample, contents
 from leporello.engine.journal.serialization import calls_from_row, calls_row
+from leporello.jobs.checksums import MERGED, changed, check_results, checksums
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import ExampleStatistics, Summary
 
+_log = logging.getLogger("leporello")
+
 RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
+METRICS_FILE = "metrics.json"
 _COUNTS = "shard.json"
 _TRACEBACKS = "tracebacks"
 _BLOCK = 1 << 20  # bytes
@@ -111,7 +116,7 @@ class JobFiles:
 
     @property
     def _merged(self) -> Path:
-        return self.folder / ".merged.json"
+        return self.folder / MERGED
 
     @property
     def later(self) -> Path:
@@ -125,8 +130,18 @@ class JobFiles:
         merged = read_json(self._merged)["shards"] if self._merged.exists() else {}
         finished = {int(number): RowCounts(*counts) for number, counts in merged.items()}
         for number in _numbers(self._parts):
-            finished[number] = RowCounts(**read_json(self.part(number) / _COUNTS))
+            finished[number] = _counts(self.part(number))
         return finished
+
+    def observed(self) -> dict[str, str]:
+        """Returns what plug-in code had asked for while finished shards were worked at."""
+        seen: dict[str, str] = {}
+        marks = [self._merged, *(self.part(number) / _COUNTS for number in _numbers(self._parts))]
+        for mark in filter(Path.exists, marks):
+            for thing, content in read_json(mark).get("observed", {}).items():
+                same = seen.setdefault(thing, content) == content
+                seen[thing] = content if same else "several"  # it changed on the way
+        return seen
 
     def begun(self) -> list[int]:
         """Returns the numbers of all shards that have a journal, ascending."""
@@ -153,8 +168,9 @@ class JobFiles:
         """Yields what tables need of all finished examples, in task order.
 
         Raises:
-            UserError: A file is damaged.
+            UserError: A file is damaged, or changed since it was written.
         """
+        check_results(self.folder, "statistics.jsonl")
         for folder in self._folders():
             yield from map(ExampleStatistics.from_row, read_rows(folder / "statistics.jsonl"))
 
@@ -162,8 +178,9 @@ class JobFiles:
         """Yields all finished examples with everything that is known of them, in task order.
 
         Raises:
-            UserError: A file is damaged.
+            UserError: A file is damaged, or changed since it was written.
         """
+        check_results(self.folder, *RESULTS)
         for folder in self._folders():
             predictions, calls, failures, statistics = (read_rows(folder / n) for n in RESULTS)
             for example in map(ExampleStatistics.from_row, statistics):
@@ -181,7 +198,7 @@ class JobFiles:
 
     def results(self) -> list[Path]:
         """Returns what the driver writes, or has removed: all but journals and parts."""
-        names = ("metrics.json", "timings.json", "verify.json", _TRACEBACKS)
+        names = (METRICS_FILE, "timings.json", "verify.json", _TRACEBACKS)
         paths = [self._merged, *(self.folder / name for name in (*RESULTS, *names))]
         return paths if self._parts.exists() else [*paths, self._parts]
 
@@ -195,7 +212,6 @@ class JobFiles:
             to: Folder; the shard's part by default, renamed into place.
 
         Raises:
-            DamagedJournalError: The journal is damaged.
             OSError: It cannot be written.
         """
         folder = to or self.part(shard)
@@ -203,11 +219,13 @@ class JobFiles:
         partial = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        examples = finished_in(self.journal(shard))
+        examples, seen = contents(self.journal(shard))
         _write(partial, examples)
         failures = sum(example.row.failure is not None for example in examples)
         counts = RowCounts(len(examples), failures)
-        (partial / _COUNTS).write_text(json.dumps(asdict(counts)))
+        hashes = checksums(partial, RESULTS)
+        told = {**asdict(counts), "sha256": hashes, **({"observed": seen} if seen else {})}
+        (partial / _COUNTS).write_text(json.dumps(told))
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier pass
         partial.rename(folder)
         return counts
@@ -231,7 +249,6 @@ class JobFiles:
             later: Statistics that no part holds, by the example's number; None if there are none.
 
         Raises:
-            DamagedJournalError: A journal is damaged.
             OSError: The results cannot be written.
         """
         counts: dict[str, JSON] = {}
@@ -252,19 +269,36 @@ class JobFiles:
                     files["statistics.jsonl"].write(_line(whole))
                     summary.add(ExampleStatistics.from_row(whole))
                 _take_tracebacks(part, self.folder)
-                counts[str(number)] = [*read_json(part / _COUNTS).values()]
+                counts[str(number)] = [*asdict(_counts(part)).values()]
         # The mark first: killed in between, parts are there twice, and never missing.
         if complete:
-            write_json(self._merged, {"limit": limit, "shards": counts}, indent=None)
+            hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
+            seen: dict[str, JSON] = {**self.observed()}
+            mark: JSON = {"limit": limit, "shards": counts, "sha256": hashes, "observed": seen}
+            write_json(self._merged, mark, indent=None)
             shutil.rmtree(self._parts, ignore_errors=True)
         else:
             self._merged.unlink(missing_ok=True)
+
+    def write_metrics(self, row: Mapping[str, JSON]) -> None:
+        """Writes metrics.json, whose checksum joins those of finished results."""
+        write_json(self.folder / METRICS_FILE, {**row})
+        if self._merged.exists():
+            mark = read_json(self._merged)
+            mark["sha256"] = {**mark["sha256"], **checksums(self.folder, [METRICS_FILE])}
+            write_json(self._merged, mark, indent=None)
+
+    @property
+    def has_metrics(self) -> bool:
+        """Whether metrics.json is there, as it was written."""
+        there = (self.folder / METRICS_FILE).exists()
+        return there and not changed(self.folder, METRICS_FILE)
 
     def _sources(self) -> Iterator[tuple[int, Path]]:
         """Yields the part of each shard; of one that has none, what its journal holds by now."""
         parts = set(_numbers(self._parts))
         for number in sorted({*parts, *self.begun()}):
-            if number in parts:
+            if number in parts and _is_whole(self.part(number)):
                 yield number, self.part(number)
                 continue
             with self._derived(number) as part:
@@ -281,6 +315,19 @@ class JobFiles:
         """Removes everything."""
         shutil.rmtree(self.journals, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _counts(part: Path) -> RowCounts:
+    row = read_json(part / _COUNTS)
+    return RowCounts(row["examples"], row["failures"])
+
+
+def _is_whole(part: Path) -> bool:
+    """Says whether a part is as it was written; else it is made again from its journal."""
+    if read_json(part / _COUNTS).get("sha256") == checksums(part, RESULTS):
+        return True
+    _log.warning("%s: changed since it was written: it is made again from its journal", part)
+    return False
 
 
 def _numbers(folder: Path) -> Iterator[int]:

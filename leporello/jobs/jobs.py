@@ -25,7 +25,8 @@ from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
 from leporello.config.tree import read_tree
 from leporello.core.calls.nested import check_files as check_files_of
-from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError
+from leporello.core.environment import observed
+from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
@@ -34,6 +35,7 @@ from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import job_signature
+from leporello.metrics.protocol import Asks
 
 _log = logging.getLogger("leporello")
 
@@ -137,6 +139,8 @@ def prepare(
     counting = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
     prints = _fingerprints(sources, counting, tasks or ([suite] if suite else []))
     pairs = [(pipeline, task) for pipeline, task in pairs if task.name in prints]
+    for pipeline, task in pairs:
+        _check_roles(pipeline, task.name, counting[task.name])
     check_files((pipeline for pipeline, _ in pairs), [prints[task.name] for _, task in pairs])
     signatures = [
         job_signature(pipeline, task, prints[task.name], counting[task.name])
@@ -147,6 +151,21 @@ def prepare(
         Job(pipeline, task, sources[task.name], signature, placed[pipeline.name])
         for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
+
+
+def _check_roles(pipeline: PipelineSpec, task: str, entries: Sequence[MetricEntry]) -> None:
+    """Refuses a metric that asks a reader which a pipeline lacks; tells readers nobody asks."""
+    metrics = metrics_of(entries)
+    asked = {m.role: name for name, m in metrics.items() if isinstance(m, Asks)}
+    for role, metric in asked.items():
+        if len(pipeline.readers) > 1 and role not in pipeline.readers:
+            raise UserError(
+                f"{pipeline.name} on {task}: the metric {metric} asks a reader of the role"
+                f" {role!r}{did_you_mean(role, pipeline.readers)}"
+            )
+    for role in pipeline.unasked():
+        if role not in asked:
+            _log.info("%s.readers.%s: nobody asks that role", pipeline.name, role)
 
 
 def _of_suite(
@@ -263,8 +282,11 @@ def job_directory(jobs: Sequence[Job], out: Path | None) -> Path:
 
 def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
     """Returns each field in which a job differs from what an earlier run there was made with."""
-    earlier = directory.jobs().get((job.pipeline.name, job.task.name), job.signature)
-    return tuple(differences(earlier, job.signature))
+    key = job.pipeline.name, job.task.name
+    earlier = directory.jobs().get(key, job.signature)
+    thing = observed.changed(JobFiles(directory, *key).observed())
+    told = [f"{thing}, for which plug-in code asked, changed since"] if thing else []
+    return (*differences(earlier, job.signature), *told)
 
 
 def finished_beside(directory: Path, jobs: Sequence[Job], limit: int | None) -> dict[str, Path]:

@@ -17,6 +17,7 @@ from statistics import median
 
 from leporello.config import PipelineSpec
 from leporello.core.hashing import digest
+from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON
 
 _LAST = 10  # runs that an estimate is made from
@@ -43,9 +44,9 @@ def selecting_key(pipeline: PipelineSpec) -> str:
     return digest({**stages})
 
 
-def reading_key(pipeline: PipelineSpec) -> str:
-    """Returns what tells pipelines apart that read otherwise."""
-    return digest(pipeline.stages["reader"].resolved())
+def reading_key(pipeline: PipelineSpec, role: str = ANSWER) -> str:
+    """Returns what tells pipelines apart that read otherwise, in a role."""
+    return digest(pipeline.readers[role].resolved())
 
 
 class Timings:

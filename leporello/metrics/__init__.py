@@ -20,6 +20,7 @@ from leporello.metrics.exact_match import ExactMatch
 from leporello.metrics.exponential_similarity import ExponentialSimilarity
 from leporello.metrics.f1 import F1, F1Unidecode
 from leporello.metrics.f1_macro import F1Macro
+from leporello.metrics.judging.judge import Judge
 from leporello.metrics.long_context.infinite_bench import InfiniteBenchScore
 from leporello.metrics.long_context.longbench import LongBenchScore, LongBenchV2Accuracy
 from leporello.metrics.long_context.loogle import LooGLECloze, LooGLESimilarity
@@ -30,6 +31,7 @@ from leporello.metrics.recall import Recall, RecallRead
 from leporello.metrics.rouge import Rouge, RougeScrolls, RougeScrollsInstance
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy
 from leporello.metrics.string_match import BabilongAccuracy, StringMatchAll, StringMatchPart
+from leporello.metrics.typed.match import TypedMatch
 
 __all__ = [
     "METRICS",
@@ -51,6 +53,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "f1_macro": F1Macro,
     "f1_unidecode": F1Unidecode,
     "infinite_bench": InfiniteBenchScore,
+    "judge": Judge,
     "longbench": LongBenchScore,
     "longbench_v2": LongBenchV2Accuracy,
     "loogle": LooGLESimilarity,
@@ -67,6 +70,7 @@ METRICS: Mapping[str, type[Metric]] = {
     "shuffle_accuracy": ShuffleAccuracy,
     "string_match_all": StringMatchAll,
     "string_match_part": StringMatchPart,
+    "typed_match": TypedMatch,
 }
 
 

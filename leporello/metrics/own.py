@@ -6,18 +6,18 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.core.environment.own_lines import own_errors
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Example, Prediction
-from leporello.metrics.protocol import GoldError, Metric, Resampled, Statistics
+from leporello.core.records import JSON, Example, Prediction, Request
+from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,12 +138,42 @@ class OwnMetric:
         )
 
 
-def statistics_of(
+# What metrics that ask a reader came to: statistics, or the error, by metric.
+Verdicts: TypeAlias = "dict[str, Statistics | MetricError | None]"
+
+
+def judgement(
     metrics: Mapping[str, Metric], prediction: Prediction, example: Example
+) -> Generator[Sequence[Request], list[Any], Any]:
+    """Runs the metrics that ask a reader, one after the other, and returns their `Verdicts`."""
+    found: Verdicts = {}
+    for name, metric in metrics.items():
+        inner = metric.inner if isinstance(metric, OwnMetric) else metric
+        if isinstance(inner, Asks):
+            try:
+                found[name] = yield from inner.ask(prediction, example)
+            except (UserError, GeneratorExit):
+                raise
+            except Exception as error:
+                found[name] = MetricError(f"{type(error).__name__}: {error}")
+    return found
+
+
+def statistics_of(
+    metrics: Mapping[str, Metric],
+    prediction: Prediction,
+    example: Example,
+    verdicts: Verdicts | None = None,
 ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
     """Returns an example's statistics by metric, and the faults of metrics that failed on it.
 
     What a metric of the user's own does wrong loses no prediction.
+
+    Args:
+        metrics: Metrics by name.
+        prediction: The prediction.
+        example: The example, with its gold.
+        verdicts: What `judgement` returned for those that ask a reader; None if they asked none.
 
     Raises:
         GoldError: No prediction could be scored against such a reference.
@@ -152,10 +182,28 @@ def statistics_of(
     faults: dict[str, str] = {}
     for name, metric in metrics.items():
         try:
-            found[name] = metric.statistics(prediction, example)
+            if verdicts is None or name not in verdicts:
+                found[name] = metric.statistics(prediction, example)
+            elif isinstance(verdict := verdicts[name], MetricError):
+                raise verdict
+            else:
+                found[name] = verdict
         except MetricError as error:
             found[name], faults[name] = None, str(error).partition("\n")[0]
+    _put_beside(metrics, found, verdicts or {})
     return found, faults
+
+
+def _put_beside(
+    metrics: Mapping[str, Metric],
+    found: Mapping[str, Statistics | None],
+    verdicts: Verdicts,
+) -> None:
+    """Adds the other metrics' scores to what opinions are held against."""
+    official = {n: metrics[n].score(s) for n, s in found.items() if s and n not in verdicts}
+    for name in verdicts:
+        if (statistics := found[name]) and "beside" in statistics:
+            statistics["beside"] = {**official, **statistics["beside"]}
 
 
 class ByAggregate:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from operator import add
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example, Prediction, Request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +96,28 @@ class Resampled(Protocol):
         Args:
             sums: Sums of the columns of `summands`, shape (resamples, columns).
             counts: Number of examples in each resample, shape (resamples,).
+        """
+        ...
+
+
+@runtime_checkable
+class Asks(Protocol):
+    """A metric that asks a reader of the pipeline, in a role of its own, as a combiner does.
+
+    What it reads stands with the example's reads, and counts for no budget and no ledger.
+    """
+
+    @property
+    def role(self) -> str:
+        """Role of the reader."""
+        ...
+
+    def ask(
+        self, prediction: Prediction, example: Example
+    ) -> Generator[Sequence[Request], list[Any], Statistics | None]:
+        """A generator that yields lists of `Read`, and returns what `statistics` would.
+
+        In place of scores beside its own, under `beside`, it gets those of the other metrics.
         """
         ...
 

@@ -11,11 +11,13 @@ from itertools import accumulate, pairwise
 from statistics import fmean, stdev
 
 from leporello.analysis.comparison import PipelineScores, TaskComparison
+from leporello.metrics.confidence import Answers, reliability, scores_by_coverage
 from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
 from leporello.report.plots import Plot, Point, Series, lines
 
 _BINS, _IN_BIN = 8, 5  # at most so many bins, with at least so many examples each
+_COVERED = 20  # points of a curve over coverage
 _RANKS = 20  # at which recall is drawn
 _SPAN = 100  # of a scale, low to high
 _Z = 1.96  # standard errors on either side: 95 %
@@ -34,6 +36,7 @@ def curves(comparison: TaskComparison, packed: Packed, facts: ExampleFacts) -> I
         yield from _against_lengths(metric, score, packed)
         yield from _against_positions(metric, score, packed, facts)
     yield from _recall(packed, facts)
+    yield from _confidence([*comparison.metrics.items()][:1], packed)
     for metric, score in comparison.metrics.items():
         yield from _sweeps(comparison, metric, score)
         yield from _costs(comparison, metric, score)
@@ -75,6 +78,35 @@ def _recall(packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
     yield from _drawn(title, series, "k", "% of the evidence's characters")
 
 
+def _confidence(metrics: Sequence[tuple[str, str]], packed: Packed) -> Iterator[Plot]:
+    """Yields risk against coverage, and score against confidence, by the first metric."""
+    risks, bins = [], []
+    for metric, _ in metrics:
+        for job, scores, sure in zip(packed.jobs, packed.scores, packed.confidences, strict=True):
+            pairs = zip(sure, scores[metric], strict=True)
+            answers = [(c, s) for c, s in pairs if c is not None and s is not None]
+            risks.append(Series(job.label, tuple(_risks(answers))))
+            means = ((_SPAN * c, [s for _, s in own]) for own, c, _ in reliability(answers))
+            bins.append(Series(job.label, tuple(_mean(*point) for point in means)))
+    for _, score in metrics:
+        shown = [line for line in risks if line.points]
+        if shown:
+            title = f"Risk against coverage: the surest answers first, {packed.task}"
+            yield lines(title, shown, x_name="% of the answers", y_name=f"100 - {score}")
+        title = f"{score} against confidence in bins, dotted where they agree, {packed.task}"
+        places = [point.x for line in bins for point in line.points]
+        equal = [Point(x, x, x, x) for x in (min(places), max(places))] if places else []
+        yield from _drawn(title, bins, "confidence, %", score, front=equal)
+
+
+def _risks(answers: Answers) -> Iterator[Point]:
+    means = scores_by_coverage(answers)
+    for place in range(_COVERED if means else 0):
+        count = -(-len(means) * (place + 1) // _COVERED)
+        risk = _SPAN - means[count - 1]
+        yield Point(_SPAN * (place + 1) / _COVERED, risk, risk, risk)
+
+
 def _recall_by_rank(gains: Sequence[tuple[int, float]]) -> list[float]:
     """Returns the % kept up to each rank; of a failed example 0, as the funnel counts it."""
     by_rank = dict(gains)
@@ -83,11 +115,18 @@ def _recall_by_rank(gains: Sequence[tuple[int, float]]) -> list[float]:
 
 
 def _drawn(
-    title: str, series: Sequence[Series], x: str, y: str, *, logarithmic: bool = False
+    title: str,
+    series: Sequence[Series],
+    x: str,
+    y: str,
+    *,
+    logarithmic: bool = False,
+    front: Sequence[Point] = (),
 ) -> Iterator[Plot]:
     """Yields the plot, if any series has a point."""
     if shown := [line for line in series if line.points]:
-        yield lines(f"{title}: {_BAND}", shown, x_name=x, y_name=y, logarithmic=logarithmic)
+        named = f"{title}: {_BAND}"
+        yield lines(named, shown, x_name=x, y_name=y, logarithmic=logarithmic, front=front)
 
 
 def _binned(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[Point, ...]:

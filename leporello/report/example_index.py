@@ -37,6 +37,7 @@ class Packed:
         pieces: Pieces of a hundred examples each, packed.
         lengths: Characters of documents, one an example; None where they are unknown.
         scores: Scores by job, then by metric: one an example, None where there is none.
+        confidences: Confidence by job, one an example; None where it has none or was withheld.
         notes: Notes on what is left out, and why.
     """
 
@@ -47,6 +48,7 @@ class Packed:
     ids: list[str] = field(default_factory=list)
     lengths: list[int | None] = field(default_factory=list)
     scores: list[dict[str, list[float | None]]] = field(default_factory=list)
+    confidences: list[list[float | None]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -101,6 +103,7 @@ class _Packing:
         jobs = result.jobs
         self.result, self.metrics, self.facts, self.detail = result, metrics, facts, detail
         self.result.scores = [{name: [] for name in metrics} for _ in jobs]
+        self.result.confidences = [[] for _ in jobs]
         self.questions: list[str] = []
         self.predictions: list[list[str]] = [[] for _ in jobs]
         self.states: list[list[int]] = [[] for _ in jobs]
@@ -132,6 +135,8 @@ class _Packing:
         scores = dict(self._scores(row)) if row else {}
         for name, column in self.result.scores[index].items():
             column.append(scores.get(name))
+        given = row and not row.statistics.abstained
+        self.result.confidences[index].append(row.statistics.confidence if row and given else None)
         prediction = row.prediction if row else None
         self.predictions[index].append(prediction["prediction"][:_SHORT] if prediction else "")
         self.states[index].append(_ABSENT if row is None else _DONE if prediction else _FAILED)

@@ -138,7 +138,7 @@ def lines(
         front: Points of a dotted line beside the series: the best at any cost.
         digits: Digits behind the point, of `y` in the numbers.
     """
-    points = [point for line in series for point in line.points]
+    points = [*front, *(point for line in series for point in line.points)]
     transform = math.log10 if logarithmic else _identity
     left, right = min(transform(p.x) for p in points), max(transform(p.x) for p in points)
     if left == right:

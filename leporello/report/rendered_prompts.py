@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.config import Config, load_config
+from leporello.config import Config, Pipeline, load_config
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example
@@ -49,28 +49,28 @@ class Prompts:
 
     configs: Configs
     notes: list[str] = field(default_factory=list)
-    _readers: dict[JobRows, RendersPrompt | None] = field(default_factory=dict)
+    _stages: dict[JobRows, Pipeline | None] = field(default_factory=dict)
 
     def of(
         self, job: JobRows, calls: Sequence[Mapping[str, Any]], example: Example
     ) -> list[str | None]:
         """Returns the input of each call, cut in its middle where it is long; None without one."""
-        if job not in self._readers:
-            self._readers[job] = self._built(job)
+        if job not in self._stages:
+            self._stages[job] = self._built(job)
         prompts: list[str | None] = []
         left = _ALL
         for call in calls:
-            reader = self._readers[job] if left > 0 else None
-            prompt = self._rendered(job, reader, call, example) if reader else None
+            stages = self._stages[job] if left > 0 else None
+            prompt = self._rendered(job, stages, call, example) if stages else None
             left -= len(prompt or "")
             prompts.append(prompt)
         return prompts
 
-    def _built(self, job: JobRows) -> RendersPrompt | None:
+    def _built(self, job: JobRows) -> Pipeline | None:
         directory = RunDirectory(job.run)
         try:
             [point] = self.configs.of(job.run).select([job.pipeline])
-            reader = point.build().reader
+            stages = point.build()
             then = directory.jobs()[job.pipeline, job.task].get("files", {})
             changed = named_files(point) != then
         except UserError as error:
@@ -79,16 +79,19 @@ class Prompts:
         if changed:
             self._leave_out(job, "a file that its stages name has changed since")
             return None
-        return reader if isinstance(reader, RendersPrompt) else None  # its input is the parts
+        return stages
 
     def _rendered(
-        self, job: JobRows, reader: RendersPrompt, call: Mapping[str, Any], example: Example
+        self, job: JobRows, stages: Pipeline, call: Mapping[str, Any], example: Example
     ) -> str | None:
+        reader = stages.reader_of(call["role"])
+        if not isinstance(reader, RendersPrompt):
+            return None  # its input is the parts
         try:
             text = reader.render(read_from_row(call, example.document))
         except Exception as error:  # a plug-in, or a model that is not on this machine
             self._leave_out(job, f"{type(error).__name__}: {error}")
-            self._readers[job] = None
+            self._stages[job] = None
             return None
         return _shortened(text)
 

@@ -13,9 +13,12 @@ from pathlib import Path
 from leporello.analysis.comparison import Comparison, ResultTable
 from leporello.config.suites import read_suites
 from leporello.core.errors import UserError
+from leporello.jobs.results import Summary
+from leporello.jobs.ways import ways_table
 from leporello.report.curves import curves
 from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
+from leporello.report.join import JobRows
 from leporello.report.lengths import effective_lengths, length_plots
 from leporello.report.page import funnel_plots
 from leporello.report.plots import Plot
@@ -71,6 +74,26 @@ class Lost:
         return ReportSection("Where answers are lost", plots=[*chain.from_iterable(found)])
 
 
+class Ways:
+    """Which of several ways answers came, where combiners choose."""
+
+    def section(self, data: ReportData) -> ReportSection:
+        """Returns a table a task."""
+        tables = []
+        for board, one in zip(data.comparison.boards, data.packed, strict=True):
+            told = [(job.label, _ways(job)) for job in one.jobs]
+            if any(ways for _, ways in told):
+                tables.append(ways_table(f"Ways of {board.task}", told))
+        return ReportSection("Ways", tables=tables)
+
+
+def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
+    summary = Summary({})
+    for row in job.rows():
+        summary.add(row.statistics)
+    return summary.ways
+
+
 class Curves:
     """Scores against lengths, places of the answer, swept parameters and cost."""
 
@@ -121,6 +144,7 @@ class PapersTables:
 SECTIONS: Mapping[str, type] = {
     "suites": PapersTables,
     "lost": Lost,
+    "ways": Ways,
     "curves": Curves,
     "lengths": Lengths,
     "training": TrainedReaders,

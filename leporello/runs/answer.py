@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.items import Item
-from leporello.core.records import Coverage, Document, Span
+from leporello.core.records import JSON, Coverage, Document, Span
 from leporello.core.table import ResultTable, frame, html
 from leporello.text.answers import unanswerable
 from leporello.text.outline import cited
+from leporello.text.typed.parse import leaves
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -58,6 +60,35 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedValue:
+    """An answer as the value of its type.
+
+    Attributes:
+        value: The value; None where the document does not say.
+        spans: Spans where its parts stand, by JSON Pointer; that of a plain value is empty.
+        confidence: Probability that it is right; None where no reader gives one.
+    """
+
+    value: JSON
+    spans: Mapping[str, Span]
+    confidence: float | None = None
+
+
+def typed_value(raw: JSON, confidence: float | None = None) -> TypedValue | None:
+    """Returns the value of what the engine delivers of a typed answer; None of anything else."""
+    if not isinstance(raw, dict) or not isinstance(spans := raw.get("spans"), dict):
+        return None
+    found = {
+        pointer: Span(start, end)
+        for pointer, pair in spans.items()
+        if isinstance(pair, list)
+        for start, end in [pair]
+        if isinstance(start, int) and isinstance(end, int)
+    }
+    return TypedValue(raw.get("value"), found, confidence)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What `ask` found.
 
@@ -72,6 +103,7 @@ class Answer:
             from there.
         items: Items of which the answer is made, with their passages; None if it is made of none.
         cost: What reading took.
+        typed: The answer as a value, where a type was asked for.
     """
 
     question: str
@@ -83,6 +115,7 @@ class Answer:
     spans: tuple[Span, ...] = ()
     items: tuple[Item, ...] | None = None
     cost: Cost = Cost()
+    typed: TypedValue | None = None
 
     @property
     def found(self) -> bool:
@@ -100,6 +133,7 @@ class Answer:
         return {
             "question": self.question,
             "answer": self.text,
+            **self._typed_row(),
             "passages": [asdict(passage) for passage in self.passages],
             "coverage": asdict(self.coverage),
             "cost": asdict(self.cost),
@@ -111,6 +145,17 @@ class Answer:
                 for item in self.items or ()
             ],
         }
+
+    def _typed_row(self) -> dict[str, Any]:
+        if self.typed is None:
+            return {}
+        values = {
+            pointer: {"value": value, **(self._placed(span) if span else {})}
+            for pointer, value in leaves(self.typed.value)
+            for span in [self.typed.spans.get(pointer)]
+        }
+        confidence = self.typed.confidence
+        return {"value": self.typed.value, "values": values, "confidence": confidence}
 
     def _placed(self, span: Span) -> dict[str, Any]:
         return {**asdict(span), "place": cited(self.document, span)}

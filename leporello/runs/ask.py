@@ -22,20 +22,21 @@ from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Prediction, Read, Span
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.enriching import Enriching, enricher_reader
+from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import FinishedExample, Journal, ShardRow, finished_in
+from leporello.engine.journal.journal import FinishedExample, Journal, finished_in
+from leporello.engine.journal.rows import ShardRow
 from leporello.engine.journal.serialization import cost_of, prediction_from_row, prediction_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import divided, select_document
 from leporello.jobs.jobs import check_files
 from leporello.loaders import load
 from leporello.loaders.collection import load_collection
 from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
-from leporello.runs.answer import Answer, CitedPassage, Cost
+from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
 from leporello.text.english.language import looks_english
@@ -140,7 +141,7 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._reader = WindowReader(self.stages.reader, self._cache)
+        self._readers = WindowReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
@@ -177,7 +178,7 @@ class Session:
             UserError: There is none, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-        self._reader = WindowReader(self.stages.reader, self._cache)
+        self._readers = WindowReaders(self.stages, self._cache)
 
     @property
     def follows_up(self) -> bool:
@@ -188,19 +189,20 @@ class Session:
     def _english(self) -> bool:
         return looks_english(self.document.text)
 
-    def ask(self, question: str, listener: Listener | None = None) -> Answer:
+    def ask(self, question: str, listener: Listener | None = None, schema: str = "") -> Answer:
         """Returns the answer to a question, or to what it means after those before it.
 
         Args:
             question: The question; may be empty for pipelines that summarise.
             listener: Listener that is told of each step; a bar is drawn without.
+            schema: JSON Schema of the answer, as text; empty for any text.
 
         Raises:
             UserError: A mistake of the user's, or a stage that failed, with its reason.
         """
         with self._lock:
             alone = self._alone(question) if self.follows_up and self.turns else question
-            [answer] = self._answers([alone or question], listener)
+            [answer] = _all_answers(self._attempts([(alone or question, schema)], listener))
             if not alone:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
@@ -216,8 +218,22 @@ class Session:
         Raises:
             UserError: As `ask`; of the first question that has no answer.
         """
+        return _all_answers(self.attempts([(question, "") for question in questions], listener))
+
+    def attempts(
+        self, asked: Sequence[tuple[str, str]], listener: Listener | None = None
+    ) -> list[Answer | UserError]:
+        """Returns answers to questions that each stand alone, or why there is none.
+
+        Args:
+            asked: Questions, each with the JSON Schema of its answer, or an empty text.
+            listener: Listener as that of `ask`.
+
+        Raises:
+            UserError: A mistake of the user's.
+        """
         with self._lock:
-            return self._answers(questions, listener)
+            return self._attempts(asked, listener)
 
     def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
         """Returns the passages that are selected for a question, best first, and the ledger.
@@ -239,22 +255,26 @@ class Session:
         """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""
         talk = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
         read = Read(("\n".join(talk),), f"{_FOLLOW_UP}\n{question}")
-        [reply] = self._reader.read([read])
+        [reply] = self._readers.answering.read([read])
         told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
         return told if whole and len(told) < len(question) + _LONGEST else ""
 
-    def _answers(self, questions: Sequence[str], listener: Listener | None) -> list[Answer]:
-        examples = [Example(f"q{n}", self.document, question=q) for n, q in enumerate(questions)]
+    def _attempts(
+        self, asked: Sequence[tuple[str, str]], listener: Listener | None
+    ) -> list[Answer | UserError]:
+        examples = [
+            Example(f"q{n}", self.document, question=question, schema=schema)
+            for n, (question, schema) in enumerate(asked)
+        ]
         finished = self._finished(examples, listener) if examples else []
-        for example, one in zip(examples, finished, strict=True):
-            if failure := one.row.failure:
-                where = f"{example.question!r}: " if len(examples) > 1 else ""
-                raise UserError(f"{where}the {failure['stage']} failed: {failure['error']}")
         return [*map(self._answer, examples, finished)]
 
-    def _answer(self, example: Example, finished: FinishedExample) -> Answer:
+    def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
         document = self.document
+        if failure := finished.row.failure:
+            told = f"the {failure['stage']} failed: {failure['error']}"
+            return UserError(f"{example.question!r}: {told}" if example.id != "q0" else told)
         prediction = prediction_from_row(finished.row.prediction or {})
         return Answer(
             example.question,
@@ -264,6 +284,7 @@ class Session:
             document,
             notes=(*self._language(), *finished.row.notes),
             spans=_spans(finished, prediction.raw),
+            typed=typed_value(prediction.raw, prediction.confidence) if example.schema else None,
             items=items_of(prediction.raw),
             cost=Cost(len(finished.outputs), **cost_of(finished.outputs)),
         )
@@ -288,7 +309,7 @@ class Session:
             journal = Journal(Path(folder) / "journal.jsonl")
             journal.begin(ShardRow(0, 0, len(examples), ""))
             combiners = ActiveCombiners(self.stages)
-            engine = Engine(journal, self._reader, combiners, Limits(), listener)
+            engine = Engine(journal, self._readers, combiners, Limits(), listener)
             self._prepare(examples[0], listener)
             selections = select_document(self.stages, examples, None).selections
             engine.add_document(0, examples, selections)
@@ -298,9 +319,7 @@ class Session:
 
     def _prepare(self, example: Example, listener: Listener) -> None:
         """Makes the passages of the document, which may take minutes, under the listener's eyes."""
-        own = enricher_reader(self.stages)
-        reader = self._reader if own is self._reader.reader else WindowReader(own, self._cache)
-        enriching = Enriching(self.stages, reader, listener=listener)
+        enriching = Enriching(self.stages, self._readers, listener=listener)
         with suppress(ExampleError), collect_notes():  # selecting tells them of each question
             enriching.of(divided(self.stages.chunker, example))
 
@@ -331,6 +350,16 @@ def ask(
     return Session.open([file], settings).ask(question)
 
 
+def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
+    """Returns answers; raises the first error there is instead."""
+    answers = []
+    for attempt in attempts:
+        if isinstance(attempt, UserError):
+            raise attempt
+        answers.append(attempt)
+    return answers
+
+
 def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassage]:
     seen = (*prediction.read, *prediction.stood_for)
     for rank, (start, end, score) in enumerate(prediction.hits):
@@ -342,6 +371,8 @@ def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassa
 
 def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
     """Returns where the outputs stand that say what the combiner returned, the surest first."""
+    if isinstance(raw, dict) and (typed := typed_value(raw)):
+        return tuple(dict.fromkeys(typed.spans.values()))
     same = [o for o in finished.outputs if o["span"] is not None and o["text"] == raw]
     ranked = sorted(same, key=lambda output: -(output["score"] or 0.0))
     return tuple(dict.fromkeys(Span(*output["span"]) for output in ranked))

@@ -30,13 +30,13 @@ from leporello.executors.interface import (
 )
 from leporello.jobs.batch_sizes import BatchSizes
 from leporello.jobs.context import RunContext
-from leporello.jobs.files import JobFiles, RowCounts
+from leporello.jobs.files import METRICS_FILE, JobFiles, RowCounts
 from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import Timings, reading_key, selecting_key
 from leporello.models.locate import size
-from leporello.runs.budget import RunBudget
+from leporello.runs.budget import RunBudgets
 from leporello.runs.later import LaterMetrics
 
 _log = logging.getLogger("leporello")
@@ -57,14 +57,15 @@ class Clock:
 
 
 def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yields the jobs that run side by side: those on one task with one reader in one place.
+    """Yields the jobs that run side by side: those on one task with the same readers in one place.
 
     So one reader's model is in memory at a time, and what pipelines derive from a document in
     common is derived once.
     """
     groups: dict[str, list[Job]] = {}
     for job in jobs:
-        reader = json.dumps(job.pipeline.stages["reader"].resolved(), sort_keys=True)
+        readers = {role: spec.resolved() for role, spec in job.pipeline.readers.items()}
+        reader = json.dumps(readers, sort_keys=True)
         groups.setdefault(f"{job.task.name} {reader} {job.placement!r}", []).append(job)
     yield from groups.values()
 
@@ -81,14 +82,12 @@ class Batch:
         self._sizes = BatchSizes(context.directory, jobs[0].pipeline)
         self._finished = [files.finished() for files in self.files]
         self._expected = jobs[0].expected(context.limit)
-        self.was_merged = all(
-            files.is_merged and (files.folder / "metrics.json").exists() for files in self.files
-        )
+        self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
         self._clock = Clock()
-        self._budget = RunBudget()
+        self._budgets = RunBudgets()
         self._open_orders: dict[int, ShardOrder] = {}  # that are not finished
         self._over_budget: list[ShardOrder] = []
 
@@ -150,21 +149,21 @@ class Batch:
                 supervised=self.context.supervised,
             ) as executor:  # fmt: skip
                 self._find_sizes(executor)
-                self._budget = RunBudget.of(self._stages[0].reader, executor.workers)
+                self._budgets = RunBudgets.of(self._stages[0], executor.workers)
                 orders: Iterable[ShardOrder] = self._orders(progress, retry=retry)
                 while orders:
                     self._over_budget = []
                     for result in executor.run(orders, report):
                         self._record(result)
-                    orders = [replace(o, limits=self._budget.share()) for o in self._over_budget]
+                    orders = [replace(o, limits=self._budgets.share()) for o in self._over_budget]
             self._clock.working = time.monotonic() - began - self._clock.starting
         self.context.directory.tidy()
         self._check_data(job)
 
     def _find_sizes(self, executor: Executor) -> None:
         """Finds sizes of batches once, before the first shard: results depend on them."""
-        batching = batching_of(self._stages[0].reader)
-        if batching is not None and batching.finds and not self._sizes.kept:
+        batchings = map(batching_of, self._stages[0].readers.values())
+        if any(one and one.finds for one in batchings) and not self._sizes.kept:
             self._sizes.keep(executor.sizes())
             if remote := self.context.remote:  # what lies there says what the journals are of
                 remote.put(self.context.directory.name_of(self.context.directory.manifest))
@@ -181,7 +180,7 @@ class Batch:
             if indices:
                 self._log_repeated_shard(indices, shard)
                 self.wrote = True
-                order = ShardOrder(shard, indices, self._sizes.kept, retry, self._budget.share())
+                order = ShardOrder(shard, indices, self._sizes.kept, retry, self._budgets.share())
                 self._open_orders[shard.number] = order
                 yield order
 
@@ -209,17 +208,14 @@ class Batch:
 
     def _record(self, result: ShardResult) -> None:
         """Takes what a worker did at a shard."""
-        self._budget.spend(*result.spent)
+        self._budgets.spend(result.spent)
         if result.outcome == "spent":
-            self._budget.check(result.error)
+            self._budgets.check(result.error)
             self._over_budget.append(self._open_orders[result.shard])
         elif result.outcome == "finished":
             self._open_orders.pop(result.shard, None)
         for index, share in result.pipelines.items():
-            total = self._shares[index]
-            total.examples += share.examples
-            total.selecting.add(share.selecting)
-            total.reading.add(share.reading)
+            self._shares[index].add(share)
             if result.outcome == "finished":
                 self._finished[index][result.shard] = share.counts
         names = [job.pipeline.name for job in self.jobs]
@@ -239,6 +235,7 @@ class Batch:
             source=job.task.spec,
             metrics=job.metrics,
             normalised=frozenset(j.pipeline.name for j in self.jobs if j.pipeline.normalised),
+            budgets=[job.pipeline.budget for job in self.jobs],
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
@@ -264,10 +261,9 @@ class Batch:
 
     def _result(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
-        metrics_file = files.folder / "metrics.json"
-        if files.is_merged and metrics_file.exists():
-            return Result.from_row(read_json(metrics_file))
-        summary = Summary(metrics_of(job.metrics))
+        if files.is_merged and files.has_metrics:
+            return Result.from_row(read_json(files.folder / METRICS_FILE))
+        summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
         later = LaterMetrics(job, files, self.context)
         found = later.found()
         self.stopped = self.stopped or later.stopped
@@ -279,7 +275,7 @@ class Batch:
             sees_gold=any(map(sees_gold, self._stages[index].all())),
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
         )
-        write_json(metrics_file, result.row())
+        files.write_metrics(result.row())
         if self.wrote:
             (files.folder / "verify.json").unlink(missing_ok=True)  # which was of other predictions
         if self._shares[index].examples:
@@ -308,12 +304,14 @@ class Batch:
 
     def _timings(self, index: int) -> dict[str, JSON]:
         """Returns what this process did for a job, and how long it took."""
-        share: Any = self._shares[index]
+        share = self._shares[index]
+        each = {role: told for role, told in share.reading.items() if told.reads or told.cached}
         return {
             "examples": share.examples,
             "clock": asdict(self._clock),
             "selecting": asdict(share.selecting),
-            "reading": share.reading.row(),
+            "reading": share.read().row(),
+            **({"roles": {r: told.row() for r, told in each.items()}} if len(each) > 1 else {}),
         }
 
     def _record_timings(self, index: int) -> None:
@@ -328,6 +326,7 @@ class Batch:
             share.selecting.characters,
             share.selecting.seconds,
         )
-        key = reading_key(pipeline)
-        timings.record(key, "read", share.reading.reads, share.reading.seconds)
-        timings.record(key, "input token", share.reading.input_tokens, share.reading.seconds)
+        for role, told in share.reading.items():
+            key = reading_key(pipeline, role)
+            timings.record(key, "read", told.reads, told.seconds)
+            timings.record(key, "input token", told.input_tokens, told.seconds)

@@ -94,7 +94,7 @@ class WorkEstimate:
 
     def _size(self, read: Read) -> int:
         """Returns the tokens of a rendered read; 0 where the reader renders none, or refuses."""
-        reader = self.stages.reader
+        reader = self.stages.reader_of(read.role)
         if not isinstance(reader, RendersPrompt):
             return 0
         try:

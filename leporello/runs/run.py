@@ -19,6 +19,7 @@ from leporello.engine.journal.serialization import prediction_from_row
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.time_limit import time_limit
+from leporello.jobs.checksums import check_results
 from leporello.jobs.context import RunContext
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -115,6 +116,7 @@ class Run:
     def predictions(self, pipeline: str, task: str) -> Iterator[Prediction]:
         """Yields the predictions of one pipeline on one task, in task order."""
         folder = RunDirectory(self.directory).results(pipeline, task)
+        check_results(folder, "predictions.jsonl")
         return map(prediction_from_row, read_rows(folder / "predictions.jsonl"))
 
 

@@ -16,9 +16,10 @@ from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
-from leporello.engine.journal.journal import FinishedRow, Journal, ShardRow, finished_in
+from leporello.engine.journal.journal import Journal, finished_in
+from leporello.engine.journal.rows import FinishedRow, ShardRow
 from leporello.engine.progress import Progress, ProgressListener
-from leporello.engine.reading import WindowReader, restore_batch_sizes
+from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.selection import select_document
 from leporello.engine.task_examples import by_document, examples_of, normalizer_of
 from leporello.jobs.batch_sizes import BatchSizes
@@ -94,10 +95,10 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
     """Returns the new rows by the examples' numbers."""
     stages, timeout = job.pipeline.build(), context.limits.example_timeout
     # Answers depend on what is read together, so batches are as large as they were.
-    restore_batch_sizes(stages.reader, BatchSizes(context.directory, job.pipeline).kept)
+    restore_batch_sizes(stages, BatchSizes(context.directory, job.pipeline).kept)
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
     combiners = ActiveCombiners(stages, {}, normalise, timeout)
-    reader = WindowReader(stages.reader, None, timeout)
+    readers = WindowReaders(stages, None, timeout)
     with (
         TemporaryDirectory() as folder,
         Progress(f"verifying {job.name}", len(chosen)) as progress,
@@ -105,7 +106,7 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
         journal = Journal(Path(folder) / "journal.jsonl")
         journal.begin(ShardRow(0, 0, len(chosen), ""))
         listener = ProgressListener(progress, lambda: context.check(progress))
-        engine = Engine(journal, reader, combiners, context.limits, listener)
+        engine = Engine(journal, readers, combiners, context.limits, listener)
         every = islice(examples_of(job.source, job.task.name), context.limit)
         for first, examples in by_document(every):
             wanted = [n for n in range(first, first + len(examples)) if n in chosen]

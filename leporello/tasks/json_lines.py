@@ -30,6 +30,7 @@ from leporello.tasks.jsonl.schema import Row, RowError, example, sources
 from leporello.tasks.jsonl.tars import TarMember
 from leporello.tasks.layout.adjacent import scan_adjacent
 from leporello.tasks.layout.layouts import Layout, cached_layout
+from leporello.text.typed.schema import schema_of
 
 _log = logging.getLogger("leporello")
 
@@ -76,6 +77,8 @@ class JsonLines:
             `collections`, if not given.
         max_row_bytes: Bytes of a row at most, expanded; one that is larger fails alone.
         loader: What reads the documents' files that it is for; others are read by what they are.
+        answer: Type of the answers, as `date` or `{type: number, minimum: 0}`, for rows that say
+            none of their own (docs/typed-answers.md).
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
@@ -91,10 +94,16 @@ class JsonLines:
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     max_row_bytes: Positive = 64 * 2**20
     loader: Loader | None = field(default=None, hash=False)
+    answer: Mapping[str, Any] | str | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         check_metrics(self.metrics)
         check_columns(self.columns)
+        schema_of(self._answer)
+
+    @property
+    def _answer(self) -> JSON:
+        return dict(self.answer) if isinstance(self.answer, Mapping) else self.answer
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -326,7 +335,7 @@ class JsonLines:
         return Document(source.key, "", title), f"document_path: {problem}"
 
     def _example(self, row: Row, line: int, document: Document, fault: str) -> Example:
-        fields = (document, self.instruction, self.headers)
+        fields = (document, self.instruction, self.headers, schema_of(self._answer))
         if not fault:
             try:
                 return example(row, *fields)

@@ -72,7 +72,7 @@ def split(task: TaskSpec, named: str, settings: Training, *, needed: bool) -> Sp
 def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]:
     """Returns the ids of the documents that are held out, at least one and not all."""
     with task_errors(name):
-        ids = list(dict.fromkeys(map(_document, examples_of(source, name))))
+        ids = list(dict.fromkeys(map(document_of, examples_of(source, name))))
     count = max(1, round(settings.holdout * len(ids)))
     if count >= len(ids):
         raise UserError(
@@ -84,7 +84,7 @@ def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]
     return frozenset(generator.sample(ids, count))
 
 
-def _document(example: Example) -> str:
+def document_of(example: Example) -> str:
     """Returns the id of the document that an example is on: a shuffle's is that of its text."""
     gold = example.metadata.get("gold")
     shuffled = gold.get("shuffle_test") if isinstance(gold, dict) else None
@@ -120,7 +120,7 @@ class Part:
     def examples(self) -> Iterator[Example]:
         """Yields those on this side."""
         for example in self.source.examples():
-            if (_document(example) in self.documents) == self.inside:
+            if (document_of(example) in self.documents) == self.inside:
                 yield example
 
     def fingerprint(self) -> str:

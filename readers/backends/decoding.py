@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leporello.readers.backends.fitting_tokens import FittingTokens
 from leporello.readers.backends.pretrained import Tokens, quiet
 from leporello.readers.batching.micro_batches import Generation
 
@@ -53,7 +54,12 @@ class Decoding:
             raise ValueError("stop has an empty string, which would end every text at once")
 
     def write(
-        self, model: PreTrainedModel, tokens: Tokens, start: int, inputs: Mapping[str, Any]
+        self,
+        model: PreTrainedModel,
+        tokens: Tokens,
+        start: int,
+        inputs: Mapping[str, Any],
+        schemas: Sequence[str] = (),
     ) -> list[Generation]:
         """Returns what the model writes for a batch.
 
@@ -62,7 +68,15 @@ class Decoding:
             tokens: Tokenizer of the model.
             start: Number of leading tokens of each returned sequence that were given to the model.
             inputs: Inputs of `generate`: ids and mask, or encoder outputs and mask.
+            schemas: JSON Schema of what is written to each input; empty for any text.
+
+        Raises:
+            UserError: There is a schema, and the extra `typed` is not installed.
         """
+        ends = _ends(model.generation_config.eos_token_id)
+        rows = [schema for schema in schemas for _ in range(self.num_beams)]
+        fitting: list[Any] = [FittingTokens(tokens, rows, start, ends)] if any(rows) else []
+
         greedy = self.num_beams == 1
         chosen = _Chosen()
         with quiet():
@@ -80,10 +94,9 @@ class Decoding:
                 return_dict_in_generate=True,
                 # Every step's scores over the whole vocabulary are kept only where beams need it.
                 output_scores=not greedy,
-                logits_processor=[chosen] if greedy else [],
+                logits_processor=[*fitting, *([chosen] if greedy else [])],
                 stopping_criteria=[self._stopper(tokens, start)] if self.stop else [],
             )
-        ends = _ends(model.generation_config.eos_token_id)
         written = [self.trimmed(row, tokens, ends) for row in result.sequences[:, start:].tolist()]
         if greedy:
             scores = chosen.means([len(ids) for ids in written])

@@ -37,7 +37,8 @@ def write(
     with torch.inference_mode():
         ids, mask = _padded(model, tokens, prompts)
         inputs = {"input_ids": ids, "attention_mask": mask}
-        return decoding.write(model, tokens, ids.shape[1], inputs)
+        schemas = [prompt.schema for prompt in prompts]
+        return decoding.write(model, tokens, ids.shape[1], inputs, schemas)
 
 
 def score(

@@ -40,7 +40,9 @@ def write(
     with torch.inference_mode():
         states, mask = _encoded(model, tokens, prompts)
         inputs = {"encoder_outputs": _as_output(states), "attention_mask": mask}
-        return decoding.write(model, tokens, 1, inputs)  # a sequence begins with the start token
+        schemas = [prompt.schema for prompt in prompts]
+        # A sequence begins with the start token.
+        return decoding.write(model, tokens, 1, inputs, schemas)
 
 
 def score(

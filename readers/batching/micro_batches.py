@@ -20,10 +20,12 @@ class ModelInput:
     Attributes:
         tokens: Tokens of the rendered prompt, special tokens and all.
         choices: Tokens of each answer to score; none if one is to be written.
+        schema: JSON Schema of what is written; empty for any text.
     """
 
     tokens: tuple[int, ...]
     choices: tuple[tuple[int, ...], ...] = ()
+    schema: str = ""
 
     def cost(self, rows: int, new_tokens: int) -> tuple[int, int]:
         """Returns its rows in the model's memory (beams or choices) and the tokens each adds."""

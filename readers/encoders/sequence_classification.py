@@ -98,7 +98,7 @@ class SequenceClassification:
 
         encoded = self.tokens.once(ids_and_types, "segments", text, other)
         count = len(encoded) // (1 + typed)
-        return Segments(encoded[:count], (), encoded[count:])
+        return Segments(encoded[:count], types=encoded[count:])
 
     def size(self, text: str, other: str | None = None) -> int:
         """Returns how many tokens these take in the window."""
@@ -133,7 +133,7 @@ class SequenceClassification:
     def _budget(self) -> int:
         ids = (self.tokens.padding,) * self.max_input_tokens
         typed = bool(self.segments("a").types)
-        prompt = Segments(ids, (), (0,) * len(ids) if typed else ())
+        prompt = Segments(ids, types=(0,) * len(ids) if typed else ())
         return MemoryProbe(prompt, self._classify, self.device, _MOST).budget()
 
     @cached_property

@@ -19,6 +19,7 @@ from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, 
 from leporello.core.records import JSON, Chunk, Output, Read
 from leporello.core.secrets import Key, is_variable, key
 from leporello.readers.causal_lm import PROMPT
+from leporello.readers.endpoint import structured
 from leporello.readers.endpoint.batches import Batches
 from leporello.readers.endpoint.choices import chosen
 from leporello.readers.endpoint.client import Client, check_url
@@ -226,10 +227,11 @@ class Endpoint:
         self._prompts.check_documents(inputs)
         parts = [self._window.parts(read) for read in inputs]
         prompts = [[self._prompt(part) for part in own] for own in parts]
-        replies = self._replies(prompts)
+        schemas = [structured.schema_sent(read.schema) for read in inputs]
+        replies = self._replies(prompts, schemas)
         return [
-            _output(read, seen, [replies[prompt] for prompt in asked], self._limit)
-            for read, seen, asked in zip(inputs, parts, prompts, strict=True)
+            _output(read, seen, [replies[schema, prompt] for prompt in asked], self._limit)
+            for read, seen, asked, schema in zip(inputs, parts, prompts, schemas, strict=True)
         ]
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -325,8 +327,9 @@ class Endpoint:
             raise ValueError("the prompt is empty: there is nothing to read")
         return self._render(read)
 
-    def _body(self, prompt: str) -> bytes:
+    def _body(self, prompt: str, schema: str = "") -> bytes:
         """Returns the request for a prompt, as the protocol wants it."""
+        form = structured.form_of(schema, self.mode)
         options: dict[str, JSON] = {
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
@@ -337,13 +340,13 @@ class Endpoint:
         content: dict[str, JSON] = {"prompt": prompt}
         turns: list[JSON] = [{**turn} for turn in self._before]
         if self.mode == "messages":
-            return self._messages_body(prompt)
+            return self._messages_body(prompt, form)
         if self.mode == "chat":
             content = {"messages": [*turns, {"role": "user", "content": prompt}]}
-        whole = {"model": self.model, **content, **given_options, **(self.options or {})}
+        whole = {"model": self.model, **content, **given_options, **form, **(self.options or {})}
         return json.dumps(whole).encode()
 
-    def _messages_body(self, prompt: str) -> bytes:
+    def _messages_body(self, prompt: str, form: Mapping[str, Any]) -> bytes:
         """Returns the request for a prompt as Anthropic's protocol wants it."""
         shared = self._shared(prompt) if self.cache_prompts else 0
         parts = [_block(prompt[:shared], kept=True), _block(prompt[shared:])]
@@ -358,6 +361,7 @@ class Endpoint:
             "messages": [{"role": r, "content": blocks} for r, blocks in asked if r != "system"],
             "temperature": self.temperature,
             "stop_sequences": [*self.stop] or None,
+            **form,
             **(self.options or {}),
         }
         return json.dumps({n: value for n, value in whole.items() if value is not None}).encode()
@@ -367,26 +371,31 @@ class Endpoint:
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
 
-    def _replies(self, prompts: Sequence[Sequence[str]]) -> Mapping[str, EndpointReply]:
-        """Returns the replies to all prompts of all inputs; first things are asked first.
+    def _replies(
+        self, prompts: Sequence[Sequence[str]], schemas: Sequence[str]
+    ) -> Mapping[tuple[str, str], EndpointReply]:
+        """Returns the replies by schema and prompt; those of one schema are asked together.
 
         The budget is checked before anything is asked, and what is begun is then finished: answers
         that came back and were paid could not be handed over together with the news that the
         budget is spent, and the next process would buy them again.
         """
-        distinct = dict.fromkeys(chain.from_iterable(prompts))
         check = partial(self._limit.check, self._ledger)
-        request = PendingRequest(distinct, self._body, self._sizes.usage, check)
-        if self.batch:
-            outcomes = self._batches.ask(request)
-        else:
-            outcomes = self._client.run(self._dispatcher.ask(request))
-        for outcome in outcomes.values():
-            if isinstance(outcome, ResponseFault):
-                raise EndpointError(outcome.message)
-        return {
-            prompt: reply for prompt, reply in outcomes.items() if isinstance(reply, EndpointReply)
-        }
+        replies: dict[tuple[str, str], EndpointReply] = {}
+        for schema in dict.fromkeys(schemas):
+            own = (p for p, other in zip(prompts, schemas, strict=True) if other == schema)
+            distinct = dict.fromkeys(chain.from_iterable(own))
+            body = partial(self._body, schema=schema)
+            request = PendingRequest(distinct, body, self._sizes.usage, check, schema)
+            if self.batch:
+                outcomes = self._batches.ask(request)
+            else:
+                outcomes = self._client.run(self._dispatcher.ask(request))
+            for prompt, outcome in outcomes.items():
+                if isinstance(outcome, ResponseFault):
+                    raise EndpointError(outcome.message)
+                replies[schema, prompt] = outcome
+        return replies
 
 
 def _interval(per_minute: int | None) -> float:
@@ -412,7 +421,7 @@ def _output(
     """Joins the replies to the parts of an input."""
     seen = [passage for part in parts for passage in part.passages]
     length = sum(len(passage_text(passage)) for passage in read.passages)
-    texts = [reply.text for reply in replies if reply.text]
+    texts = [structured.unwrapped(reply.text, read.schema) for reply in replies if reply.text]
     used = [reply.usage for reply in replies if reply.usage]
     reasoned = [u.reasoning_tokens for u in used if u.reasoning_tokens]
     usage = Usage(

@@ -66,12 +66,14 @@ class PendingRequest:
         usage: A function that returns what a prompt and its answer took, where the server does not
             tell.
         check: A function called if any of them must be sent; raises if it must not.
+        schema: JSON Schema of the answers; empty for any text.
     """
 
     prompts: Collection[str]
     body: Callable[[str], bytes]
     usage: Callable[[str, str], Usage]
     check: Callable[[], None]
+    schema: str = ""
 
 
 @dataclass(eq=False)
@@ -108,7 +110,7 @@ class Dispatcher:
         Raises:
             UserError: What is wrong concerns all prompts; those under way are cancelled.
         """
-        keys = {prompt: sha256(prompt.encode()).digest() for prompt in work.prompts}
+        keys = {prompt: sha256((work.schema + prompt).encode()).digest() for prompt in work.prompts}
         known: dict[str, EndpointReply | ResponseFault] = {
             prompt: reply for prompt, key in keys.items() if (reply := self._recall(key))
         }

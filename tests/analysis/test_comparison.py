@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
+from results import reseal
 
 from leporello.analysis.comparison import Comparison, Draws, compare, latex, markdown, tables_of
 from leporello.core.errors import UserError
@@ -179,11 +180,13 @@ def test_warnings(made: Callable[..., Path]) -> None:
     told["jobs"][0]["signature"]["data"] = "0" * 64
     manifest.write_text(json.dumps(told))
     statistics.write_text(kept[statistics].replace('"cut": 39', '"cut": 3'))
+    reseal(metrics.parent)
     try:
         [board] = compare([one, other], draws=FEW).boards
     finally:
         for path, text in kept.items():
             path.write_text(text)
+        reseal(metrics.parent)
     said = "\n".join(board.warnings)
     assert "different data" in said
     assert "truncation differs" in said

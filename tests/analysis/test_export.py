@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import leporello, read_lines
 from ir_measures import RR, R
+from results import reseal
 
 from leporello.analysis.comparison import Draws, compare
 from leporello.analysis.export import write_parquet, write_trec
@@ -119,12 +120,14 @@ def test_equal_scores_keep_their_ranks(made: Run, tmp_path: Path) -> None:
     for row in rows:
         row["hits"] = [[start, end, 1.0] for start, end, _ in row["hits"]]
     (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reseal(folder)
     try:
         written = {
             path.name + path.parent.name: path for path in write_trec(made.directory, tmp_path)
         }
     finally:
         (folder / "predictions.jsonl").write_bytes(kept)
+        reseal(folder)
     lines = [
         line.split() for line in written["mills.runmine@retriever.k=3"].read_text().splitlines()
     ]

@@ -199,8 +199,9 @@ def test_some_metrics_are_summed() -> None:
 ELSEWHERE = {
     "recall",
     "recall_read",
+    "judge",
     "meteor_coco",
-}  # an average as others; what its program counts, below
+}  # an average as others; what its program counts, below; a reader's opinion
 
 
 @pytest.mark.parametrize("name", [n for n in SUMMED if n not in ELSEWHERE])

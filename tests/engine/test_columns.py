@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from leporello.core.calls.answers import rounded
 from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.engine.failures import ReadError
 from leporello.engine.journal.columns import from_columns, to_columns
-from leporello.engine.journal.journal import FinishedRow, Journal, ShardRow, encode
+from leporello.engine.journal.journal import Journal
+from leporello.engine.journal.rows import FinishedRow, ShardRow, encode
 from leporello.engine.journal.serialization import (
     Reply,
     calls_from_row,
@@ -27,7 +29,6 @@ from leporello.engine.journal.serialization import (
     reads_from_columns,
     reads_to_columns,
     reply_of,
-    rounded,
 )
 
 DOCUMENT = Document("d", "It rained for 40 days. Nobody counted them.")

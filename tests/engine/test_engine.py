@@ -363,14 +363,6 @@ def test_scores_that_are_no_numbers_are_no_scores(tmp_path: Path) -> None:
     assert all("NaN" not in line for line in path.read_text().splitlines() if json.loads(line))
 
 
-def test_a_damaged_journal_is_refused_with_its_place(tmp_path: Path) -> None:
-    """A whole line that is not JSON is no torn line, and is not cut off in silence."""
-    path = tmp_path / "journal.jsonl"
-    path.write_bytes(b'{"done": 0\n{"done": 1}\n')
-    with pytest.raises(UserError, match="damaged at byte 0"):
-        Journal(path)
-
-
 @pytest.mark.parametrize(
     ("output", "told"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,9 @@ import pytest
 
 from leporello.core.records import Document, Output, Read
 from leporello.engine.failures import ReadError
-from leporello.engine.journal.journal import (
-    DamagedJournalError,
-    FinishedRow,
-    Journal,
-    ShardRow,
-    encode,
-    finished_in,
-)
+from leporello.engine.journal.checksums import believed
+from leporello.engine.journal.journal import Journal
+from leporello.engine.journal.rows import FinishedRow, RetryRow, ShardRow, SizesRow, encode
 from leporello.engine.journal.serialization import Reply, output_row, reads_to_columns, reply_of
 from leporello.engine.shard_rows import finished_rows
 
@@ -48,6 +43,12 @@ def written(path: Path) -> None:
     journal.step(2, [(3, 0, READ, Output("late"))])
     journal.keep_sizes({"batch_tokens": 500})
     journal.close()
+
+
+def rows_in(path: Path) -> list[bytes]:
+    """Returns the rows that are believed, without their checksums."""
+    with path.open("rb") as file:
+        return [row for row, _ in believed(file)]
 
 
 def state(journal: Journal) -> dict[Any, Any]:
@@ -87,7 +88,7 @@ def test_a_torn_line_is_cut_off_before_anything_is_written(tmp_path: Path) -> No
     path = tmp_path / "j.jsonl"
     written(path)
     whole = path.read_bytes()
-    lines = whole.splitlines(keepends=True)
+    lines, sound = whole.splitlines(keepends=True), rows_in(path)
     for count, line in enumerate(lines):
         for length in {1, len(line) // 2, len(line) - 1}:
             torn = b"".join(lines[:count]) + line[:length]
@@ -97,31 +98,41 @@ def test_a_torn_line_is_cut_off_before_anything_is_written(tmp_path: Path) -> No
             journal.begin(OF)
             journal.finish(3, failed(3), failed=True)
             journal.close()
-            kept = lines[:count] or [encode(OF)]
-            assert path.read_bytes() == b"".join(kept) + failed(3)
+            assert rows_in(path) == [*(sound[:count] or [encode(OF)]), failed(3)]
 
 
-def test_a_damaged_byte_is_told_with_its_place(tmp_path: Path) -> None:
-    """Whichever it is, it is told, or it is another value; nothing breaks."""
+def test_nothing_behind_a_changed_byte_is_believed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whichever byte it is: the lines before it stand, those after it are told to be gone."""
     path = tmp_path / "j.jsonl"
     written(path)
     whole = path.read_bytes()
-    starts = [0, *(n + 1 for n, byte in enumerate(whole) if byte == ord("\n"))]
-    told = []
-    for place in range(len(whole) - 1):
-        for byte in b"x7{":
+    lines = whole.splitlines(keepends=True)
+    for place in range(len(whole)):
+        for byte in b"x7{\n":
+            if byte == whole[place]:
+                continue
+            caplog.clear()
             path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
-            for read in (Journal, finished_in):
-                try:
-                    read(path)
-                except DamagedJournalError as error:
-                    told.append((place, str(error)))
-    assert len(told) > len(whole)
-    for place, message in told:
-        found = re.fullmatch(r".*j\.jsonl: the journal is damaged at byte (\d+); .*", message)
-        assert found
-        assert int(found[1]) in starts
-        assert int(found[1]) >= max(start for start in starts if start <= place)
+            before = [*itertools.accumulate(map(len, lines))]
+            sound = sum(end <= place for end in before)
+            Journal(path).append(RetryRow([1]))
+            assert path.read_bytes().startswith(b"".join(lines[:sound]))
+            assert len(path.read_bytes().splitlines()) == sound + 1
+            torn = place == len(whole) - 1 and byte != ord("\n")
+            assert torn or f"behind byte {len(b''.join(lines[:sound]))} changed" in caplog.text
+
+
+def test_a_line_that_another_journal_had_there_is_not_believed(tmp_path: Path) -> None:
+    """A sound line in a wrong place, swapped or left out, does not fit those before it."""
+    path = tmp_path / "j.jsonl"
+    written(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for changed in ([lines[0], lines[2], lines[1], *lines[3:]], [lines[0], *lines[2:]]):
+        path.write_bytes(b"".join(changed))
+        journal = Journal(path)
+        assert (journal.of, journal.done, journal.cursors) == (OF, set(), [])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +149,7 @@ def test_a_journal_of_something_else_begins_anew(tmp_path: Path, other: ShardRow
     assert not journal.recorded(2)
     journal.finish(2, failed(2), failed=True)
     journal.close()
-    assert path.read_bytes() == encode(other) + failed(2)
+    assert rows_in(path) == [encode(other), failed(2)]
     again = Journal(path)
     again.begin(other)
     assert again.done == {2}
@@ -174,6 +185,6 @@ def test_sizes_are_written_once_they_change(tmp_path: Path) -> None:
     for size in (9, 9, 4, 4, 2):
         journal.keep_sizes({"batch_tokens": size})
     journal.close()
-    lines = journal.path.read_bytes().splitlines()[1:]
-    assert lines == [b'{"sizes":{"batch_tokens":4}}', b'{"sizes":{"batch_tokens":2}}']
+    sizes = [SizesRow({"batch_tokens": size}) for size in (4, 2)]
+    assert rows_in(journal.path)[1:] == [*map(encode, sizes)]
     assert Journal(journal.path).sizes == {"batch_tokens": 2}

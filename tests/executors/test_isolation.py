@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello, read_lines
+from results import reseal
 
 from leporello.api import Run, UserError, run
 from leporello.engine.limits import Limits
@@ -247,6 +248,7 @@ def test_verify_finds_what_comes_out_otherwise(tmp_path: Path) -> None:
     assert json.loads(report.read_text()) == {"examples": 1, "differing": []}
     path = project.out / "mine" / "rows" / "predictions.jsonl"
     path.write_text(path.read_text().replace('!"', '?"'))
+    reseal(path.parent)
     [difference, *_] = project.run(verify=True).differing
     assert (difference.field, str(difference.was)[-1], str(difference.now)[-1]) == (
         "prediction", "?", "!"

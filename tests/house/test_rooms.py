@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 # Each imports only those before it.
 ROOMS = (
     "core", "models", "text", "storage", "loaders", "metrics", "tasks", "cache", "config", "engine",
-    "jobs", "executors", "testing", "runs", "training", "analysis", "suites", "report", "serving",
-    "adapters", "cli",
+    "jobs", "executors", "testing", "runs", "training", "analysis", "tuning", "suites", "report",
+    "serving", "adapters", "cli",
 )  # fmt: skip
 STAGES = ("chunkers", "enrichers", "retrievers", "readers", "combiners")
 ALLOWED = {

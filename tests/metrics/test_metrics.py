@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco
 from leporello.metrics.coco.java import LineProcess
 from leporello.metrics.coco.tokenizer import _program, coco_words
+from leporello.text.typed.schema import schema_of
 
 # A reference that the metric can be scored against, where any text will not do.
 GOLD = {
@@ -458,3 +460,28 @@ def test_one_tokenizer_serves_all_metrics() -> None:
     before = coco_words.cache_info().misses
     metrics[0].statistics(predicted("answer 0"), asked("reference 0"))
     assert coco_words.cache_info().misses == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "reference", "score"),
+    [
+        ("number", "1200", "1,200 people", 100),
+        ("date", "2020-03-01", "March 1, 2020", 100),
+        ("date", "2020-03-02", "March 1, 2020", 0),
+        ("yes_no", "yes", "Yes.", 100),
+        ({"type": "list", "items": "text"}, '["b", "a"]', "a, b and c", 80),
+        ({"fields": {"a": "date", "b": "text"}}, '{"a": "2020-03-01", "b": null}',
+         '{"a": "March 1, 2020", "b": "x"}', 50),
+        ("number", "", "", 100),
+        ("number", "many", "3", 0),
+    ],
+)  # fmt: skip
+def test_values_are_compared_as_their_type(
+    answer: Any, said: str, reference: str, score: float
+) -> None:
+    """Numbers and dates as such, lists as sets, objects by field."""
+    metric = made("typed_match")
+    example = replace(asked(reference), schema=schema_of(answer))
+    statistics = metric.statistics(predicted(said), example)
+    assert statistics is not None
+    assert metric.score(statistics) == pytest.approx(score)

@@ -19,7 +19,7 @@ def board(task: str, value: float) -> TaskComparison:
     score = Score(value, {}, (value - 1, value), None, 9)
     entry = PipelineScores(
         "best-sentence", Path(), "best-sentence", {"string_match_all": score}, 9, 0, {}, None,
-        0, 0, None, False, False,
+        0, 0, None, False, False, {},
     )  # fmt: skip
     return TaskComparison(
         task, "best-sentence", {"string_match_all": "string_match_all"}, (entry,), (), ()

@@ -45,7 +45,8 @@ class Echo:
     def said(self, read):
         [chunk, *_] = read.passages
         text = " ".join(chunk.text.split()[: self.words])
-        return Output(text, span=chunk.document.chunk(chunk.start, chunk.start + len(text)).span)
+        span = chunk.document.chunk(chunk.start, chunk.start + len(text)).span
+        return Output(text, span=span, probability=0.5 + len(text) % 5 / 10)
 
     def count(self, texts):
         return [0 for _ in texts]
@@ -133,7 +134,10 @@ def test_a_reports_scores_are_those_of_the_run(done: Path, page: Page) -> None:
         "echo@retriever.k=1", "echo@retriever.k=2", "first",
     ]  # fmt: skip
     for place, job in enumerate(index["jobs"]):
-        told = read_json(done / job["pipeline"] / "rows" / "metrics.json")["scores"]
+        whole = read_json(done / job["pipeline"] / "rows" / "metrics.json")
+        told, sure = whole["scores"], whole["confidence"]
+        assert sure["answers"] == 29
+        assert f"{sure['ece']:.6g}" in page.text
         for name, scores in zip(index["metrics"], index["scores"][place], strict=True):
             assert fmean(scores) == pytest.approx(told[name], abs=0.01)
         assert f"{told['f1']:.2f} [" in page.text
@@ -224,6 +228,8 @@ def test_the_curves_that_there_are_data_for_are_drawn(page: Page) -> None:
         "Recall of the evidence by the first k hits",
         "f1 against retriever.k",
         "f1 against seconds an example",
+        "Risk against coverage",
+        "f1 against confidence in bins",
         "first on rows: examples whose proof each stage kept whole",
     ):
         assert title in page.text

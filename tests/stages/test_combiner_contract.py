@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -18,6 +20,9 @@ from leporello.testing.contract import Maker
 from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
 
 MAKERS: Mapping[str, Maker] = {
+    "BestOf": lambda: combiners.BestOf((combiners.Stuff(), combiners.MapReduce()), by="judge"),
+    "ByRole": lambda: combiners.ByRole(combiners.Stuff(), "answer", hits=1),
+    "Cascade": lambda: combiners.Cascade((combiners.Stuff(), combiners.ReadEach(keep="best"))),
     "ChainOfAgents": combiners.ChainOfAgents,
     "ChainOfNotes": combiners.ChainOfNotes,
     "Decompose": lambda: combiners.Decompose(combiners.Stuff()),
@@ -31,11 +36,16 @@ MAKERS: Mapping[str, Maker] = {
     "PlanThenRead": combiners.PlanThenRead,
     "ReadEach": combiners.ReadEach,
     "Refine": combiners.Refine,
+    "Route": lambda: combiners.Route(
+        (combiners.When(combiners.MapReduce(), kind=("who",)),), combiners.Stuff()
+    ),
     "SelfConsistency": lambda: combiners.SelfConsistency(combiners.Stuff()),
     "StructuredMapReduce": combiners.StructuredMapReduce,
     "Stuff": combiners.Stuff,
     "Union": combiners.Union,
+    "Verify": lambda: combiners.Verify(combiners.MapReduce(), threshold=0.9),
     "Walk": lambda: combiners.Walk(combiners.Stuff()),
+    "When": lambda: combiners.When(combiners.Stuff()),
     "Count": combiners.Count,
     "Percentage": combiners.Percentage,
 }
@@ -47,14 +57,13 @@ OF_PARTS: Mapping[str, Maker] = {
 }
 
 
+OTHERS = ("LearntRoute", "OrderByMatch", "Truncate", "TruncateMiddle")
 OFFICIAL = OfficialPrompt("Read this. ", query="Who?", after=" Answer:", separator=" [cut] ")
 
 
 def test_every_combiner_is_tried() -> None:
     """A new one says what it is tried on."""
-    assert {*MAKERS, *OF_PARTS, "OrderByMatch", "Truncate", "TruncateMiddle"} == {
-        *combiners.__all__
-    }
+    assert {*MAKERS, *OF_PARTS, *OTHERS} == {*combiners.__all__}
 
 
 class TestCombiners(CombinerContract):
@@ -66,6 +75,19 @@ class TestCombiners(CombinerContract):
     def maker(self, request: pytest.FixtureRequest) -> Maker:
         """Each of them."""
         return MAKERS[request.param]
+
+
+class TestLearntRoute(CombinerContract):
+    """Of weights that were learnt."""
+
+    huge = 100_000
+
+    @pytest.fixture
+    def maker(self, tmp_path: Path) -> Maker:
+        """One whose weights tell `who` apart."""
+        file = tmp_path / "routes.json"
+        file.write_text('{"bias": [0.0, 0.1], "words": {"who": [1.0, 2.0, -2.0]}}')
+        return partial(combiners.LearntRoute, (combiners.Stuff(), combiners.MapReduce()), file)
 
 
 class TestOfParts(CombinerContract):

@@ -43,15 +43,20 @@ class Says:
         return [len(text) for text in texts]
 
 
-def passages(enricher: Any, document: Document | str, size: int = 20) -> list[Passage]:
+def passages(
+    enricher: Any, document: Document | str, size: int = 20, reader: Any = None
+) -> list[Passage]:
     """Returns the passages that an enricher makes, and not the chunks among them."""
-    return [one for one in everything(enricher, document, size) if isinstance(one, Passage)]
+    made = everything(enricher, document, size, reader)
+    return [one for one in made if isinstance(one, Passage)]
 
 
-def everything(enricher: Any, document: Document | str, size: int = 20) -> Sequence[Chunk]:
+def everything(
+    enricher: Any, document: Document | str, size: int = 20, reader: Any = None
+) -> Sequence[Chunk]:
     """Returns chunks and passages."""
     document = Document("d", document, "Puss") if isinstance(document, str) else document
-    stages = Pipeline(Paragraphs(size=size), BM25(), Embedded(), Stuff(), enricher)
+    stages = Pipeline(Paragraphs(size=size), BM25(), reader or Embedded(), Stuff(), enricher)
     return Enriching(stages).of(divide(stages.chunker, document, ""))
 
 
@@ -93,9 +98,9 @@ def test_what_cannot_be_told_apart_ends_in_passages(name: str, text: str) -> Non
 @pytest.mark.parametrize("said", [Says(""), Says(" \n"), Says("and so on ", 10_000)])
 def test_summaries_that_say_nothing_or_too_much_are_dropped(said: Says) -> None:
     """A note tells it; the chunks are still searched."""
-    for enricher in (enrichers.SummaryTree(said), enrichers.Gists(said, words=60)):
+    for enricher in (enrichers.SummaryTree(), enrichers.Gists(words=60)):
         with collect_notes() as notes:
-            assert passages(enricher, STORY) == []
+            assert passages(enricher, STORY, reader=said) == []
         assert "it was dropped" in notes[0]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import HERE, leporello
+from results import reseal
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -184,6 +185,7 @@ def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_pat
         )
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
+    reseal(path.parent)
     [table] = suite_tables(tiny(made), [tmp_path])
     own = rows_of(table)["rewritten"]
     assert own.average is None

@@ -11,12 +11,17 @@ PLUG_IN = """
 import hashlib, os, time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from leporello import Output, Read, Search
 from leporello.core.passages import Passage
+from leporello.core.protocols import Role
 
 @dataclass(frozen=True)
 class Mates:
+    repeatable: ClassVar[bool] = True  # how long it reads changes nothing
+
     log: str = ""
+    name: str = ""
 
     def read(self, inputs):
         if "LAMP_SECONDS" in os.environ:
@@ -29,15 +34,17 @@ class Mates:
             with open(self.log, "a") as file:
                 file.writelines(f"{read.question}\\n" for read in inputs)
         mates = hashlib.sha256("".join(told).encode()).hexdigest()[:8]
-        return [Output(f"{read.question} {mates} {len(inputs)}") for read in inputs]
+        return [Output(f"{r.question} {mates} {self.name}{len(inputs)}") for r in inputs]
 
     def count(self, texts):
         return [len(text) for text in texts]
 
 @dataclass(frozen=True)
 class ThreeRounds:
+    first: Role = "answer"
+
     def combine(self, example, hits):
-        first = yield [Read((hit.chunk,), example.question) for hit in hits]
+        first = yield [Read((h.chunk,), example.question, role=self.first) for h in hits]
         [found] = yield [Search("rain")]
         second = yield [Read((o.text, found[0].chunk), example.question) for o in first[:2]]
         [third] = yield [Read(tuple(o.text for o in second), example.question)]
@@ -46,6 +53,8 @@ class ThreeRounds:
 @dataclass(frozen=True)
 class Pairs:
     "Reads two and two, then what came of them, up to one root."
+
+    role: Role = "answer"
 
     def enrich(self, document, chunks):
         made = level = [*chunks]
@@ -59,7 +68,7 @@ class Pairs:
 """
 
 ARGUMENTS = ("run", "mine", "--config")
-PIPELINES = ("mine", "refined", "hopping", "rooted")  # with combiners, an enricher of rounds
+PIPELINES = ("mine", "refined", "hopping", "rooted", "cast")  # an enricher of rounds, roles
 FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
 
 
@@ -96,6 +105,13 @@ pipelines:
   refined: {{extends: mine, combiner: {{class: Refine}}}}
   hopping: {{extends: mine, combiner: {{class: MultiHop, new: 1, combiner: {{class: Refine}}}}}}
   rooted: {{extends: mine, enricher: {{class: "./plug.py:Pairs"}}}}
+  cast:
+    extends: mine
+    enricher: {{class: "./plug.py:Pairs", role: summarise}}
+    readers:
+      summarise: {{class: "./plug.py:Mates", name: s}}
+      select: {{class: "./plug.py:Mates", name: q}}
+    combiner: {{class: "./plug.py:ThreeRounds", first: select}}
 tasks:
   lamps: {{class: JsonLines, path: lamps.jsonl}}
 """,

@@ -130,9 +130,9 @@ SOUND = {"id": "s", "document": "x"}
         ('{"id": "a", "metadata": {"x": NaN}}', "not JSON: NaN is no JSON number"),
         (
             {"id": "a", "document": "x", "qestion": "?"},
-            "unknown field 'qestion'; did you mean 'question'; allowed: choices, collection,"
-            " document, document_id, document_path, documents, evidence, group, id, metadata,"
-            " question, references, title; what nobody reads can stand in `ignore`",
+            "unknown field 'qestion'; did you mean 'question'; allowed: answer, choices,"
+            " collection, document, document_id, document_path, documents, evidence, group, id,"
+            " metadata, question, references, title; what nobody reads can stand in `ignore`",
         ),
         ({"document": "x"}, "field 'id' is missing"),
         ({"id": 7, "document": "x"}, "id: should be a valid string, got 7"),

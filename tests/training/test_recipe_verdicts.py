@@ -10,6 +10,7 @@ import pytest
 from tiny_questions import save_base, write_questions
 
 from leporello.readers.embedded.encoder import Encoder, TextPair
+from leporello.text.english.claims import claim, denied
 from leporello.training.recipes import run_recipe
 from leporello.training.recipes.answers.base import load_base
 from leporello.training.recipes.answers.network import AnswerNetwork
@@ -17,7 +18,7 @@ from leporello.training.recipes.answers.questions import read_questions
 from leporello.training.recipes.answers.settings import AnswersSettings, Phase
 from leporello.training.recipes.answers.ship import ship
 from leporello.training.recipes.settings import read_settings
-from leporello.training.recipes.verdicts.pairs import claim, claimed_pairs, denied
+from leporello.training.recipes.verdicts.pairs import claimed_pairs
 from leporello.training.recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 
 

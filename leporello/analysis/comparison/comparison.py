@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +16,8 @@ from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
 from leporello.jobs.signature import metrics_of_run
+from leporello.metrics import Metric
+from leporello.metrics.confidence import answers_of, selectivity
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -42,6 +45,8 @@ class PipelineScores:
         dollars: Dollars that reading cost, where the reader knows prices.
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
+        tuned: Number of the documents that its parameters were chosen on.
+        confidence: What `leporello.metrics.confidence.selectivity` says, by the first metric.
     """
 
     label: str
@@ -57,6 +62,8 @@ class PipelineScores:
     dollars: float | None
     sees_gold: bool
     normalised: bool
+    confidence: Mapping[str, float]
+    tuned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +175,7 @@ def _compare_task(
         task=outcomes[0].task,
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
-        entries=tuple(map(_pipeline_scores, outcomes, labels, rows, scores)),
+        entries=tuple(map(partial(_pipeline_scores, metrics), outcomes, labels, rows, scores)),
         ladders=oracle_gaps(outcomes, labels),
         warnings=tuple(_warnings(outcomes, labels, rows)),
     )
@@ -220,7 +227,11 @@ def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
 
 
 def _pipeline_scores(
-    outcomes: Outcomes, label: str, rows: Sequence[Outcome], scores: Mapping[str, Score]
+    metrics: Mapping[str, Metric],
+    outcomes: Outcomes,
+    label: str,
+    rows: Sequence[Outcome],
+    scores: Mapping[str, Score],
 ) -> PipelineScores:
     prices = [example.dollars for example in rows if example.dollars is not None]
     return PipelineScores(
@@ -237,6 +248,8 @@ def _pipeline_scores(
         dollars=sum(prices) if prices else None,
         sees_gold=outcomes.sees_gold,
         normalised=outcomes.normalised,
+        tuned=outcomes.tuned,
+        confidence=selectivity([*answers_of(rows, metrics)], sum(row.abstained for row in rows)),
     )
 
 
@@ -266,6 +279,7 @@ def _warnings(
             warnings.append(f"{name} was not computed alike: {' / '.join(signatures)}")
     for label, outcome in zip(labels, outcomes, strict=True):
         warnings += [f"{label} sees the gold"] * outcome.sees_gold
+        warnings += [f"{label} was tuned on some of these documents"] * bool(outcome.tuned)
         warnings += [f"{label}'s answers were normalised: no official score"] * outcome.normalised
     unshared = {name for outcome in outcomes for name in outcome.metrics} - {
         *_shared_metrics(outcomes)

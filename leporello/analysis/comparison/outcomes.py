@@ -10,6 +10,7 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.records import JSON
+from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.results import ExampleStatistics
@@ -29,6 +30,8 @@ class Outcome:
         input_tokens: Number of tokens that the reader was given for it.
         output_tokens: Number of tokens that the reader wrote.
         dollars: Dollars that its reads cost, where the reader knows prices.
+        confidence: Probability that the answer is right; None where nobody knows.
+        abstained: Whether the answer was withheld.
     """
 
     id: str
@@ -39,6 +42,8 @@ class Outcome:
     input_tokens: int
     output_tokens: int
     dollars: float | None
+    confidence: float | None
+    abstained: bool
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Outcomes:
         signatures: Signatures of the metrics, by name: what exactly was computed.
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
+        tuned: Number of the documents that its parameters were chosen on.
         seconds: Seconds of an example's dividing, selecting and reading, as last measured; None if
             they were not.
         finished: Outcomes by the example's id, in task order.
@@ -65,6 +71,7 @@ class Outcomes:
     signatures: Mapping[str, str]
     sees_gold: bool
     normalised: bool
+    tuned: int
     seconds: float | None
     finished: Mapping[str, Outcome]
 
@@ -117,6 +124,7 @@ def outcomes_of(
         signatures=metrics.get("signatures", {}),
         sees_gold=bool(metrics.get("sees_gold")),
         normalised=bool(metrics.get("normalised", task_given.get("normalised"))),
+        tuned=int(metrics.get("tuned", 0)),
         seconds=_seconds(derived(directory, pipeline, task, "timings.json")),
         finished={outcome.id: outcome for outcome in map(_outcome, statistics)},
     )
@@ -125,6 +133,7 @@ def outcomes_of(
 def derived(directory: RunDirectory, pipeline: str, task: str, name: str) -> Mapping[str, Any]:
     """Returns a derived file; nothing where a run was killed before it derived it."""
     path = directory.results(pipeline, task) / name
+    check_results(path.parent, name)
     values: Mapping[str, Any] = read_json(path) if path.exists() else {}
     return values
 
@@ -147,4 +156,6 @@ def _outcome(example: ExampleStatistics) -> Outcome:
         input_tokens=example.input_tokens,
         output_tokens=example.output_tokens,
         dollars=example.dollars,
+        confidence=example.confidence,
+        abstained=example.abstained,
     )

@@ -15,6 +15,7 @@ from leporello.analysis.comparison.scores import Difference, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable
 from leporello.jobs.results import marks
+from leporello.metrics.confidence import TOLD
 
 _LEVEL = 0.05
 _HUNDRED = 100
@@ -39,9 +40,40 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
         yield replace(tested[-1], notes=(_explained(comparison),))
     for ladder in task.ladders:
         yield from _headroom(task, ladder)
+    yield from confidence_tables(task.task, [(e.label, e.confidence) for e in task.entries])
     parts = shown(entry.shares for entry in task.entries)
     costs = tuple(_cost(entry, parts) for entry in task.entries)
     yield ResultTable(f"Coverage and cost on {task.task}", ("pipeline", *parts, *_COSTS), costs)
+
+
+def confidence_tables(
+    task: str, entries: Sequence[tuple[str, Mapping[str, float]]]
+) -> Iterator[ResultTable]:
+    """Yields what confidence is worth, if any pipeline has any.
+
+    Args:
+        task: Name of the task.
+        entries: Labels of pipelines, with what `selectivity` says of them.
+    """
+    names = [name for name in TOLD if any(name in told for _, told in entries)]
+    rows = [
+        (label, *(f"{told[name]:,.6g}" if name in told else _NO for name in names))
+        for label, told in entries
+        if told
+    ]
+    if rows:
+        headers = tuple(
+            name.replace("at_", "score at ") + " %" * name.startswith("at_") for name in names
+        )
+        yield ResultTable(
+            f"Confidence on {task}", ("pipeline", *headers), tuple(rows), (_CONFIDENCE,)
+        )
+
+
+_CONFIDENCE = (
+    "ece: expected calibration error, in bins of equal mass; aurc: area under the risk-coverage"
+    " curve; score at 80 %: mean of the first metric over the surest 80 % of the answers"
+)
 
 
 def _headroom(task: TaskComparison, ladder: OracleGap) -> Iterator[ResultTable]:
@@ -84,6 +116,7 @@ def _tested(task: TaskComparison, share: str) -> Iterator[ResultTable]:
             )
 
 
+_NESTED = ("label", "scores", "confidence")
 _TESTS = ("wins/ties/losses", "p (bootstrap)", "p (randomisation)", "p (Holm)")
 _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 
@@ -91,7 +124,7 @@ _COSTS = ("s/example", "tokens in", "tokens out", "dollars")
 def _scores(entry: PipelineScores, task: TaskComparison) -> tuple[str, ...]:
     scores = [entry.scores[metric] for metric in task.metrics]
     counts = (f"{entry.examples:,}", f"{entry.failures:,}")
-    told = marks(sees_gold=entry.sees_gold, normalised=entry.normalised)
+    told = marks(sees_gold=entry.sees_gold, normalised=entry.normalised, tuned=entry.tuned)
     return (entry.label + told, *counts, *map(_score, scores))
 
 
@@ -219,7 +252,7 @@ def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, 
     low, high = score.interval or (None, None)
     apart = score.difference
     tests = {name: getattr(apart, name, None) for name in Difference.__slots__ if name != "value"}
-    costs = {n: getattr(entry, n) for n in PipelineScores.__slots__ if n not in ("label", "scores")}
+    costs = {n: getattr(entry, n) for n in PipelineScores.__slots__ if n not in _NESTED}
     return {
         "task": task.task,
         "score": task.metrics[metric],
@@ -231,4 +264,5 @@ def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, 
         "difference": apart.value if apart else None,
         **{f"difference_{n}" if n in ("low", "high") else n: v for n, v in tests.items()},
         **costs,
+        **{f"confidence_{name}": entry.confidence.get(name) for name in TOLD},
     }

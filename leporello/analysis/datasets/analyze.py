@@ -14,8 +14,8 @@ from leporello.analysis.datasets.statistics import (
 )
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
+from leporello.core.calls.answers import as_text
 from leporello.core.files import read_rows
-from leporello.engine.journal.serialization import as_text
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 

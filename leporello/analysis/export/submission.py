@@ -18,6 +18,7 @@ from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
 from leporello.engine.task_examples import examples_of
+from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory, runs_in
 
 _COLUMNS = ("Task", "ID", "Prediction")
@@ -228,6 +229,7 @@ class _SubmittedJob:
         if not all(file.exists() for file in files):
             message = f"{self.pipeline} on {self.task} is not finished"
             raise UserError(f"{self.directory.path}: {message}; run it to its end first")
+        check_results(folder, *(file.name for file in files))
         predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
         failed = tuple(row["id"] for row in read_rows(files[1]))
         return predictions | dict.fromkeys(failed, ""), failed

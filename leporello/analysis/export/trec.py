@@ -18,6 +18,7 @@ from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
 from leporello.engine.selection import divided
 from leporello.engine.task_examples import by_document, examples_of
+from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.models.locate import cache_directory
 
@@ -59,6 +60,7 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
 def _hits(directory: RunDirectory, pipeline: str, task: str) -> dict[str, Any]:
     """Returns the hits of each finished example, by its id."""
     path = directory.results(pipeline, task) / "predictions.jsonl"
+    check_results(path.parent, path.name)
     return {row["id"]: row["hits"] for row in (read_rows(path) if path.exists() else ())}
 
 

@@ -14,6 +14,7 @@ from leporello.analysis.explain import Explanation, ReadInput
 from leporello.analysis.funnel import Gold, gold_of
 from leporello.cli.display.items import show_items
 from leporello.cli.display.tables import excerpt
+from leporello.core.calls.answers import way_of
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.items import items_of
 from leporello.core.passages import Passage, derivation, reading_text
@@ -68,6 +69,8 @@ def _answer(console: Console, explanation: Explanation) -> None:
     console.print(f"answer     [bold]{escape(prediction.prediction or '(empty)')}[/bold]")
     if isinstance(prediction.raw, str) and prediction.raw.strip() != prediction.prediction:
         console.print(f"as read    {escape(prediction.raw)}")
+    if way := way_of(prediction.raw):
+        console.print(f"way        {escape(', '.join(way))}")
     show_items(console, items_of(prediction.raw) or (), explanation.example.document)
     scores = ", ".join(f"{name} {value:.2f}" for name, value in explanation.scores.items())
     console.print(f"scores     {escape(scores or '(none)')}")

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -15,8 +16,11 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from leporello.analysis.comparison.tables import confidence_tables
+from leporello.cli.display.comparison import comparison
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
+from leporello.jobs.ways import ways_table
 from leporello.text.outline import cited
 
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from leporello.jobs.results import Result
     from leporello.models.inventory import KnownModel
     from leporello.runs.verify import Verification
+    from leporello.tuning import Tuned
 
 _EXCERPT = 360
 _HITS = 2  # passages that are shown of an answer
@@ -105,6 +110,24 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     if names:
         console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(ledger)
+    if any(result.roles for result in results):
+        console.print(_readers_table(task, results))
+    if any(result.ways for result in results):
+        ways = ((result.pipeline, result.ways) for result in results)
+        comparison(console, [ways_table(f"Ways of {task}", ways)])
+    comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
+
+
+def _readers_table(task: str, results: Sequence[Result]) -> Table:
+    """Returns a row a role: what its reader read, and did not for want of budget."""
+    columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
+    heads = ("reads", "over budget", "tokens read", "written", "dollars")
+    table = _table(f"Readers of {escape(task)}", "pipeline", "role", *heads)
+    for result in results:
+        for role, told in result.roles.items():
+            numbers = (f"{told[name]:,.6g}" if name in told else "–" for name in columns)
+            table.add_row(_name(result), role, *numbers)
+    return table
 
 
 def _name(result: Result) -> str:
@@ -239,3 +262,38 @@ def where(console: Console, directory: Path) -> None:
     """Prints where a run lies, or the runs in which everything was finished."""
     said = "run lies" if (directory / "manifest.json").exists() else "runs lie"
     console.print(f"the {said} in {directory}", soft_wrap=True, highlight=False)
+
+
+def tuned(console: Console, found: Tuned) -> None:
+    """Prints scores on what was chosen on and on what was kept apart, and the front of costs."""
+    title = ", ".join(f"{metric} on {task}" for task, metric in found.metrics.items())
+    table = _table(title, "documents", "tuned", "as it is", "difference [95 %]")
+    several = len(found.by_task) > 1
+    sides = (("chosen on", found.gain), ("apart", found.apart_gain))
+    for side, gain in sides:
+        means = [
+            f"{fmean(own[f'{side}, {n}'] for own in found.by_task.values()):.2f}" for n in _TUNED
+        ]
+        if side == "apart" and (ends := found.estimate.interval):
+            means[0] += f" [{ends[0]:.1f}, {ends[1]:.1f}]"
+        ends = gain.interval
+        spread = f" [{ends[0]:+.1f}, {ends[1]:+.1f}]" if ends else ""
+        table.add_row(side, *means, f"{gain.value:+.2f}{spread}")
+        for task, own in found.by_task.items() if several else ():
+            table.add_row(f"  {escape(task)}", *(f"{own[f'{side}, {n}']:.2f}" for n in _TUNED), "")
+    console.print(table)
+    if found.front:
+        front = _table(
+            f"No point is better and not dearer ({found.cost} a question)",
+            "choices",
+            "score",
+            "cost",
+        )
+        for row in found.front:
+            chosen: Any = row["chosen"]
+            text = ", ".join(f"{path}={value}" for path, value in chosen.items()) or "as it is"
+            front.add_row(escape(text), f"{row['score']:.2f}", f"{row['cost']:,.6g}")
+        console.print(front)
+
+
+_TUNED = ("tuned", "as it is")

@@ -61,6 +61,9 @@ def suites_of(layers: Layers) -> tuple[dict[str, Suite], list[Fault]]:
     return suites, faults
 
 
+_OPINIONS = ("judge",)  # metrics that a reader says
+
+
 def check_names(
     suites: Mapping[str, Suite], pipelines: Iterable[str], tasks: Mapping[str, TaskSpec | None]
 ) -> list[Fault]:
@@ -78,6 +81,9 @@ def check_names(
                 for task in {task: None for task, _ in column.parts}
                 if task.partition("@")[0] not in all_tasks
             ]
+            if suite.average and column.score.partition("[")[0] in _OPINIONS:
+                text = f"{column.score} is an opinion: it enters no average of a suite"
+                faults.append(suite.fault(text, "columns", name))
         for row in suite.rows:
             for pipeline in dict.fromkeys(suite.pipelines(row).values()):
                 if pipeline not in known:

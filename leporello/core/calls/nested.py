@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from leporello.core.protocols import ChecksFiles, Combiner
-from leporello.core.records import JSON, Combination, Example, Hit
+from leporello.core.records import JSON, Combination, Example, Hit, Output, Read, Request
 
 
 def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -18,6 +18,29 @@ def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> C
         result = yield from result
     answer: JSON = result
     return answer
+
+
+def watched(
+    combination: Combination,
+) -> Generator[Sequence[Request], list[Any], tuple[JSON, list[tuple[Read, Output]]]]:
+    """Runs a combination to its end; returns its answer and what it read, with the outputs."""
+    seen: list[tuple[Read, Output]] = []
+    try:
+        requests = next(combination)
+        while True:
+            try:
+                answers = yield requests
+            except Exception as error:  # a failed read, which is the combiner's to catch
+                requests = combination.throw(error)
+                continue
+            seen += [
+                (asked, answer)
+                for asked, answer in zip(requests, answers, strict=True)
+                if isinstance(asked, Read)
+            ]
+            requests = combination.send(answers)
+    except StopIteration as stop:
+        return stop.value, seen
 
 
 def nested(stage: object) -> Iterator[object]:

@@ -16,6 +16,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "jieba": "chinese",
     "langchain_core": "langchain",
     "langchain_text_splitters": "langchain",
+    "llguidance": "typed",
     "lm_eval": "lm-eval",
     "mcp": "mcp",
     "mlflow": "mlflow",

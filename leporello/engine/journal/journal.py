@@ -6,196 +6,47 @@ One append-only JSON Lines file, in order of completion. Its rows are the classe
 * `{"step": 3, …}`: what the reader said in one step, written before any combiner is sent it;
 * `{"done": 17, …}`: a finished example; its outputs stand in the steps before;
 * `{"retry": [4, 17]}`: these failed and are tried again; steps are counted from 0 again;
-* `{"sizes": …}`: sizes of batches that the reader changed on the way, since memory ran out.
+* `{"sizes": …}`: sizes of batches that the reader changed on the way, since memory ran out;
+* `{"observed": …}`: what plug-in code had asked the machine for by then.
 
-Examples are numbered in the order of the shard. A torn last line, left by a kill, is cut off.
+Examples are numbered in the order of the shard. Each line ends with a checksum of it and of all
+before it (`checksums`): one that does not fit, torn by a kill or changed since, ends what is
+believed. What follows is done again.
 """
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any
 
+from leporello.core.environment import observed
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Read
-from leporello.engine.journal.serialization import (
-    Reply,
-    output_rows,
-    outputs_to_columns,
+from leporello.core.records import Read
+from leporello.engine.journal.checksums import believed, sealed
+from leporello.engine.journal.rows import (
+    FORM,
+    FinishedRow,
+    ObservedRow,
+    RetryRow,
+    Row,
+    ShardRow,
+    SizesRow,
+    StepRow,
+    decode,
+    encode,
 )
+from leporello.engine.journal.serialization import Reply, output_rows, outputs_to_columns
+
+_log = logging.getLogger("leporello")
 
 _SYNC = 1.0  # seconds between writings to the disk itself: what only a power cut can lose
-
-
-class DamagedJournalError(UserError):
-    """A journal is damaged, or of something else."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShardRow:
-    """What a journal is of.
-
-    Attributes:
-        shard: Number of the shard.
-        first: Number of its first example in the task.
-        examples: Number of its examples.
-        run: Hash of what the results depend on.
-    """
-
-    KEY: ClassVar[str] = "shard"
-
-    shard: int
-    first: int
-    examples: int
-    run: str
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """What the reader said in one step.
-
-    Attributes:
-        step: Number of the step in this pass.
-        cursor: Number of examples that had been admitted by then.
-        of: Runs of outputs: example, place of the first among all that it has read, how many.
-        outputs: Outputs as columns, in the order of `of`.
-        notes: Notes on examples whose reads failed with others and not alone, by their numbers.
-    """
-
-    KEY: ClassVar[str] = "step"
-
-    step: int
-    cursor: int
-    of: Sequence[Sequence[int]]
-    outputs: Mapping[str, JSON]
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row, without notes if there are none."""
-        runs: list[JSON] = [[*run] for run in self.of]
-        notes: dict[str, JSON] = {"notes": {**self.notes}} if self.notes else {}
-        outputs: dict[str, JSON] = {"outputs": {**self.outputs}}
-        return {"step": self.step, "cursor": self.cursor, "of": runs, **outputs, **notes}
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedRow:
-    """A finished example.
-
-    Attributes:
-        done: Number of the example in its shard.
-        statistics: Statistics by metric.
-        prediction: Row of predictions.jsonl; None if the example failed.
-        reads: Reads as columns; None if it failed.
-        notes: Notes of its stages.
-        failure: Row of the failure, with its traceback; None unless it failed.
-        faults: Faults of metrics that failed on it, by metric; None if none did.
-    """
-
-    KEY: ClassVar[str] = "done"
-
-    done: int
-    statistics: Mapping[str, Any]
-    prediction: Mapping[str, Any] | None = None
-    reads: Mapping[str, Any] | None = None
-    notes: Sequence[str] = ()
-    failure: Mapping[str, Any] | None = None
-    faults: Mapping[str, str] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.prediction is None) == (self.failure is None):
-            raise ValueError("a finished example has a prediction or a failure")
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row, without what is empty."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in values.items() if value not in (None, (), [])}
-
-
-@dataclass(frozen=True, slots=True)
-class RetryRow:
-    """Failed examples that are tried again.
-
-    Attributes:
-        retry: Numbers of the examples.
-    """
-
-    KEY: ClassVar[str] = "retry"
-
-    retry: Sequence[int]
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row."""
-        return {"retry": [*self.retry]}
-
-
-@dataclass(frozen=True, slots=True)
-class SizesRow:
-    """Sizes that the reader uses from here on.
-
-    Attributes:
-        sizes: Sizes by name.
-    """
-
-    KEY: ClassVar[str] = "sizes"
-
-    sizes: Mapping[str, int]
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row."""
-        return {"sizes": {**self.sizes}}
-
-
-Row: TypeAlias = ShardRow | StepRow | FinishedRow | RetryRow | SizesRow
-_KINDS: Mapping[str, type[Row]] = {
-    kind.KEY: kind for kind in (ShardRow, StepRow, FinishedRow, RetryRow, SizesRow)
-}
-
-# NaN, which is no JSON, fails here and not where another program reads the file.
-_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-
-
-def encode(row: Row) -> bytes:
-    """Returns a row as a line.
-
-    Raises:
-        TypeError: It holds something that is no JSON.
-        ValueError: It holds a number that is not finite.
-    """
-    values: dict[str, Any] = row.row()
-    written = values.get("prediction")
-    # Most answers are scored as they were returned: the text stands there once.
-    if written and "raw" in written and written.get("prediction") == written["raw"]:
-        values["prediction"] = {n: v for n, v in written.items() if n != "prediction"}
-    return _encoded(values).encode("utf-8", "surrogatepass") + b"\n"
-
-
-def decode(line: bytes) -> Row:
-    """Returns the row of a line.
-
-    Raises:
-        ValueError: It is none.
-        TypeError: Likewise.
-    """
-    values = json.loads(line)
-    kind = next((kind for key, kind in _KINDS.items() if key in values), None)
-    if kind is None:
-        raise ValueError("is no row of a journal")
-    row = values.get("prediction")
-    if row and "raw" in row and "prediction" not in row:  # it is raw again
-        values["prediction"] = {"id": row["id"], "prediction": row["raw"], **row}
-    return kind(**values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,24 +89,22 @@ class Journal:
         failed: Numbers of those that failed.
         cursors: Numbers of examples that had been admitted before each step of this pass.
         sizes: Sizes of batches that the reader changed on the way.
+        observed: What plug-in code had asked for, with its content then.
         lines: Number of lines written by this process.
     """
 
     def __init__(self, path: Path) -> None:
-        """Reads the file, if there is one.
-
-        Raises:
-            DamagedError: It is no journal, or was changed.
-        """
+        """Reads what can be believed of the file, if there is one."""
         self.path = path
         self.of: ShardRow | None = None
         self.done: set[int] = set()
         self.failed: set[int] = set()
         self.cursors: list[int] = []
         self.sizes: Mapping[str, int] = {}
+        self.observed: dict[str, str] = {}
         self.lines = 0
         self._recorded: dict[int, list[RecordedExample]] = {}
-        self._end = _read(path, self._take) if path.exists() else 0
+        self._end, self._sum = _read(path, self._take) if path.exists() else (0, b"")
         self._file: int | None = None
         self._synced = 0.0
 
@@ -270,6 +119,8 @@ class Journal:
             self._begin_pass(row.retry)
         elif isinstance(row, SizesRow):
             self.sizes = row.sizes
+        elif isinstance(row, ObservedRow):
+            self.observed |= row.observed
         else:
             _record(self._recorded, row)
             self.cursors.append(row.cursor)
@@ -298,8 +149,14 @@ class Journal:
     # -- writing -----------------------------------------------------------------------------
 
     def begin(self, of: ShardRow) -> None:
-        """Says what the journal is of, in its first line; one of something else begins anew."""
-        if self.of == of:
+        """Says what the journal is of, in its first line; one of something else begins anew.
+
+        So does one of which anything that plug-in code had asked for has changed since.
+        """
+        thing = observed.changed(self.observed)
+        if thing:
+            _log.warning("%s: the %s changed since: all of it is done again", self.path, thing)
+        if self.of == of and not thing:
             return
         self.discard()
         self.append(of)
@@ -330,6 +187,7 @@ class Journal:
         cursor = max([cursor, *self.cursors[-1:]])  # a limited run may have admitted fewer
         outputs = outputs_to_columns([(read, reply) for _, _, read, reply in replies])
         of = _runs([(example, place) for example, place, _, _ in replies])
+        self._observe()
         told = {str(number): text for number, text in (notes or {}).items()}
         self.append(StepRow(len(self.cursors), cursor, of, outputs, told))
         self.cursors.append(cursor)
@@ -342,8 +200,16 @@ class Journal:
             line: Its `FinishedRow`, as `encode` gives it.
             failed: Whether the row holds a failure.
         """
+        self._observe()
         self._write(line)
         self._finished(example, failed=failed)
+
+    def _observe(self) -> None:
+        """Records what plug-in code in this process has asked for since the last time."""
+        now = observed.observed()
+        if new := {thing: now[thing] for thing in now if thing not in self.observed}:
+            self.append(ObservedRow(new))
+            self.observed |= new
 
     def retry(self, examples: Collection[int]) -> None:
         """Begins another pass, in which these failed examples are tried again."""
@@ -360,8 +226,9 @@ class Journal:
         """Writes a row."""
         self._write(encode(row))
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, row: bytes) -> None:
         """Writes a whole line or, where that fails, nothing."""
+        line, checksum = sealed(row, self._sum)
         try:
             file, written = self._opened(), 0
             while written < len(line):
@@ -375,11 +242,11 @@ class Journal:
                 f"{self.path}: cannot be written to: {error.strerror}; what is finished is kept:"
                 " make room, and the same command goes on from here"
             ) from error
-        self._end += len(line)
+        self._end, self._sum = self._end + len(line), checksum
         self.lines += 1
 
     def _opened(self) -> int:
-        """Opens the file for appending, a torn last line cut off; reading alone changes nothing."""
+        """Opens the file for appending, behind what is believed; reading alone changes nothing."""
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -399,11 +266,13 @@ class Journal:
 
 
 def finished_in(path: Path) -> list[FinishedExample]:
-    """Returns the finished examples of a journal in the shard's order.
+    """Returns the finished examples of a journal in the shard's order."""
+    return contents(path)[0]
 
-    Raises:
-        DamagedError: It is no journal, or was changed.
-    """
+
+def contents(path: Path) -> tuple[list[FinishedExample], dict[str, str]]:
+    """Returns the finished examples of a journal, and what plug-in code had asked for."""
+    seen: dict[str, str] = {}
     recorded: dict[int, list[RecordedExample]] = {}
     finished: dict[int, FinishedExample] = {}
     notes: defaultdict[int, list[str]] = defaultdict(list)
@@ -417,6 +286,8 @@ def finished_in(path: Path) -> list[FinishedExample]:
             _record(recorded, row)
             for number, note in row.notes.items():
                 notes[int(number)].append(note)
+        elif isinstance(row, ObservedRow):
+            seen.update(row.observed)
         elif isinstance(row, RetryRow):
             recorded.clear()
             notes.clear()
@@ -426,7 +297,7 @@ def finished_in(path: Path) -> list[FinishedExample]:
             finished[row.done] = _joined(first, row, recorded.pop(row.done, []))
 
     _read(path, take)
-    return [finished[number] for number in sorted(finished)]
+    return [finished[number] for number in sorted(finished)], seen
 
 
 def _joined(first: int, row: FinishedRow, recorded: Sequence[RecordedExample]) -> FinishedExample:
@@ -457,33 +328,26 @@ def _runs(reads: Sequence[tuple[int, int]]) -> list[list[int]]:
     return runs
 
 
-def _read(path: Path, take: Callable[[Row], None]) -> int:
-    """Has every row of a file taken; returns where they end, in bytes: before a torn last line.
+def _read(path: Path, take: Callable[[Row], None]) -> tuple[int, bytes]:
+    """Has rows of a file taken, as far as they are believed; returns where these end.
 
-    Raises:
-        DamagedError: A line is no row, or cannot be taken.
+    Returns:
+        The end in bytes, and the checksum of the last line.
     """
-    end = 0
+    end, checksum = 0, b""
     with path.open("rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                break  # torn by a kill
-            try:
-                take(decode(line) if end else _first(line))
-            except (ValueError, TypeError, LookupError, AttributeError, RuntimeError):
-                raise _damaged(path, end) from None
-            end += len(line)
-    return end
-
-
-def _first(line: bytes) -> ShardRow:
-    if not isinstance(row := decode(line), ShardRow):
-        raise ValueError("does not say what the journal is of")  # noqa: TRY004 -- of a damaged file
-    return row
-
-
-def _damaged(path: Path, offset: int) -> DamagedJournalError:
-    return DamagedJournalError(
-        f"{path}: the journal is damaged at byte {offset}; to give up what it holds, delete the"
-        " file and run again"
-    )
+        for line, found in believed(file):
+            row = decode(line)
+            if not end and not (isinstance(row, ShardRow) and row.form == FORM):
+                break
+            take(row)
+            end, checksum = file.tell(), found
+        file.seek(end)
+        left = file.read().count(b"\n")
+    if left:
+        _log.warning(
+            "%s: %s behind byte %d changed since they were written, or are of another version: what"
+            " they held is done again",
+            path, "1 line" if left == 1 else f"{left} lines", end,
+        )  # fmt: skip
+    return end, checksum

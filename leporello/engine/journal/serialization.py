@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from leporello.core.calls.answers import as_text, confidence_of, rounded
 from leporello.core.coverage import Coverage
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, spans_of
+from leporello.core.protocols import ANSWER
 from leporello.core.records import (
     JSON,
     Chunk,
@@ -28,30 +29,33 @@ from leporello.engine.journal.columns import from_columns, to_columns
 Reply: TypeAlias = Output | ReadError
 
 # Fields of an output that most readers leave out, and rows with them.
-_RARE = ("span", "dollars", "reasoning", "reasoning_tokens", "probability")
+_RARE = (
+    "span",
+    "dollars",
+    "reasoning",
+    "reasoning_tokens",
+    "probability",
+    "seconds",
+    "over_budget",
+)
 _DERIVED = (
     "stood_for",
     "passages",
     "confidence",
     "abstained",
 )  # of a prediction: there only where there is anything
-_DIGITS = 6  # of scores: what lies beyond differs between machines
 _FAILED = ("error", "traceback")  # fields of a read that failed
 _SEEN = "all"  # in place of an output's spans: those of all chunks that it was given
 _OUTPUT: Mapping[str, JSON] = {
     "text": "", "score": None, "scores": [], "read": None, "cut": 0, "input_tokens": 0,
     "output_tokens": 0, "span": None, "dollars": None, "reasoning": None,
-    "reasoning_tokens": None, "probability": None, "error": None, "traceback": "",
+    "reasoning_tokens": None, "probability": None, "seconds": None, "over_budget": False,
+    "error": None, "traceback": "",
 }  # fmt: skip
 _READ: Mapping[str, JSON] = {
     "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
-    "role": "",
+    "role": "", "schema": "",
 }  # fmt: skip
-
-
-def rounded(score: float) -> float:
-    """Rounds a score as it is written and compared."""
-    return round(float(score), _DIGITS)
 
 
 # -- predictions ---------------------------------------------------------------------------------
@@ -100,45 +104,13 @@ def prediction_of(
             for rank, hit in enumerate(hits)
             if isinstance(hit.chunk, Passage)
         },
-        confidence=confidence_of(value, (reply for _, reply in calls)),
+        confidence=confidence_of(value, (reply for _, reply in calls if isinstance(reply, Output))),
     )
-
-
-def confidence_of(value: JSON, replies: Iterable[Reply]) -> float | None:
-    """Returns the probability that an answer is right: the highest of the outputs that say it.
-
-    A combiner that knows better returns a mapping with `answer` and `confidence`.
-
-    Args:
-        value: Value that the combiner returned.
-        replies: What came of its reads.
-    """
-    if isinstance(value, dict) and isinstance(own := value.get("confidence"), float):
-        return rounded(own)
-    outputs = (reply for reply in replies if isinstance(reply, Output))
-    text = as_text(value)
-    said = (o.probability for o in outputs if o.probability is not None and o.text.strip() == text)
-    return max(said, default=None)
 
 
 def _seen(read: Read, output: Output) -> tuple[Span, ...]:
     """Returns the spans that a reader saw of one input: all of it, unless the output says less."""
     return _spans(read) if output.read is None else output.read
-
-
-def as_text(value: JSON) -> str:
-    """Returns what is scored: a text, the `answer` of a mapping that has such a text, or JSON."""
-    if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
-        value = answer
-    if isinstance(value, str):
-        return value.strip()
-    try:
-        return "" if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except TypeError:
-        raise TypeError(
-            f"a combiner must return text or another JSON value, got {value!r:.200}"
-            + ("; did you mean its .text?" if isinstance(value, Output) else "")
-        ) from None
 
 
 def empty_prediction(example: Example) -> Prediction:
@@ -243,6 +215,7 @@ def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
         pair=_pair_from_row(row["pair"], passages),
         title=row["title"],
         role=row["role"],
+        schema=row["schema"],
     )
 
 
@@ -255,6 +228,7 @@ def _read_row(round_: int, read: Read) -> dict[str, JSON]:
         "pair": _pair(read),
         "title": read.title,
         "role": read.role,
+        "schema": read.schema,
     }
 
 
@@ -332,7 +306,7 @@ def whole_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, A
     if row["error"] is not None:
         return {"error": row["error"], "traceback": row["traceback"]}
     values = {
-        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or row[n] is not None)
+        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or _is_said(row[n]))
     }
     if row["read"] == _SEEN:
         values["read"] = [[*passage] for passage in passages if not isinstance(passage, str)]
@@ -387,7 +361,11 @@ def output_row(reply: Reply) -> dict[str, JSON]:
     row = {**_fields(reply), "scores": list(reply.scores), "read": read}
     if reply.span is not None:
         row["span"] = [reply.span.start, reply.span.end]
-    return {name: row[name] for name in row if name not in _RARE or row[name] is not None}
+    return {name: row[name] for name in row if name not in _RARE or _is_said(row[name])}
+
+
+def _is_said(value: JSON) -> bool:
+    return value is not None and value is not False
 
 
 def output_from_row(row: Mapping[str, Any]) -> Reply:
@@ -410,6 +388,33 @@ def cost_of(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "input_tokens": sum(output["input_tokens"] for output in read),
         "output_tokens": sum(output["output_tokens"] for output in read),
         "dollars": sum(prices) if prices else None,
+    }
+
+
+def by_role(
+    reads: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Returns what each role's reads came to; nothing where all are the answering reader's.
+
+    Args:
+        reads: Reads as columns.
+        outputs: One output a read, as `output_rows` gives them.
+
+    Returns:
+        By role the number of `reads`, those `over_budget` of them, and what `cost_of` tells.
+    """
+    if "role" not in reads and not any(output["over_budget"] for output in outputs):
+        return {}
+    roles: dict[str, list[Mapping[str, Any]]] = {}
+    for read, output in zip(reads_from_columns(reads), outputs, strict=True):
+        roles.setdefault(read["role"] or ANSWER, []).append(output)
+    return {
+        role: {
+            "reads": sum(not output["over_budget"] for output in own),
+            "over_budget": sum(output["over_budget"] for output in own),
+            **cost_of(own),
+        }
+        for role, own in roles.items()
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from leporello.core.environment import observed
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
@@ -96,6 +97,7 @@ def _worker(
     Raises:
         UserError: This machine does not see the run's directory; or a class is another one here.
     """
+    observed.watch()  # before a plug-in is imported
     opened: BatchSpec = load(spec)
     if not _goes_on(opened):
         raise UserError(

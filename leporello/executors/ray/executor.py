@@ -15,10 +15,11 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
+from leporello.config import Pipeline
 from leporello.config.placement import Placement
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import ProgressCounts
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import WindowReaders
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 from leporello.executors.ray.actor import ActorMessage, ShardActor, find_sizes, token_of
@@ -131,8 +132,9 @@ class RayExecutor:
 
     def _rows(self, pending: Mapping[int, bytes]) -> list[list[bytes]]:
         """Returns the orders of each row: one, or for a reader with slots several."""
-        orders, reader = [*pending.values()], self._spec.stages[0]["reader"].build()
-        several = len(orders) // (2 * self.workers) if WindowReader(reader).slots else 1
+        orders = [*pending.values()]
+        stages = Pipeline.of({key: spec.build() for key, spec in self._spec.stages[0].items()})
+        several = len(orders) // (2 * self.workers) if WindowReaders(stages).slots else 1
         size = max(1, min(_SHARDS_A_ROW, several))
         return [orders[start : start + size] for start in range(0, len(orders), size)]
 

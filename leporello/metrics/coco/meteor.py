@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import LineProcess
+from leporello.metrics.coco.requirements import java, library
 from leporello.metrics.coco.tokenizer import coco_words, need_coco
 from leporello.metrics.protocol import Statistics, column_sums
-from leporello.metrics.requirements import java, library
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 
 from leporello.metrics.coco.java import LineProcess
-from leporello.metrics.requirements import java, library
+from leporello.metrics.coco.requirements import java, library
 
 # As in ptbtokenizer.py. Brackets stay: they come in lower case, as `-lrb-`.
 _BRACKETS_AND_QUOTES = ("''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-")

@@ -27,6 +27,7 @@ from leporello.core.files import in_utf8
 from leporello.core.records import Document, Example, Span
 from leporello.storage import is_url
 from leporello.text.encodings import looks_like
+from leporello.text.typed.schema import schema_of
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 SOURCES = ("document", "document_path", "documents", "collection")  # of which a row has one
@@ -61,6 +62,11 @@ def _is_span(item: JsonValue) -> bool:
     return False
 
 
+def _check_answer(answer: JsonValue) -> JsonValue:
+    schema_of(answer)
+    return answer
+
+
 class Row(BaseModel):
     """One row as it stands in the file.
 
@@ -79,6 +85,7 @@ class Row(BaseModel):
         title: Title of the document.
         group: Name under which the example is reported.
         metadata: Values that have no other place here.
+        answer: Type of the answer: `date`, `{type: number, minimum: 0}`.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
@@ -98,6 +105,7 @@ class Row(BaseModel):
     title: str = ""
     group: str = ""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    answer: Annotated[JsonValue, AfterValidator(_check_answer)] = None
 
     @model_validator(mode="after")
     def _has_document(self) -> Row:
@@ -226,9 +234,20 @@ def _shown(value: object) -> str:
 
 
 def example(
-    row: Row, document: Document, instruction: str = "", headers: tuple[str, ...] = ()
+    row: Row,
+    document: Document,
+    instruction: str = "",
+    headers: tuple[str, ...] = (),
+    schema: str = "",
 ) -> Example:
     """Returns the example of a row, its quotes located.
+
+    Args:
+        row: Row of the file.
+        document: Document of the row.
+        instruction: Instruction of the task.
+        headers: Headers of the task.
+        schema: JSON Schema of the answer where the row has none.
 
     Raises:
         RowError: Evidence that does not lie in the document, or stands in it more than once.
@@ -244,6 +263,7 @@ def example(
         evidence=_locate_all(row.evidence, document),
         group=row.group,
         metadata=row.metadata,
+        schema=schema_of(row.answer) or schema,
     )
 
 

@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
+
+QuestionKind = Literal[
+    "none", "statement", "yes_no", "either", "who", "when", "where", "how_many", "reason", "other"
+]
+_BY_WORD: tuple[tuple[QuestionKind, str], ...] = (
+    ("who", "who|whom|whose"),
+    ("when", "when|(?:what|which) (?:year|date|day|month|time|century)"),
+    ("where", "where|(?:what|which) (?:city|country|state|town|place)"),
+    ("how_many", "how (?:many|much|long|old|far|often|large|big|high|tall)"),
+)
+_WORDS = {  # behind a preposition at most
+    kind: re.compile(
+        rf"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?(?:{words})\b", re.I
+    )
+    for kind, words in _BY_WORD
+}
 
 # `How` without a verb behind it asks for a measure: how many, how quickly.
 _NAME = re.compile(
@@ -71,6 +88,24 @@ def is_statement(text: str) -> bool:
         text: Text in English, such as a hypothesis to judge.
     """
     return text.rstrip().endswith(".") and not _ORDER.match(text) and not asks_yes_no(text)
+
+
+def kind_of(question: str) -> QuestionKind:
+    """Returns what kind of answer a question asks for; `none` if it is blank.
+
+    Args:
+        question: Question in English.
+    """
+    if not question.strip():
+        return "none"
+    if is_statement(question):
+        return "statement"
+    if named_choices(question):
+        return "either"
+    if asks_yes_no(question):
+        return "yes_no"
+    by_word = (kind for kind, words in _WORDS.items() if words.match(question))
+    return next(by_word, "reason" if asks_for_a_reason(question) else "other")
 
 
 def named_choices(question: str) -> tuple[str, str] | None:

@@ -3,8 +3,8 @@
 A recipe is a package here, named as `train --recipe` names it. Its module `recipe` has the class of
 its settings as `SETTINGS`, and `train(settings, folder)`, which writes what is shipped and returns
 what was measured; or `run`, where a training goes on after a kill. `MODEL` is the folder inside
-that a reader names, if it names one. A recipe may touch what `training` may; stages are found by
-name. Begin with `run_recipe`.
+that `PARAMETER` names, by default a reader's `model`. A recipe may touch what `training` may;
+stages are found by name. Begin with `run_recipe`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
     "choices": (),
     "plots": (),
     "polarity": (),
+    "routes": (),
     "statements": (),
     "style": (),
     "summaries": (),
@@ -59,7 +60,10 @@ def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) ->
     out = out.resolve()
     check_free(out, update=update)
     read = read_settings(recipe.SETTINGS, settings)
-    used = {"folder": str(out / getattr(recipe, "MODEL", ""))}
+    used = {
+        "folder": str(out / getattr(recipe, "MODEL", "")),
+        "parameter": getattr(recipe, "PARAMETER", "reader.model"),
+    }
     if hasattr(recipe, "run"):
         return {**used, **recipe.run(read, out, update=update)}
     with written(out) as folder:

@@ -79,7 +79,7 @@ def train(settings: StatementsSettings, out: Path) -> dict[str, Any]:
     statements = _statements(settings.contracts)
     whole = [c for p in settings.contracts for c in read_contracts(p, statements, excluded)]
     parts = [c for p in settings.evidence for c in read_evidence(p, statements, excluded)]
-    model = _Judge(settings, whole, _without(parts, whole))
+    model = _Learnt(settings, whole, _without(parts, whole))
     texts = [*statements.values()]
     general = _General(settings, whole, texts)
     _ship(model, general, texts, settings, out)
@@ -108,7 +108,7 @@ def _without(parts: Sequence[Contract], whole: Sequence[Contract]) -> list[Contr
     ]
 
 
-class _Judge:
+class _Learnt:
     """The regressions and what they are learnt from."""
 
     def __init__(
@@ -256,7 +256,7 @@ def _accuracies(found: NDArray[np.int64], labels: NDArray[np.int64]) -> dict[str
 
 
 def _ship(
-    model: _Judge,
+    model: _Learnt,
     general: _General,
     statements: Sequence[str],
     settings: StatementsSettings,

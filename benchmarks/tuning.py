@@ -1,0 +1,126 @@
+"""Measures whether `tune` says truthfully what is left: its estimate against further documents.
+
+    python -m benchmarks.tuning --data DATA [--task T …] [--metric M] [--pipeline P] [--space FILE]
+        [--budget 5m] [--repeats 10] --out FOLDER
+
+In each repeat a random half of each task's documents is tuned on; what was chosen is then scored on
+the other half. Printed are, a line a repeat, the score chosen on, the estimate with its interval,
+the score on further documents and whether the interval contains it; then how often it does. An
+interval says where the score over very many documents lies: that over a few dozen more spreads too,
+so the last column asks whether the two intervals meet. Killed, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from leporello.cache.store import Cache
+from leporello.config import PipelineSpec, load_space
+from leporello.config.space import Space, first
+from leporello.core.files import read_json, write_json
+from leporello.models.locate import cache_directory
+from leporello.tuning.budget import Account, SearchBudget
+from leporello.tuning.documents import TunedTask, tuned_task
+from leporello.tuning.estimates import Estimates
+from leporello.tuning.evaluation import Evaluator
+from leporello.tuning.tune import Searches
+
+TASKS = ("scrolls/qasper", "zero_scrolls/musique")
+CHOICES = {
+    "best-sentence": ("retriever.k=1,2,4,8,16", "chunker.size=20,50,100", "reader.sentences=1,2,3"),
+    "default": ("retriever.retriever.k=6,12,24", "reader.threshold=-6.0,-4.0,-2.0"),
+}
+
+
+def halves(task: TunedTask, seed: int) -> tuple[TunedTask, TunedTask]:
+    """Returns a task's documents in two random halves."""
+    keys = sorted(task.documents)
+    drawn = {*random.Random(f"{task.name} {seed}").sample(keys, len(keys) // 2)}
+    inside, outside = (
+        {key: rows for key, rows in task.documents.items() if (key in drawn) == wanted}
+        for wanted in (True, False)
+    )
+    return replace(task, documents=inside), replace(task, documents=outside)
+
+
+def repeat(
+    space: Space, shipped: PipelineSpec, tasks: Sequence[TunedTask], budget: str, folder: Path
+) -> dict[str, Any]:
+    """Tunes on a half and returns what was told, and what was measured on the other half."""
+    file, cache = folder / "repeat.json", Cache(cache_directory())
+    if file.exists():
+        row: dict[str, Any] = read_json(file)
+        return row
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = int(folder.name)
+    pairs = [halves(task, seed) for task in tasks]
+    account = Account(SearchBudget.parse(budget))
+    evaluator = Evaluator(folder, {t.name: t for t, _ in pairs}, cache, account)
+    searches = Searches(space, shipped, evaluator, seed, "")
+    found = searches.run(folder / "tuned.yaml")
+    others = {task.name: task for _, task in pairs}
+    further = Evaluator(folder / "further", others, cache, account).measured(
+        searches.done[-1].best.pipeline, {name: [*t.documents] for name, t in others.items()}
+    )
+    measured = Estimates(others, seed).of(further)
+    row = {
+        "points": found.points,
+        "chosen on": found.score,
+        "estimate": found.estimate.row,
+        "optimism": found.optimism,
+        "further": measured.row,
+        "chosen": {**found.chosen},
+    }
+    write_json(file, row)
+    return row
+
+
+def _holds(interval: Sequence[float], low: float, high: float) -> bool:
+    return interval[0] <= high and low <= interval[1]
+
+
+def main() -> None:
+    """Repeats, and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--task", action="append")
+    parser.add_argument("--metric", default="f1")
+    parser.add_argument("--pipeline", default="best-sentence")
+    parser.add_argument("--space", type=Path)
+    parser.add_argument("--budget", default="5m")
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    if given.data:
+        os.environ["LEPORELLO_DATA"] = str(given.data.absolute())
+    choices = () if given.space else CHOICES[given.pipeline]
+    loaded, space, fixed = load_space((), choices, given.pipeline, given.space)
+    shipped = fixed.point(first)[0]
+    named = loaded.tasks_named(given.task or TASKS)
+    tasks = [tuned_task(task, given.metric, None) for task in named]
+    rows = []
+    print(f"{'points':>6} {'chosen on':>9} {'estimate':>24} {'further':>8}  holds  meets")
+    for number in range(given.repeats):
+        row = repeat(space, shipped, tasks, given.budget, given.out / str(number))
+        interval, further = row["estimate"]["interval"], row["further"]
+        row["holds"] = _holds(interval, further["value"], further["value"])
+        row["meets"] = _holds(interval, *further["interval"])
+        rows.append(row)
+        ends = f"{row['estimate']['value']:.2f} [{interval[0]:.1f}, {interval[1]:.1f}]"
+        scores = f"{row['chosen on']:>9.2f} {ends:>24} {further['value']:>8.2f}"
+        print(f"{row['points']:>6} {scores}  {row['holds']!s:>5}  {row['meets']!s:>5}", flush=True)
+    print(json.dumps({name: sum(row[name] for row in rows) for name in ("holds", "meets")}))
+    mean = sum(row["chosen on"] - row["further"]["value"] for row in rows) / len(rows)
+    told = sum(row["optimism"] for row in rows) / len(rows)
+    print(f"mean of: chosen on less further {mean:+.2f}; optimism as told {told:+.2f}")
+
+
+if __name__ == "__main__":
+    main()

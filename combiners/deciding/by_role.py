@@ -1,0 +1,37 @@
+"""A combiner whose reads go to a reader of another role."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leporello.core.calls.contracts import sees_gold
+from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.roles import in_role
+from leporello.core.protocols import Combiner, Count, Role
+from leporello.core.records import Combination, Example, Hit
+
+
+@dataclass(frozen=True)
+class ByRole:
+    """Runs another combiner; where it names no role, the reader of this one reads.
+
+    Attributes:
+        combiner: Combiner that is run.
+        role: Role of the reader.
+        hits: Number of the best hits that it gets; 0 is all.
+    """
+
+    combiner: Combiner
+    role: Role
+    hits: Count = 0
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether the combiner does."""
+        return sees_gold(self.combiner)
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the combiner's rounds."""
+        best = hits[: self.hits or None]
+        return (yield from in_role(self.role, run_combiner(self.combiner, example, best)))

@@ -1,0 +1,143 @@
+"""What a pipeline's YAML leaves open, as choices: sweeps and ranges, of which `tune` takes one.
+
+A pipeline is asked for point by point, by a function that decides; so choices within an option
+exist only where it is chosen, and no product of all is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from leporello.config.layers import SETTABLE, Override
+from leporello.config.space.walk import Choice, ChoiceWalk, Options, Pick, first
+from leporello.config.specs import PipelineSpec
+from leporello.config.sweeps import is_range, swept_in
+from leporello.config.tree import Tree, read_tree
+from leporello.core.errors import ConfigError, Fault, did_you_mean
+
+
+@dataclass
+class Space:
+    """A pipeline with choices.
+
+    Attributes:
+        name: Name of the pipeline.
+        keys: Keys of the pipeline, as written.
+        make: Function that makes the points of a pipeline of its keys, and tells the faults.
+    """
+
+    name: str
+    keys: Mapping[str, Tree]
+    make: Callable[[Mapping[str, Tree]], tuple[list[PipelineSpec], Sequence[Fault]]]
+
+    def point(self, pick: Pick) -> tuple[PipelineSpec, dict[str, float | str]]:
+        """Returns one pipeline, and what was chosen, by path.
+
+        Raises:
+            ConfigError: A range is none, or stages refuse what was chosen.
+        """
+        walk = ChoiceWalk(self.name, pick)
+        keys = walk.reduced(self.keys)
+        points, faults = self.make(keys) if not walk.faults else ([], walk.faults)
+        if faults or len(points) != 1:
+            raise ConfigError(faults or [Fault(None, 0, f"{self.name}: cannot be tuned")])
+        return points[0], walk.chosen
+
+    def reduced(self, pick: Pick) -> tuple[dict[str, Tree], Sequence[Fault]]:
+        """Returns the keys without choices, and what is wrong with ranges."""
+        walk = ChoiceWalk(self.name, pick)
+        return walk.reduced(self.keys), walk.faults
+
+    def check(self) -> dict[str, Choice]:
+        """Returns all choices by path, after each option was tried beside the first of the others.
+
+        Raises:
+            ConfigError: All that is wrong with options.
+        """
+        choices: dict[str, Choice] = {}
+        faults: list[Fault] = []
+        waiting: list[Mapping[str, float]] = [{}]
+        for taken in waiting:  # which grows: an option may have choices of its own
+            known = {*choices}
+            with _collected(faults):
+                self.point(partial(_taken, taken, choices))
+            for path in [path for path in choices if path not in known]:
+                choice = choices[path]
+                others: Sequence[float] = (
+                    range(1, len(choice.labels)) if isinstance(choice, Options) else [choice.high]
+                )
+                waiting += [{**taken, path: value} for value in others]
+        if faults:
+            raise ConfigError(faults)
+        return choices
+
+    def all_picks(self, most: int) -> Iterator[Pick]:
+        """Yields what picks each point in turn, so many at most; nothing where there are ranges."""
+        path: list[tuple[int, int]] = []  # the option taken at each choice on the way, of how many
+        for _ in range(most):
+            depth, endless = 0, False
+
+            def pick(_: str, choice: Choice) -> float:
+                nonlocal depth, endless
+                endless = endless or not isinstance(choice, Options)
+                if depth == len(path):
+                    path.append((0, len(choice.labels) if isinstance(choice, Options) else 1))
+                depth += 1
+                return path[depth - 1][0]
+
+            yield pick
+            if endless:
+                return
+            while path and path[-1][0] + 1 == path[-1][1]:
+                path.pop()
+            if not path:
+                return
+            path[-1] = (path[-1][0] + 1, path[-1][1])
+
+
+def _taken(
+    taken: Mapping[str, float], choices: dict[str, Choice], path: str, choice: Choice
+) -> float:
+    """Picks what is taken, else what is first, and notes the choice."""
+    choices.setdefault(path, choice)
+    return taken[path] if path in taken else first(path, choice)
+
+
+@contextmanager
+def _collected(faults: list[Fault]) -> Iterator[None]:
+    try:
+        yield
+    except ConfigError as error:
+        faults += error.faults
+
+
+def is_choice(tree: Tree) -> bool:
+    """Says whether a tree is a sweep or a range, or a list, which may be one."""
+    return is_range(tree) or swept_in(tree) is not None or isinstance(tree.value, list)
+
+
+def space_of(file: Path) -> list[Override]:
+    """Returns the choices of a file `PATH: CHOICES` as settings.
+
+    Raises:
+        UserError: It cannot be read.
+        ConfigError: It is no mapping of paths.
+    """
+    tree = read_tree(file)
+    faults = [] if tree.items else [tree.fault("a space is a mapping: `retriever.k: [2, 4, 8]`")]
+    for name, child in tree.items.items():
+        if name.partition(".")[0] not in SETTABLE:
+            keys = did_you_mean(name.partition(".")[0], SETTABLE)
+            faults.append(child.fault(f"{name!r} is no path such as retriever.k{keys}"))
+    if faults:
+        raise ConfigError(faults)
+    return [Override(tuple(name.split(".")), _swept(child)) for name, child in tree.items.items()]
+
+
+def _swept(tree: Tree) -> Tree:
+    """Returns a list as a sweep: in a file of choices it is nothing else."""
+    return tree.with_value({"sweep": tree}) if isinstance(tree.value, list) else tree

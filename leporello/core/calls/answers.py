@@ -1,0 +1,70 @@
+"""What a combiner returned: the text that is scored, how likely it is, the way that it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from leporello.core.records import JSON, Output
+
+_DIGITS = 6  # of scores: what lies beyond differs between machines
+_WAY = "way"
+
+
+def rounded(score: float) -> float:
+    """Rounds a score as it is written and compared."""
+    return round(float(score), _DIGITS)
+
+
+def as_text(value: JSON) -> str:
+    """Returns what is scored: a text, the `answer` of a mapping that has such a text, or JSON.
+
+    Raises:
+        TypeError: It is something that JSON does not hold.
+    """
+    if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
+        value = answer
+    if isinstance(value, str):
+        return value.strip()
+    try:
+        return "" if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except TypeError:
+        raise TypeError(
+            f"a combiner must return text or another JSON value, got {value!r:.200}"
+            + ("; did you mean its .text?" if isinstance(value, Output) else "")
+        ) from None
+
+
+def confidence_of(value: JSON, outputs: Iterable[Output]) -> float | None:
+    """Returns the probability that an answer is right: the highest of the outputs that say it.
+
+    A combiner that knows better returns a mapping with `answer` and `confidence`, which may be
+    None.
+
+    Args:
+        value: Value that the combiner returned.
+        outputs: Outputs of its reads.
+    """
+    if isinstance(value, dict) and "answer" in value and "confidence" in value:
+        own = value["confidence"]
+        return rounded(own) if isinstance(own, float) else None
+    text = as_text(value)
+    said = (o.probability for o in outputs if o.probability is not None and o.text.strip() == text)
+    return max(said, default=None)
+
+
+def with_more(value: JSON, /, **more: JSON) -> dict[str, JSON]:
+    """Returns an answer with more beside it, what another combiner put there kept."""
+    inner = value if isinstance(value, dict) and isinstance(value.get("answer"), str) else {}
+    return {**inner, "answer": as_text(value), **more}
+
+
+def with_way(value: JSON, step: str) -> dict[str, JSON]:
+    """Returns an answer with the way that it came: this step, then those within it."""
+    return {**with_more(value), _WAY: [step, *way_of(value)]}
+
+
+def way_of(value: JSON) -> tuple[str, ...]:
+    """Returns the way that an answer came, the outermost choice first: `step 2 of 3`."""
+    way = value.get(_WAY) if isinstance(value, dict) else None
+    return tuple(step for step in way if isinstance(step, str)) if isinstance(way, list) else ()

@@ -1,0 +1,206 @@
+"""What plug-in code asks of the machine while it works: files, folders, variables, servers.
+
+Kept results and runs remember it with its content: what has changed since is not used again. What a
+library asks for is not observed, nor what raises no event: times, sizes and existence of files,
+clocks. A class with `repeatable: ClassVar[bool] = True` says that its results depend on none of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import site
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+NONE = "none"  # the content of what is not there
+_READ, _LISTED = "file", "folder"
+_LEPORELLO = str(Path(__file__).parents[2]) + os.sep
+_DEVICES = ("/dev/", "/proc/", "/sys/")
+_BLOCK = 1 << 20  # bytes
+
+_seen: dict[str, str] = {}  # content by `kind:name`; empty until it is looked at
+_written: set[str] = set()
+_packages: set[str] = set()  # installed ones that are plug-ins
+_busy = threading.local()
+_is_watching = False
+
+
+def watch(package: str = "") -> None:
+    """Has observed from here on what plug-in code asks for.
+
+    Args:
+        package: Name of an installed package that is plug-in code.
+    """
+    global _is_watching  # noqa: PLW0603 -- hooks are a process's, and never taken off
+    if package:
+        _packages.add(package.partition(".")[0])
+        _is_plug_in.cache_clear()
+    if not _is_watching:
+        _is_watching = True
+        sys.addaudithook(_hook)
+        os.environ.__class__ = _WatchedEnvironment
+
+
+def observed() -> dict[str, str]:
+    """Returns what was asked for so far in this process, with its content when first seen."""
+    _busy.now = True
+    try:
+        for thing, content in [*_seen.items()]:
+            if not content:
+                _seen[thing] = content_of(thing)
+    finally:
+        _busy.now = False
+    return {thing: c for thing, c in _seen.items() if thing.partition(":")[2] not in _written}
+
+
+def add(things: Mapping[str, str]) -> None:
+    """Adds what was observed in another process."""
+    for thing, content in things.items():
+        _seen.setdefault(thing, content)
+
+
+def servers(things: Iterable[str]) -> list[str]:
+    """Returns the servers among what was observed."""
+    return [
+        name for kind, _, name in (thing.partition(":") for thing in things) if kind == "server"
+    ]
+
+
+def changed(things: Mapping[str, str]) -> str:
+    """Returns the first of what was observed that has another content now, in words; or nothing."""
+    for thing, content in things.items():
+        if content_of(thing) != content:
+            kind, _, name = thing.partition(":")
+            return f"{kind} {name}"
+    return ""
+
+
+def content_of(thing: str) -> str:
+    """Returns the hash of what a thing holds now; a server's is always the same."""
+    kind, _, name = thing.partition(":")
+    if kind == "variable":
+        value = os.environ.get(name)
+        return NONE if value is None else _hash(value.encode("utf-8", "surrogateescape"))
+    try:
+        if kind == _READ:
+            status = Path(name).stat()
+            return _file_hash(name, status.st_mtime_ns, status.st_size)
+        if kind == _LISTED:
+            names = sorted(path.name for path in Path(name).iterdir())
+            return _hash("\0".join(names).encode("utf-8", "surrogateescape"))
+    except (OSError, ValueError):
+        return NONE
+    return "-"
+
+
+@cache
+def _file_hash(name: str, time: int, size: int) -> str:  # noqa: ARG001 -- of the file as it is now
+    if not Path(name).is_file():  # a pipe would wait for ever
+        return NONE
+    with Path(name).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+class _WatchedEnvironment(os._Environ[str]):
+    """The environment: what is read of it raises no event."""
+
+    def __getitem__(self, key: str) -> str:
+        _note("variable", key)
+        return super().__getitem__(key)
+
+
+def _hook(event: str, given: tuple[object, ...]) -> None:
+    if event == "open":
+        path, mode, flags = given
+        _opened(path, mode, flags)
+    elif event in ("os.listdir", "os.scandir"):
+        _note(_LISTED, given[0] or ".")
+    elif event == "socket.connect":
+        address = given[1]
+        _note("server", address[0] if isinstance(address, tuple) else address)
+
+
+def _opened(path: object, mode: object, flags: object) -> None:
+    if isinstance(path, int) or getattr(_busy, "now", False):
+        return
+    writes = set(mode) & set("wax+") if isinstance(mode, str) else None
+    if writes is None:
+        writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)  # type: ignore[assignment]
+    if writes:
+        if _asked_by_plug_in():
+            _written.add(_path(path))
+        return
+    _note(_READ, path)
+
+
+def _note(kind: str, name: object) -> None:
+    if getattr(_busy, "now", False) or isinstance(name, int):  # of an open file
+        return
+    _busy.now = True
+    try:
+        text = _path(name) if kind in (_READ, _LISTED) else str(name)
+        if f"{kind}:{text}" not in _seen and not text.startswith(_DEVICES) and _asked_by_plug_in():
+            _seen[f"{kind}:{text}"] = ""
+    finally:
+        _busy.now = False
+
+
+def _path(name: object) -> str:
+    path = os.path.abspath(os.fsdecode(name))  # type: ignore[arg-type]  # noqa: PTH100 -- quick
+    with suppress(ValueError):  # of another program
+        if path.endswith(".pyc") and "__pycache__" in path:
+            return importlib.util.source_from_cache(path)
+    return path
+
+
+def _asked_by_plug_in() -> bool:
+    """Says whether the nearest code that is no library's is a plug-in's, and not repeatable."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and (kind := _is_plug_in(frame.f_code.co_filename)) is None:
+        frame = frame.f_back
+    if frame is None or not kind:
+        return False
+    while frame is not None and _is_plug_in(frame.f_code.co_filename) is not False:
+        if getattr(type(frame.f_locals.get("self")), "repeatable", False):
+            return False
+        frame = frame.f_back
+    return True
+
+
+@cache
+def _is_plug_in(file: str) -> bool | None:
+    """Says whether a file is a plug-in's; None of the standard library and of code without one."""
+    if file.startswith("<"):
+        return None
+    if file == __file__:
+        return None
+    if file.startswith(_LEPORELLO):
+        return False
+    for folder in _installed():
+        if file.startswith(folder):
+            return file[len(folder) :].partition(os.sep)[0].removesuffix(".py") in _packages
+    return None if file.startswith(_standard()) else True
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    folders += [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
+    return tuple(folder + os.sep for folder in folders)
+
+
+@cache
+def _standard() -> tuple[str, ...]:
+    return tuple(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "platstdlib"))

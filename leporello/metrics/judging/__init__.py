@@ -1,0 +1,1 @@
+"""Metrics that ask a reader, the one of role `judge`: opinions, and no official scores."""

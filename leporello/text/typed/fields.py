@@ -1,0 +1,80 @@
+"""The fields of an object, for readers that answer one question at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from leporello.core.records import JSON
+from leporello.text.typed.parse import bare, kind_of
+
+_DEEPEST = 5  # objects within objects
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerField:
+    """A field of an object, or of an object within it.
+
+    Attributes:
+        pointer: JSON Pointer of the field.
+        question: Question that asks for it: its description, else its name in words.
+        schema: JSON Schema of its value, as text.
+        nullable: Whether it may be null.
+    """
+
+    pointer: str
+    question: str
+    schema: str
+    nullable: bool
+
+
+@lru_cache(maxsize=256)
+def fields_of(schema: str) -> tuple[AnswerField, ...]:
+    """Returns the fields of an object that are no objects; none if it is none."""
+    root = json.loads(schema)
+    return (*_fields(root, root, "", 0),) if kind_of(root) == "object" else ()
+
+
+def _fields(
+    schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, depth: int
+) -> Iterator[AnswerField]:
+    for name, inner in bare(schema, root).get("properties", {}).items():
+        own = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+        if kind_of(inner, root) == "object" and depth < _DEEPEST:
+            yield from _fields(inner, root, own, depth + 1)
+            continue
+        plain = bare(inner, root)
+        shared = {"$defs": root["$defs"]} if "$defs" in root else {}
+        question = inner.get("description") or plain.get("description") or in_words(name)
+        text = json.dumps({**shared, **plain}, ensure_ascii=False)
+        yield AnswerField(own, question, text, plain is not inner and "$ref" not in inner)
+
+
+def in_words(name: str) -> str:
+    """Returns a field's name as a person would say it: `governing_law` is governing law."""
+    return " ".join(word.lower() if word.istitle() else word for word in _WORDS.split(name) if word)
+
+
+def filled(fields: Sequence[AnswerField], values: Sequence[JSON]) -> JSON:
+    """Returns the object of these values; None where all of them are null.
+
+    A field that is null and may not be is left out, if it is not required.
+    """
+    if all(value is None for value in values):
+        return None
+    whole: dict[str, Any] = {}
+    for field, value in zip(fields, values, strict=True):
+        *above, name = [
+            p.replace("~1", "/").replace("~0", "~") for p in field.pointer[1:].split("/")
+        ]
+        node = whole
+        for part in above:
+            node = node.setdefault(part, {})
+        if value is not None or field.nullable:
+            node[name] = value
+    return whole

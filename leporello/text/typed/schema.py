@@ -1,0 +1,146 @@
+"""The type of an answer, as a person writes it, made JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from leporello.core.errors import did_you_mean
+from leporello.core.records import JSON
+from leporello.text.typed.satisfiable import SchemaFault, faults_of
+
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "text": ("minLength", "maxLength", "pattern"),
+    "number": _BOUNDS,
+    "integer": _BOUNDS,
+    "date": (),
+    "enum": ("choices",),
+    "list": ("items", "minItems", "maxItems", "uniqueItems"),
+    "yes_no": (),
+    "object": ("fields", "schema"),
+}
+_PLAIN: Mapping[str, dict[str, JSON]] = {
+    "text": {"type": "string"},
+    "number": {"type": "number"},
+    "integer": {"type": "integer"},
+    "date": {"type": "string", "format": "date"},
+    "yes_no": {"type": "boolean"},
+}
+
+
+class AnswerTypeError(ValueError):
+    """What is wrong with the type of an answer.
+
+    Attributes:
+        faults: Each fault, with the keys that lead to it.
+    """
+
+    def __init__(self, faults: Sequence[SchemaFault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(map(str, faults)))
+
+
+def schema_of(answer: JSON) -> str:
+    """Returns a type as JSON Schema in one line; nothing for no type.
+
+    Args:
+        answer: `date`, `{type: number, minimum: 0}`, `{type: object, fields: {...}}`, or
+            `{schema: ...}` with JSON Schema.
+
+    Raises:
+        AnswerTypeError: There is no such type, or nothing can satisfy it.
+    """
+    return "" if answer is None else _schema_of(json.dumps(answer, default=str))
+
+
+@lru_cache(maxsize=256)
+def _schema_of(answer: str) -> str:
+    schema = _typed(json.loads(answer), ())
+    if faults := faults_of(schema):
+        raise AnswerTypeError(faults)
+    return json.dumps(schema, ensure_ascii=False)
+
+
+def json_schema(value: JSON) -> dict[str, Any]:
+    """Returns what a file holds as JSON Schema: one itself, a type, or `fields` by their names.
+
+    Raises:
+        AnswerTypeError: It is none of them, or nothing can satisfy it.
+    """
+    known = ("$schema", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
+    is_schema = isinstance(value, dict) and (
+        any(key in value for key in known)
+        or value.get("type") in ("string", "boolean", "array", "null")
+        or isinstance(value.get("type"), list)
+    )
+    schema: dict[str, Any] = json.loads(schema_of({"schema": value} if is_schema else value))
+    return schema
+
+
+def _typed(answer: JSON, path: tuple[str, ...]) -> JSON:
+    if isinstance(answer, str):
+        answer = {"type": answer}
+    if not isinstance(answer, dict):
+        raise _fault(path, f"a type is a name or a mapping with `type`, got {answer!r:.80}")
+    if "schema" in answer and answer.get("type", "object") == "object":
+        _check_keys(answer, ("schema",), path)
+        return answer["schema"]
+    name = answer.get("type", "object" if "fields" in answer else "text")
+    if not isinstance(name, str) or name not in _KEYS:
+        raise _fault(path, f"there is no type {name!r}{did_you_mean(str(name), _KEYS)}")
+    _check_keys(answer, _KEYS[name], path)
+    told: dict[str, JSON] = {"description": d} if (d := answer.get("description")) else {}
+    if name in _PLAIN:
+        return {
+            **_PLAIN[name],
+            **{key: answer[key] for key in _KEYS[name] if key in answer},
+            **told,
+        }
+    if name == "enum":
+        return {"enum": _choices(answer, path), **told}
+    if name == "list":
+        own = {key: answer[key] for key in _KEYS[name] if key in answer}
+        items = _typed(answer.get("items", "text"), (*path, "items"))
+        return {"type": "array", **own, "items": items, **told}
+    return {**_object(answer, path), **told}
+
+
+def _choices(answer: Mapping[str, JSON], path: tuple[str, ...]) -> JSON:
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise _fault((*path, "choices"), "an enum needs `choices`, a list with at least one")
+    return [choice if isinstance(choice, str) else json.dumps(choice) for choice in choices]
+
+
+def _object(answer: Mapping[str, JSON], path: tuple[str, ...]) -> dict[str, JSON]:
+    """Returns an object all of whose fields are there; what is not in a document is null."""
+    fields = answer.get("fields")
+    if not isinstance(fields, dict) or not fields:
+        raise _fault((*path, "fields"), "an object needs `fields`, types by name, or `schema`")
+    properties: dict[str, JSON] = {}
+    for name, field in fields.items():
+        if not name.strip():
+            raise _fault((*path, "fields"), "a field needs a name")
+        schema = _typed(field, (*path, "fields", name))
+        said = schema.get("description") if isinstance(schema, dict) else None
+        told: dict[str, JSON] = {"description": said} if said else {}
+        properties[name] = {"anyOf": [schema, {"type": "null"}], **told}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _check_keys(answer: Mapping[str, JSON], allowed: Sequence[str], path: tuple[str, ...]) -> None:
+    for key in answer:
+        if key not in (every := ("type", "description", *allowed)):
+            raise _fault((*path, key), f"a type has no key {key!r}{did_you_mean(key, every)}")
+
+
+def _fault(path: tuple[str, ...], text: str) -> AnswerTypeError:
+    return AnswerTypeError([SchemaFault(path, text)])

@@ -1,0 +1,83 @@
+"""A class of a short text by its words: TF-IDF and a linear model, as plain numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from leporello.core.errors import UserError
+from leporello.core.records import JSON
+
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+
+
+def word_features(text: str) -> list[str]:
+    """Returns a text's words and pairs of words, its first words marked."""
+    words = _WORD.findall(text.casefold())
+    return [*words, *map(" ".join, pairwise(words)), *(f"^ {' '.join(words[:n])}" for n in (1, 2))]
+
+
+@dataclass(frozen=True, slots=True)
+class WordClassifier:
+    """Weights of words for each class.
+
+    Attributes:
+        bias: Value of each class for a text of unknown words.
+        words: For each word its inverse document frequency, then its weight for each class.
+    """
+
+    bias: tuple[float, ...]
+    words: Mapping[str, tuple[float, ...]]
+
+    def __post_init__(self) -> None:
+        numbers = (*self.bias, *(number for row in self.words.values() for number in row))
+        if len(self.bias) < 2 or not all(map(math.isfinite, numbers)):  # noqa: PLR2004
+            raise ValueError("it needs finite weights of two classes at least")
+        if any(len(row) != len(self.bias) + 1 for row in self.words.values()):
+            raise ValueError("each word needs a frequency and a weight for each class")
+
+    def class_of(self, text: str) -> int:
+        """Returns the number of the likeliest class, the first of equals."""
+        counts = Counter(word for word in word_features(text) if word in self.words)
+        found = {word: count * self.words[word][0] for word, count in sorted(counts.items())}
+        length = math.sqrt(sum(value * value for value in found.values())) or 1.0
+        values = [
+            bias + sum(value / length * self.words[word][n + 1] for word, value in found.items())
+            for n, bias in enumerate(self.bias)
+        ]
+        return max(range(len(values)), key=values.__getitem__)
+
+    def row(self) -> dict[str, JSON]:
+        """Returns what a file of it holds."""
+        return {"bias": [*self.bias], "words": {word: [*row] for word, row in self.words.items()}}
+
+
+def read_word_classifier(path: Path) -> WordClassifier:
+    """Returns the classifier of a JSON file.
+
+    Raises:
+        UserError: There is no such file, or it holds none.
+    """
+    try:
+        status = path.stat()
+        return _read(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"{path}: {error}; `train SETTINGS --recipe routes` writes such a file"
+        ) from None
+
+
+@lru_cache
+def _read(path: Path, state: tuple[int, ...]) -> WordClassifier:  # noqa: ARG001 -- of the key
+    found: Any = json.loads(path.read_text(encoding="utf-8"))
+    words = {str(word): tuple(map(float, row)) for word, row in found["words"].items()}
+    return WordClassifier(tuple(map(float, found["bias"])), words)

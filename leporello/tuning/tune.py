@@ -1,0 +1,283 @@
+"""Finds the best of what a pipeline leaves open, and says what that is worth elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+
+from filelock import FileLock, Timeout
+
+from leporello.cache.store import Cache
+from leporello.config import ConfigSource, PipelineSpec, load_space
+from leporello.config.space import Space, first
+from leporello.core.errors import UserError
+from leporello.core.files import read_json, write_json
+from leporello.core.hashing import digest
+from leporello.core.records import JSON
+from leporello.jobs.directory import safe_name
+from leporello.jobs.jobs import check_files
+from leporello.models.locate import cache_directory
+from leporello.tuning.budget import Account, SearchBudget
+from leporello.tuning.documents import Round, rounds_of, tuned_task
+from leporello.tuning.estimates import Estimate, Estimates
+from leporello.tuning.evaluation import Evaluator, Measured
+from leporello.tuning.record import write_config
+from leporello.tuning.search import PointSearch, ScoredPoint
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found.
+
+    Attributes:
+        pipeline: Name of the pipeline that it wrote.
+        config: File that declares it.
+        tasks: Names of the tasks.
+        metrics: Score of each task, by its name.
+        chosen: What was chosen, by path; nothing where the pipeline as it is was best.
+        points: Number of points that were scored, the pipeline as it is among them.
+        stopped: Number of these that were stopped early.
+        refused: Number of proposals that stages refused.
+        documents: Number of documents chosen on.
+        score: Mean of the tasks' scores on these.
+        gain: Difference to the pipeline as it is, on these.
+        apart: Number of documents that the search, or each search in its turn, never looked at.
+        estimate: Mean of the tasks' scores on those.
+        apart_gain: Difference to the pipeline as it is, on those.
+        optimism: Points by which the score chosen on is higher than the estimate.
+        harder: Points of these by which the pipeline as it is scores lower there too, since those
+            documents are harder; negative where they are easier.
+        searches: Number of searches; above one, each document was kept apart from one of them.
+        by_task: Scores chosen on and kept apart, of the pipeline as it is and as tuned, by task.
+        front: Choices, score and cost of the points than which none is better and not dearer.
+        seed: Seed of documents and proposals.
+        cost: Unit of the costs; empty where they did not count.
+    """
+
+    pipeline: str
+    config: Path
+    tasks: tuple[str, ...]
+    metrics: Mapping[str, str]
+    chosen: Mapping[str, float | str]
+    points: int
+    stopped: int
+    refused: int
+    documents: int
+    score: float
+    gain: Estimate
+    apart: int
+    estimate: Estimate
+    apart_gain: Estimate
+    optimism: float
+    harder: float
+    searches: int
+    by_task: Mapping[str, Mapping[str, float]]
+    front: tuple[Mapping[str, JSON], ...]
+    seed: int
+    cost: str = ""
+
+
+def tune(
+    pipeline: str = "",
+    tasks: Sequence[str] = (),
+    *,
+    budget: str,
+    metric: str = "",
+    config: Sequence[ConfigSource] = (),
+    overrides: Sequence[str] = (),
+    space: Path | None = None,
+    split: str = "",
+    limit: int | None = None,
+    out: Path | None = None,
+    seed: int = 0,
+    cost: str = "",
+    cached: bool = True,
+) -> Tuned:
+    """Searches for the best point of a pipeline; the same call again goes on, or tells again.
+
+    Args:
+        pipeline: Name of the pipeline; the default one if empty.
+        tasks: Names of the tasks, of equal weight; those of the pipeline, or the default one, if
+            empty.
+        budget: What it may spend: `30m`, `$2`, `200 runs`.
+        metric: Metric in place of every task's first one that scores answers as they come.
+        config: The user's own files, laid over the built-in one.
+        overrides: Settings as those of `--set`; sweeps and ranges are choices.
+        space: YAML file with more choices, by path.
+        split: Name of a split, in place of that of every task.
+        limit: Number of examples a task at most.
+        out: The config to write; by default `tuned/PIPELINE.yaml`. What was scored lies beside it.
+        seed: Seed of the documents' order and of the proposals.
+        cost: Unit of the second objective, `characters`, `tokens` or `dollars`; empty for the score
+            alone.
+        cached: Whether to use and fill the cache.
+
+    Raises:
+        UserError: Any mistake of the user's; before any work where it can be known then.
+    """
+    allowed = SearchBudget.parse(budget)
+    if find_spec("optuna") is None:
+        raise UserError("tune needs Optuna: install it with `pip install 'leporello[tune]'`")
+    loaded, choices, fixed = load_space(config, overrides, pipeline, space)
+    if not choices.check():
+        raise UserError(
+            f"{choices.name} leaves nothing to choose: give choices by --set retriever.k=2,4,8 or"
+            " --set 'retriever.k={range: [1, 64], log: true}', by --space, or in the YAML"
+        )
+    shipped, _ = fixed.point(first)
+    named = loaded.select_tasks(shipped, tasks)
+    check_files([shipped])
+    tuned = [tuned_task(t.with_split(split) if split else t, metric, limit) for t in named]
+    file = out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
+    if file.suffix not in (".yaml", ".yml"):
+        raise UserError(f"--out {file}: names the config that is written: {file.name}.yaml")
+    with _held(file.with_suffix("")) as folder:
+        account, cache = Account(allowed), Cache(cache_directory()) if cached else None
+        evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)
+        searches = Searches(choices, shipped, evaluator, seed, cost)
+        return searches.run(file)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[Path]:
+    """Makes a folder, and keeps other processes out of it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".lock", timeout=0):
+            yield folder
+    except Timeout:
+        message = f"{folder}: another process tunes there: wait for it, or give another --out"
+        raise UserError(message) from None
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written to: {error.strerror}") from error
+
+
+@dataclass
+class Searches:
+    """The searches of one `tune`, and what is said of them.
+
+    Attributes:
+        space: The pipeline with its choices.
+        shipped: The pipeline as it is.
+        evaluator: Evaluator of points.
+        seed: Seed of everything.
+        cost: Unit of the second objective; empty for the score alone.
+    """
+
+    space: Space
+    shipped: PipelineSpec
+    evaluator: Evaluator
+    seed: int
+    cost: str
+    done: list[PointSearch] = field(default_factory=list)
+    apart: list[tuple[Measured, Measured]] = field(default_factory=list)  # the best, as it is
+
+    def run(self, file: Path) -> Tuned:
+        """Searches, writes the config, and returns what was found."""
+        tasks = self.evaluator.tasks
+        rounds = rounds_of([*tasks.values()], self.seed)
+        marker = self.evaluator.folder / "searches.json"
+        settings = [self.evaluator.account.budget.text, *sorted(self.space.check().items())]
+        identity = digest(
+            [repr(settings), *(self._identity(name) for name in tasks), self.cost, self.seed]
+        )
+        tried = read_json(marker).get(identity, []) if marker.exists() else []
+        for number, round_ in enumerate(rounds):
+            self.evaluator.account.share = (number + 1) / len(rounds)
+            self._search(round_, tried[number] if number < len(tried) else None)
+            write_json(marker, {identity: [search.tried for search in self.done]})
+        found = self._told(rounds, file)
+        last = self.done[-1]
+        write_config(file, found, last.best.pipeline, last.documents, self.evaluator)
+        return found
+
+    def _identity(self, task: str) -> list[JSON]:
+        documents = [*self.evaluator.tasks[task].documents]
+        return [task, self.evaluator.identity(self.shipped, task), digest([*documents])]
+
+    def _search(self, round_: Round, tried: int | None) -> None:
+        """Searches on some documents, and looks at the others once it is over."""
+        account, began = (
+            self.evaluator.account,
+            (self.evaluator.account.seconds, self.evaluator.account.dollars or 0.0),
+        )
+        as_it_is = self.evaluator.measured(self.shipped, round_.apart)
+        account.reserve = account.since(*began)  # the best is to be looked at there, too
+        estimates = Estimates(self.evaluator.tasks, self.seed)
+        search = PointSearch(
+            self.space, self.evaluator, estimates, round_.chosen_on, self.seed, self.cost, tried
+        )
+        search.run(self.shipped, f"tuning {self.space.name}")
+        self.done.append(search)
+        best = self.evaluator.measured(search.best.pipeline, round_.apart)
+        self.apart.append((best, as_it_is))
+
+    def _told(self, rounds: Sequence[Round], file: Path) -> Tuned:
+        last, estimates = self.done[-1], self.done[-1].estimates
+        best, as_it_is = (
+            _together([b for b, _ in self.apart]),
+            _together([s for _, s in self.apart]),
+        )
+        kept_apart = [
+            search
+            for search, round_ in zip(self.done, rounds, strict=True)
+            if any(round_.apart.values())
+        ]
+        estimate = estimates.of(best)
+        sides = {
+            "chosen on": (last.best.measured, last.points[0].measured),
+            "apart": (best, as_it_is),
+        }
+        return Tuned(
+            pipeline=f"{self.space.name}-tuned",
+            config=file,
+            tasks=(*self.evaluator.tasks,),
+            metrics={n: task.metric.headline for n, task in self.evaluator.tasks.items()},
+            chosen=last.best.chosen,
+            points=len({key for search in self.done for key in search.known}),
+            stopped=sum(not point.complete for search in self.done for point in search.points),
+            refused=sum(search.refused for search in self.done),
+            documents=_count(last.best.measured),
+            score=last.best.score,
+            gain=estimates.difference(*sides["chosen on"]),
+            apart=_count(best),
+            estimate=estimate,
+            apart_gain=estimates.difference(*sides["apart"]),
+            optimism=round(fmean(s.best.score for s in kept_apart) - estimate.value, 4),
+            harder=round(
+                fmean(s.points[0].score for s in kept_apart) - estimates.score(as_it_is), 4
+            ),
+            searches=len(self.done),
+            by_task={
+                task: {
+                    f"{side}, {name}": estimates.score(measured, task)
+                    for side, pair in sides.items()
+                    for name, measured in zip(("tuned", "as it is"), pair, strict=True)
+                }
+                for task in self.evaluator.tasks
+            },
+            front=tuple(map(_row, last.front)) if self.cost else (),
+            seed=self.seed,
+            cost=self.cost,
+        )
+
+
+def _together(measured: Sequence[Measured]) -> Measured:
+    """Returns what several searches left apart as one."""
+    tasks = dict.fromkeys(task for one in measured for task in one)
+    return {
+        task: {key: rows for one in measured for key, rows in one.get(task, {}).items()}
+        for task in tasks
+    }
+
+
+def _count(measured: Measured) -> int:
+    return sum(map(len, measured.values()))
+
+
+def _row(point: ScoredPoint) -> dict[str, JSON]:
+    return {"chosen": {**point.chosen}, "score": point.score, "cost": round(point.cost, 6)}

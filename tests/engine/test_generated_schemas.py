@@ -1,0 +1,103 @@
+"""Generated schemas against real readers: nothing invalid is delivered."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from leporello.chunkers import Sentences
+from leporello.combiners import Stuff
+from leporello.config import Pipeline
+from leporello.core.records import Document, Example
+from leporello.engine.limits import Limits
+from leporello.engine.shard_rows import rows_of
+from leporello.readers import BestSentence, CausalLM, Embedded
+from leporello.retrievers import All
+from leporello.text.typed.schema import AnswerTypeError, schema_of
+
+TEXT = (
+    "The ferry company of Quern was founded on 1 May 1871 by Grigor Sande and Ann Dunning. It"
+    " employs 1,200 people, of whom thirty work in Norway, and pays no dividend. A ticket costs"
+    " $3.50. On June 2, 1902 the second ship, the Widow Frack, was sold for 1.5 million."
+)
+NAMES = ("founder", "foundingDate", "people", "price", "country", "ship_names", "pays_dividend")
+
+
+def generated(chance: random.Random, depth: int = 0) -> Any:
+    """Returns a type of an answer, drawn at random; some cannot be satisfied."""
+    names = ["text", "number", "integer", "date", "enum", "yes_no"]
+    name = chance.choice([*names, *(["list", "object", "schema"] if depth < 2 else [])])
+    low = chance.randint(-50, 2000)
+    more: dict[str, Any] = {}
+    match name:
+        case "text":
+            more = chance.choice([{}, {"maxLength": chance.randint(1, 30)}, {"pattern": "^[A-Z]"}])
+        case "number" | "integer":
+            more = chance.choice(
+                [{}, {"minimum": low}, {"minimum": low, "maximum": low + chance.randint(-1, 500)}]
+            )
+        case "enum":
+            more = {"choices": chance.sample(["Norway", "Japan", "Sande", "1902", "ship"], 3)}
+        case "list":
+            more = {"items": generated(chance, depth + 1), "maxItems": chance.randint(1, 4)}
+            more |= {"uniqueItems": True} if chance.random() < 0.3 else {}
+        case "object":
+            fields = chance.sample(NAMES, chance.randint(1, 3))
+            more = {"fields": {field: generated(chance, depth + 1) for field in fields}}
+        case "schema":
+            inner = {field: {"type": ["string", "null"]} for field in chance.sample(NAMES, 2)}
+            required = chance.sample([*inner], chance.randint(0, 2))
+            return {"schema": {"type": "object", "properties": inner, "required": required}}
+    return {"type": name, **more}
+
+
+def delivered(path: Path, reader: Any, count: int, seed: int) -> tuple[int, int, int]:
+    """Returns how many schemas had a value, nothing and a failure; fails on an invalid value."""
+    chance, examples = random.Random(seed), list[Example]()
+    document = Document("d", TEXT)
+    while len(examples) < count:
+        try:
+            schema = schema_of(generated(chance))
+        except AnswerTypeError:
+            continue
+        examples.append(Example(f"e{len(examples)}", document, "What of the ferry?", schema=schema))
+    stages = Pipeline(Sentences(1000), All(), reader, Stuff())
+    rows = rows_of(path / "journal.jsonl", examples, stages, Limits(20, 16))
+    values, nothing, failed = 0, 0, 0
+    for example, row in zip(examples, rows, strict=True):
+        if "failure" in row:
+            assert row["failure"]["stage"] == "answer"
+            failed += 1
+        elif (value := row["prediction"]["raw"]["value"]) is None:
+            nothing += 1
+        else:
+            formats = FormatChecker(("date",))
+            Draft202012Validator(json.loads(example.schema), format_checker=formats).validate(value)
+            values += 1
+    return values, nothing, failed
+
+
+@pytest.mark.parametrize("reader", [BestSentence(), Embedded()])
+def test_no_invalid_value_is_delivered(tmp_path: Path, reader: Any) -> None:
+    """Of forty schemas, most of which have a value."""
+    values, _, failed = delivered(tmp_path, reader, 40, seed=24)
+    assert values >= 20
+    assert failed <= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "reader",
+    [BestSentence(), Embedded(), CausalLM(max_new_tokens=64)],
+    ids=lambda r: type(r).__name__,
+)
+def test_no_invalid_value_of_two_hundred_is_delivered(tmp_path: Path, reader: Any) -> None:
+    """With a language model of random thoughts, too: SmolLM2 of 135M parameters."""
+    counts = delivered(tmp_path, reader, 200, seed=2024)
+    print(type(reader).__name__, "values, nothing, failed:", counts)  # noqa: T201 -- what is measured
+    assert sum(counts) == 200

@@ -1,0 +1,128 @@
+"""A reader's opinion as a metric: asked in the run, resumed with it, apart from other scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from command_line import leporello
+
+from leporello.chunkers import Sentences
+from leporello.combiners import Stuff
+from leporello.config import Pipeline
+from leporello.config.metrics import metrics_of
+from leporello.core.calls.budget import Budget
+from leporello.core.protocols import MetricEntry
+from leporello.core.records import Document, Example, Output, Read
+from leporello.engine.shard_rows import Rows, rows_of
+from leporello.metrics.judging.judge import Judge
+from leporello.metrics.protocol import Statistics
+from leporello.readers import BestSentence
+from leporello.retrievers import BM25
+from leporello.testing.texts import long_text
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """Prefers one place, or says a mark by the answer's length, or nonsense."""
+
+    says: str = ""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        return [Output(self.says or str(len(r.passages[-1]) % 5)) for r in inputs]  # type: ignore[arg-type]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+
+EXAMPLES = [
+    Example(
+        f"q{n}", Document(f"d{n}", long_text(900 + n)), "Who speaks?", references=("the cat",),
+        metadata={"human": n},
+    )
+    for n in range(5)
+]  # fmt: skip
+
+
+def _rows(folder: Path, says: str = "", budget: Budget = Budget(), **judge: object) -> Rows:  # noqa: B008
+    stages = Pipeline(
+        Sentences(size=50), BM25(k=2), BestSentence(), Stuff(), roles={"judge": Opinion(says)},
+        budget=budget,
+    )  # fmt: skip
+    metrics: list[MetricEntry] = ["f1", {"class": "judge", **judge}]
+    return rows_of(folder / "journal.jsonl", EXAMPLES, stages, metrics=metrics)
+
+
+def test_marks_become_scores_with_what_they_agree_with(tmp_path: Path) -> None:
+    """The other metrics' scores and people's stand beside each verdict."""
+    rows = _rows(tmp_path)
+    found = [row["statistics"]["judge"] for row in rows]
+    assert all(each["judge"] in (0, 25, 50, 75, 100) for each in found)
+    assert [each["beside"]["people"] for each in found] == [0, 1, 2, 3, 4]
+    assert all("f1" in each["beside"] for each in found)
+    scores = metrics_of(["judge"])["judge"].aggregate(found)
+    assert {"judge", "judge_unanswered", "judge_agrees[people]"} <= scores.keys()
+    assert all([call["role"] for call in row["calls"]] == ["", "judge"] for row in rows)
+
+
+def test_a_judge_who_prefers_a_place_finds_both_equal(tmp_path: Path) -> None:
+    """Each pair is shown in both orders."""
+    for row in _rows(tmp_path, "The first answer.", mode="pairwise"):
+        assert row["statistics"]["judge"]["judge"] == 50
+
+
+@pytest.mark.parametrize("says", ["what a lovely day", "7", "first or second"])
+def test_nonsense_is_no_verdict_and_loses_no_prediction(tmp_path: Path, says: str) -> None:
+    """Its share is told."""
+    mode = "pairwise" if "first" in says else "pointwise"
+    rows = _rows(tmp_path, says, mode=mode)
+    assert all(row["prediction"]["prediction"] for row in rows)
+    scores = Judge().aggregate([row["statistics"]["judge"] for row in rows])
+    assert scores == {"judge_unanswered": 100}
+
+
+def test_it_costs_the_question_nothing(tmp_path: Path) -> None:
+    """A budget of one read has room for the answer, and the judge is asked all the same."""
+    for row in _rows(tmp_path, budget=Budget(reads=1)):
+        assert not any(call["output"].get("over_budget") for call in row["calls"])
+
+
+def test_a_resumed_shard_has_the_same_verdicts(tmp_path: Path) -> None:
+    """The journal cut behind each line."""
+    whole = _rows(tmp_path)
+    lines = (tmp_path / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    for count in range(1, len(lines)):
+        (tmp_path / str(count)).mkdir()
+        (tmp_path / str(count) / "journal.jsonl").write_bytes(b"".join(lines[:count]))
+        assert _rows(tmp_path / str(count)) == whole
+
+
+def test_means_leave_out_what_was_not_judged() -> None:
+    """The sums by which examples are drawn again say the same as the mean."""
+    import numpy as np
+
+    metric = Judge()
+    found: list[Statistics] = [{"judge": value, "beside": {}} for value in (100.0, None, 50.0)]
+    sums = metric.summands(found).sum(axis=0)[None, :]
+    assert metric.of_sums(sums, np.array([3.0])) == [75.0]
+    assert metric.aggregate(found)["judge"] == 75
+    assert replace(metric, scale=9).signature != metric.signature
+
+
+def test_a_pipeline_without_a_judge_is_told_before_any_work(tmp_path: Path) -> None:
+    """And so is a file of other answers that is not there."""
+    config = tmp_path / "mine.yaml"
+    config.write_text(
+        "pipelines:\n"
+        "  cast: {extends: best-sentence, readers: {jugde: Lead}}\n"
+        "  alone: {extends: best-sentence, reader: Lead}\n"
+    )
+    given = ("--task", "sample", "--config", config, "--metric")
+    told = leporello("run", "cast", *given, "judge", status=2).stderr
+    assert "the metric judge asks a reader of the role 'judge'; did you mean 'jugde'" in told
+    entry = json.dumps({"class": "judge", "mode": "pairwise", "against": str(tmp_path / "no")})
+    assert str(tmp_path / "no") in leporello("run", "alone", *given, entry, status=2).stderr
+    assert not (tmp_path / "runs").exists()

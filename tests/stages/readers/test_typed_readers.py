@@ -1,0 +1,68 @@
+"""Readers that are given a schema: by a server's own means, and by decoding what fits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoint_server import Asked, made, running, say
+from tiny_models import save
+
+from leporello.core.records import Read
+from leporello.readers import CausalLM, Seq2Seq
+from leporello.text.typed.parse import parse
+from leporello.text.typed.schema import schema_of
+
+PERSON = schema_of({"fields": {"name": "text", "age": "integer"}})
+
+
+@pytest.mark.parametrize("mode", ["chat", "messages", "completions"])
+def test_a_server_is_sent_the_schema(mode: str) -> None:
+    """As its protocol wants it, an object at the top; plain completions have no such field."""
+
+    def script(asked: Asked) -> None:
+        told = {"content": [{"type": "text", "text": '{"answer": 7}'}], "usage": {}}
+        asked.send(json.dumps(told).encode()) if mode == "messages" else say(asked, '{"answer": 7}')
+
+    with running(script) as server:
+        reader = made(server, mode=mode)
+        [output] = reader.read([Read(("Seven rowed.",), "How many?", schema=schema_of("integer"))])
+        reader.read([Read(("Seven rowed.",), "How many?")])
+    typed, plain = (asked.body for asked in server.asked)
+    form: Any = typed.get("response_format", {}).get("json_schema") or typed.get(
+        "output_config", {}
+    ).get("format")
+    assert bool(form) == (mode != "completions")
+    if form:
+        assert form["schema"]["required"] == ["answer"]
+    assert not {"response_format", "output_config"} & plain.keys()
+    assert parse(output.text, schema_of("integer")) == 7
+
+
+def test_strict_is_said_where_a_service_takes_it() -> None:
+    """An object of ours is strict; one with fields that may be left out is not."""
+    loose = schema_of({"schema": {"type": "object", "properties": {"a": {"type": "string"}}}})
+    with running(lambda asked: say(asked, "{}")) as server:
+        made(server).read([Read(("x",), "Who?", schema=PERSON), Read(("x",), "Who?", schema=loose)])
+    forms = [asked.body["response_format"]["json_schema"] for asked in server.asked]
+    assert sorted(form["strict"] for form in forms) == [False, True]
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("name", ["gpt2", "chat", "t5", "bart"])
+def test_a_model_of_random_weights_writes_what_fits(tmp_path: Path, name: str, beams: int) -> None:
+    """Token by token; a date, a number and an object are each of their type."""
+    save(name, tmp_path)
+    kind: Any = CausalLM if name in ("gpt2", "chat") else Seq2Seq
+    reader = kind(str(tmp_path), max_new_tokens=60, num_beams=beams, max_input_tokens=100)
+    person = schema_of({"fields": {"age": {"type": "integer", "minimum": 0, "maximum": 99}}})
+    schemas = [
+        schema_of("date"),
+        person,
+        schema_of({"type": "list", "items": "yes_no", "maxItems": 3}),
+    ]
+    inputs = [Read(("Ann rowed.",), "Who?", schema=schema) for schema in schemas]
+    for output, schema in zip(reader.read(inputs), schemas, strict=True):
+        assert output.text == "null" or parse(output.text, schema) is not None

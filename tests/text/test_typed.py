@@ -1,0 +1,145 @@
+"""Types of answers: their schema, what nothing can satisfy, and values in texts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from leporello.text.typed.fields import fields_of, filled
+from leporello.text.typed.parse import parse
+from leporello.text.typed.schema import AnswerTypeError, json_schema, schema_of
+from leporello.text.typed.spans import best_typed
+from leporello.text.typed.values import dates, numbers
+
+PERSON: Any = {
+    "type": "object",
+    "fields": {"bornOn": "date", "pay": {"type": "list", "items": "number"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,200 employees, 3.5 % of $2.5 million", [1200, 3.5, 2_500_000]),
+        ("thirty (30) days; two hundred and five", [30, 30, 205]),
+        ("1.234,56 and 1,234.56 and 12,5", [1234.56, 1234.56, 12.5]),
+        ("no one read version 1.2.3 of A4", []),
+        ("-4.5 to 3 000", [-4.5, 3000]),
+    ],
+)
+def test_numbers_are_read_as_they_are_written(text: str, values: list[float]) -> None:
+    """With separators of thousands, units, words and scales; parts of names are none."""
+    assert [found.value for found in numbers(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("March 1, 2020 or 1 Mar. 2020", ["2020-03-01"] * 2),
+        ("this 1st day of March, 2020", ["2020-03-01"]),
+        ("2020-03-01, 3/1/20 and 1.3.2020", ["2020-03-01"] * 3),
+        ("2020-02-30, May 2020, 3/4", []),
+    ],
+)
+def test_dates_are_read_in_their_common_spellings(text: str, values: list[str]) -> None:
+    """As YYYY-MM-DD; what is no day, or has none, is no date."""
+    assert [found.value for found in dates(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "value"),
+    [
+        ("About 1,200 people.", "integer", 1200),
+        ("Yes, it does.", "yes_no", True),
+        ("It is green.", {"type": "enum", "choices": ["red", "green"]}, "green"),
+        ("1,200, 3 and 4", {"type": "list", "items": "number"}, [1200, 3, 4]),
+        ('Sure: ```json\n{"bornOn": "May 5, 1999", "pay": ["$1"]}\n```', PERSON,
+         {"bornOn": "1999-05-05", "pay": [1]}),
+        ('{"bornOn": "n/a", "pay": null}', PERSON, {"bornOn": None, "pay": None}),
+    ],
+)  # fmt: skip
+def test_a_text_is_read_as_a_value_of_its_type(text: str, answer: Any, value: Any) -> None:
+    """What is plainly meant so is taken so."""
+    assert parse(text, schema_of(answer)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("5 or 6", "number"), ("maybe", "yes_no"), ("2020-02-31", "date"), ("NaN", "number"),
+        ("blue", {"type": "enum", "choices": ["red"]}), ("-3", {"type": "number", "minimum": 0}),
+        ('{"bornOn": "1999-05-05"}', PERSON), ("[[[", {"type": "list", "items": "date"}),
+    ],
+)  # fmt: skip
+def test_what_is_no_such_value_is_none(text: str, answer: Any) -> None:
+    """Two numbers where one is wanted are none either."""
+    with pytest.raises(ValueError, match=r"\w"):
+        parse(text, schema_of(answer))
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ("nmber", "there is no type 'nmber'; did you mean 'number'"),
+        ({"type": "number", "min": 1}, "a type has no key 'min'; did you mean 'minimum'"),
+        ({"type": "number", "minimum": 5, "maximum": 3}, "minimum (5) exceeds maximum (3)"),
+        ({"type": "enum", "choices": []}, "an enum needs `choices`"),
+        ({"type": "object", "fields": {" ": "date"}}, "a field needs a name"),
+        ({"schema": {"type": "strng"}}, "type: there is no type 'strng'; did you mean 'string'"),
+        ({"schema": {"required": ["a"], "additionalProperties": False}}, "is required, and not"),
+        ({"schema": {"allOf": [{"type": "string"}, {"type": "number"}]}}, "exclude each other"),
+        ({"schema": {"type": "number", "enum": ["a"]}}, "none of the values that it lists"),
+        ({"schema": {"type": "integer", "minimum": 1.2, "maximum": 1.8}}, "no whole number"),
+        ({"schema": {"anyOf": [False, {"not": {}}]}}, "allows no value"),
+        ({"schema": {"$ref": "#"}}, "refers to itself"),
+        ({"schema": {"$ref": "http://a.b/c"}}, "others are not looked for"),
+        ({"schema": {"required": ["c"], "properties": {"c": {"$ref": "#"}}}}, "requires itself"),
+        ({"schema": {"pattern": "("}}, "is no regular expression"),
+    ],
+)  # fmt: skip
+def test_what_nothing_can_satisfy_is_told(answer: Any, fault: str) -> None:
+    """Before any work, with what was likely meant."""
+    with pytest.raises(AnswerTypeError) as raised:
+        schema_of(answer)
+    assert fault in str(raised.value)
+
+
+def test_a_file_may_hold_a_type_or_a_json_schema() -> None:
+    """They are told apart by what is in them."""
+    own: Any = {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert json_schema(own) == own
+    assert json_schema({"type": "number", "minimum": 1})["minimum"] == 1
+    assert [*json_schema({"fields": {"b": "text", "a": "date"}})["properties"]] == ["b", "a"]
+
+
+def test_an_object_is_asked_field_by_field() -> None:
+    """By the description, or the name in words; objects within it too."""
+    place: Any = {
+        "type": "object",
+        "fields": {"cityName": {"description": "Where?"}},
+    }
+    schema = schema_of({"fields": {"governing_law": "text", "seat": place}})
+    fields = fields_of(schema)
+    assert [(f.pointer, f.question) for f in fields] == [
+        ("/governing_law", "governing law"),
+        ("/seat/cityName", "Where?"),
+    ]
+    assert filled(fields, ["Ohio", None]) == {"governing_law": "Ohio", "seat": {"cityName": None}}
+    assert filled(fields, [None, None]) is None
+
+
+def test_the_best_span_that_has_a_value_is_taken() -> None:
+    """Else the sentence of the best span is looked through."""
+    text = "The Parties met. It took effect on 1 May 2001 in Rome. It ended on 2 June 2003."
+    schema = schema_of("date")
+    span = text.index("Rome")
+    found = best_typed(schema, [(0, span, span + 4)], [text])
+    assert found is not None
+    assert (found.value, text[found.start : found.end]) == ("2001-05-01", "1 May 2001")
+    later = text.index("2 June")
+    found = best_typed(schema, [(0, span, span + 4), (0, later, later + 11)], [text])
+    assert found is not None
+    assert found.value == "2003-06-02"
+    assert json.loads(schema)["format"] == "date"
