@@ -72,7 +72,9 @@ class Backtracking:
         for end in self._part(items[at], text, here):
             yield from self._match(items, at + 1, text, end)
 
-    def _part(self, item: Item, text: str, here: int) -> Iterator[int]:
+    def _part(  # noqa: C901, PLR0912 -- a case for each part that a pattern may have
+        self, item: Item, text: str, here: int
+    ) -> Iterator[int]:
         name, told = str(item[0]), item[1]
         if name in _ONE:
             if here < len(text) and self.fits(item, text[here]):
@@ -106,7 +108,7 @@ class Backtracking:
             end for end in [next(self._match(items, 0, text, here), None)] if end is not None
         )
 
-    def _looks(self, told: Any, text: str, here: int) -> bool:  # noqa: ANN401 -- the parser's
+    def _looks(self, told: Any, text: str, here: int) -> bool:
         direction, items = told
         start = here if direction > 0 else here - items.getwidth()[0]
         return start >= 0 and next(self._match(items, 0, text, start), None) is not None
@@ -126,7 +128,7 @@ class Backtracking:
     def _multiline(self) -> bool:
         return bool(self._state.flags & re.MULTILINE)
 
-    def _repeat(self, name: str, told: Any, text: str, here: int) -> Iterator[int]:  # noqa: ANN401
+    def _repeat(self, name: str, told: Any, text: str, here: int) -> Iterator[int]:
         least, most, items = told
         least = min(least, _BOUND)
         most = _NEVER if most is _parser.MAXREPEAT else min(most, least + _BOUND)
@@ -138,13 +140,13 @@ class Backtracking:
                     self.steps += 1
                     yield end
         elif name == "POSSESSIVE_REPEAT":
-            ends = [here]
-            while len(ends) <= most:
-                end = next(self._match(items, 0, text, ends[-1]), None)
-                if end is None or end == ends[-1]:
+            reached = [here]
+            while len(reached) <= most:
+                further = next(self._match(items, 0, text, reached[-1]), None)
+                if further is None or further == reached[-1]:
                     break
-                ends.append(end)
-            yield from ends[least:][-1:]
+                reached.append(further)
+            yield from reached[least:][-1:]
         else:
             yield from self._rounds(items, (least, most), name == "MIN_REPEAT", text, here)
 
@@ -190,7 +192,7 @@ class Backtracking:
         for prefix, pump in sorted(shapes):
             yield lambda n, prefix=prefix, pump=pump: prefix + pump * n + "\0"  # type: ignore[misc]
 
-    def _literals(self, items: Any) -> Iterator[str]:  # noqa: ANN401 -- the parser's nesting
+    def _literals(self, items: Any) -> Iterator[str]:
         for item in items if isinstance(items, (list, tuple, _parser.SubPattern)) else ():
             if isinstance(item, tuple) and str(item[0]) in {"LITERAL", "NOT_LITERAL"}:
                 yield chr(item[1])
@@ -199,14 +201,14 @@ class Backtracking:
             else:
                 yield from self._literals(item)
 
-    def _ones(self, items: Any) -> Iterator[Item]:  # noqa: ANN401 -- the parser's nesting
+    def _ones(self, items: Any) -> Iterator[Item]:
         for item in items if isinstance(items, (list, tuple, _parser.SubPattern)) else ():
             if isinstance(item, tuple) and str(item[0]) in _ONE:
                 yield item
             else:
                 yield from self._ones(item)
 
-    def _repeats(self, items: Any, prefix: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    def _repeats(self, items: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         """Yields what unbounded repeats repeat, with a text that leads to each."""
         for item in items:
             name, told = str(item[0]), item[1]
@@ -221,7 +223,7 @@ class Backtracking:
                 yield from self._repeats(told if name == "ATOMIC_GROUP" else told[-1], prefix)
             prefix += next(self._samples([item], []), "")
 
-    def _samples(self, items: Any, alphabet: list[str]) -> Iterator[str]:  # noqa: ANN401
+    def _samples(self, items: Any, alphabet: list[str]) -> Iterator[str]:
         """Yields short texts that the parts take: with an alphabet one for each choice there is."""
         if not items:
             yield ""

@@ -13,7 +13,7 @@ from leporello.loaders.markup.lines import line_places
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
-_STRINGS = r'"(?:\\.|[^"\\\n])*"'
+_STRINGS = r'"(?:\\.|[^"\\\n]){0,999}+"'
 # Comments and strings over lines, whose words define nothing; ended by the file at the latest.
 _HASHED = rf'"""(?:.*?)(?:"""|\Z)|\'\'\'(?:.*?)(?:\'\'\'|\Z)|{_STRINGS}|#[^\n]*'
 _SLASHED = rf"/\*.*?(?:\*/|\Z)|{_STRINGS}|`[^`]*(?:`|\Z)|//[^\n]*"
