@@ -8,7 +8,9 @@ from leporello.core.records import Chunk, Document
 from leporello.text.outline import heading
 
 _NAME = re.compile(r"\b[^\W\d_a-z][\w'’-]+(?:\s[^\W\d_a-z][\w'’-]+){0,3}")
-_OPENS = re.compile(r"(?:^|[.!?…:]|\n)[\s\"“'’(]*$")  # behind it a word has a capital anyhow
+_OPENS = re.compile(
+    r"(?:^|[.!?…:\n])(?:[^\S\n]|[\"“'’(])*+$"
+)  # behind it a word has a capital anyhow
 _BEFORE = 1500  # characters that are looked at for who was last named
 _NAMES = 2
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SHIPPED = "leporello-en"
 _NOTHING = -1e9  # the score where there was nothing to read; JSON has no infinity
 # An instruction such as ZeroSCROLLS' `by writing its corresponding letter (either A, B, C, or D)`.
-_BY_LETTER = re.compile(r"\bletter\b[^.]*\bA\b[^.]*\bB\b")
+_BY_LETTER = re.compile(r"\bletter\b(?:(?!\bletter\b)[^.])*?\bA\b(?:(?!\bA\b)[^.])*?\bB\b")
 _LABELS = ("Not mentioned", "Entailment", "Contradiction")  # of a statement without choices
 
 

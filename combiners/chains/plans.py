@@ -17,7 +17,7 @@ _UNKNOWN = regex.compile(
     r"(?:that|who|whose|whom|which|where|when|of|by|in|from|with|containing)\s",
     regex.IGNORECASE,
 )
-_BARE = regex.compile(r"\W*(?:what|who|which)\s+(?:is|are|was|were)\s*", regex.IGNORECASE)
+_BARE = regex.compile(r"\W*+(?:what|who|which)\s+(?:is|are|was|were)\s*", regex.IGNORECASE)
 _ENDS = " \t\r\n.?!"
 
 

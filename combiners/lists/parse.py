@@ -11,10 +11,10 @@ import regex
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the head of a line.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
 _NUMBERED = regex.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
-_FENCED = regex.compile(r"```\w*\s*\n(.*)```", regex.DOTALL)  # as code in Markdown
-_SEMICOLON = regex.compile(r"\s*(?:;\s|；)\s*")
-_COMMA = regex.compile(r"\s*(?:[,،]\s|[、，])\s*")
-_LAST = regex.compile(r"^(?:and|or|&)\s+|\s+(?:and|or|&)\s+", regex.IGNORECASE)
+_FENCED = regex.compile(r"```\w*+(?>\s*\n)(.*)```", regex.DOTALL)  # as code in Markdown
+_SEMICOLON = regex.compile(r"(?:(?<!\s)\s++)?+(?:;\s|；)\s*+")
+_COMMA = regex.compile(r"(?:(?<!\s)\s++)?+(?:[,،]\s|[、，])\s*+")
+_LAST = regex.compile(r"^(?:and|or|&)\s+|(?<!\s)\s++(?:and|or|&)\s++", regex.IGNORECASE)
 _OUTER = " \t\r\n.,;:!?\"'“”„‘’«»*_`"
 _ARTICLES = frozenset(("a", "an", "the"))
 _NOTHING = frozenset(
@@ -52,8 +52,8 @@ _DENIAL = regex.compile(
 
 # "The ships named are: …"
 _OPENING = regex.compile(
-    r"^[^:,;]*\b(?:are|is|includes?|named|mentioned|following|list(?:ed)?|items?|answers?|text"
-    r"|passage)\b[^:,;]*:\s+",
+    r"^(?=[^:,;]*\b(?:are|is|includes?|named|mentioned|following|list(?:ed)?|items?|answers?|text"
+    r"|passage)\b)[^:,;]*+:\s+",
     regex.IGNORECASE,
 )
 # Dashes become blanks, other punctuation falls away; within numbers both stay, and what tells

@@ -15,7 +15,8 @@ from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
 _DECLARED = re.compile(
-    rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""",
+    rb"""<\?xml(?:(?!<\?xml)[^>])*?encoding\s*+=\s*+["']([\w.:-]+)"""
+    rb"""|<meta(?:(?!<meta)[^>])*?charset\s*+=\s*+["']?+\s*+([\w.:-]+)""",
     re.IGNORECASE,
 )
 _BEGINS = re.compile(

@@ -23,7 +23,7 @@ from leporello.text.outline import Extracted, joined
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
-_MAILS = re.compile(rb"^From [^\n]*\d{4}[^\n]*\r?\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
+_MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
 _DEEPEST = 5  # mails in mails
 _NEVER = datetime.max.replace(tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from leporello.core.secrets import key
 from leporello.models.locate import cache_directory
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_COLLAPSED = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # as `Path` writes a URL
+_COLLAPSED = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # as `Path` writes a URL
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 # Fields of a query that sign it.
 _SIGNS = re.compile(r"(?i)(?:.*[_-])?((api)?key|token|sig|signature|credential|password|secret)")

@@ -15,6 +15,7 @@ from leporello.tasks.official.archives import Archive, check_split, data_directo
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
+from leporello.text.english.scripts import LINE
 
 SPLITS: Mapping[str, tuple[str, ...]] = {
     "narrativeqa": ("train", "validation", "test"),
@@ -129,7 +130,7 @@ class Muld(Benchmark):
         """Returns the paragraphs of `style_change`: lines, and no blank ones."""
         if self.name != "style_change":
             return ()
-        return tuple(Span(*line.span()) for line in re.finditer(r"[^\n]*\S[^\n]*", text))
+        return tuple(Span(*line.span()) for line in LINE.finditer(text))
 
     def _references(
         self, row: Mapping[str, Any], document: Document

@@ -15,9 +15,9 @@ from leporello.tasks.official.benchmark import Benchmark
 from leporello.tasks.zero_scrolls import ZeroScrolls
 from leporello.text import answers
 
-_LABEL = re.compile(r"\s*Summary \d+:\s*")
+_LABEL = re.compile(r"(?<!\s)\s*+Summary \d+:\s*")
 _HEADER = re.compile(r"\w+:\s*\n")  # of the report
-_FOOTER = re.compile(r"\s*^\w+:\s*\Z", re.MULTILINE)  # the header of the summaries
+_FOOTER = re.compile(r"^\w++:\s*\Z", re.MULTILINE)  # the header of the summaries
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ def _with_source(example: Example) -> Example:
     text, parts = example.document.text, example.document.parts
     report = text[: parts[0].start]
     start = border.end() if (border := _HEADER.match(report)) else 0
-    end = border.start() if (border := _FOOTER.search(report, start)) else len(report)
+    if border := _FOOTER.search(report, start):
+        report = report[: border.start()].rstrip()
+    end = max(start, len(report))
     choices = [_LABEL.sub("", text[part.start : part.end], count=1) for part in parts]
     return replace(_of(example, start, end), choices=tuple(choices))
 

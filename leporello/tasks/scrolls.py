@@ -37,7 +37,8 @@ LABELS = ("Entailment", "Contradiction", "Not mentioned")  # of contract_nli
 _WITHOUT_QUERY = ("gov_report", "summ_screen_fd")
 _BREAK = "\n\n"  # behind the query, and behind the options
 _OPTIONS = re.compile(
-    r" *\(A\) *(.*?) *\n *\(B\) *(.*?) *\n *\(C\) *(.*?) *\n *\(D\) *(.*?) *\n\n", re.DOTALL
+    r" *+\(A\) *+(?>(.*?)\n *+\(B\)) *+(?>(.*?)\n *+\(C\)) *+(?>(.*?)\n *+\(D\)) *+(?>(.*?)\n\n)",
+    re.DOTALL,
 )
 
 
@@ -139,6 +140,7 @@ class Scrolls(Benchmark):
         head = end + len(_BREAK)
         if self._file == "quality":
             if options := _OPTIONS.match(text, head):
-                return options.end(), text[:end], options.groups(), ""
+                choices = (*(option.rstrip(" ") for option in options.groups()),)
+                return options.end(), text[:end], choices, ""
             return 0, "", (), "`input` has no options (A) to (D) behind the question"
         return head, text[:end], LABELS if self.name == "contract_nli" else (), ""

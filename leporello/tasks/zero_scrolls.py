@@ -46,9 +46,8 @@ _OFFSETS = (
     "query_start_index",
     "query_end_index",
 )
-_LAST_LINE = re.compile(r"\s*^[^\n]*\S\s*\Z", re.MULTILINE)
 _OPTIONS = re.compile(
-    r"\s*^ *\(A\) *(.*?)\s*^ *\(B\) *(.*?)\s*^ *\(C\) *(.*?)\s*^ *\(D\) *(.*?)\s*\Z",
+    r"\A(?>(.*?)^ *+\(A\)) *+(?>(.*?)^ *+\(B\)) *+(?>(.*?)^ *+\(C\)) *+(?>(.*?)^ *+\(D\)) *+(.*)",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -154,8 +153,8 @@ class ZeroScrolls(Benchmark):
         if query_start < end:  # there is no query, so that both are equal
             query_start = query_end = end
         if not text[query_end:].strip():  # the query reaches over the response header
-            line = _LAST_LINE.search(text, query_start)
-            query_end = line.start() if line else query_end
+            query = text[query_start:].rstrip()
+            query_end = query_start + len(query[: query.rfind("\n") + 1].rstrip())
         prompt = OfficialPrompt(
             text[:start],
             text[end:query_start],
@@ -187,10 +186,10 @@ class ZeroScrolls(Benchmark):
         context = _above(prompt.before)[1]
         response = "" if self.chat else prompt.after.strip().removesuffix(":")
         header, question = _below(prompt.between + prompt.query)
-        choices: tuple[str, ...] = ()
-        if self.name == "quality" and (options := _OPTIONS.search(question)):
-            question, choices = question[: options.start()], options.groups()
-        return question, choices, (context, header, response)
+        choices: Sequence[str] = ()
+        if self.name == "quality" and (options := _OPTIONS.match(question)):
+            question, *choices = (part.rstrip() for part in options.groups())
+        return question, (*choices,), (context, header, response)
 
     def _unfit(self, gold: Sequence[str]) -> str:
         """Returns why the benchmark's metric could not score by these references, if so."""

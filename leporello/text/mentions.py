@@ -31,7 +31,7 @@ _BETWEEN = re.compile(
     rf"{_BLANK}(?:(?:[^\W\d_]\.?|(?:{'|'.join(sorted(PARTICLES))})|[A-ZÀ-Þ][\w’'-]*"
     rf"|[\"“'‘][^\"“”'‘’\n]{{1,25}}[\"”'’]){_BLANK}){{0,3}}|[{HYPHENS}·]|(?:)"
 )
-_CUE_END = re.compile(r"[ \t]*(?:\([^()\n]*\)?[ \t]*)*:?[ \t]*\Z")
+_CUE_END = re.compile(r"[ \t]*+(?:\([^()\n]*+\)?+[ \t]*+)*+:?+[ \t]*+\Z")
 _NEXT_WORD = re.compile(r"[ \t]([^\W\d_][\w’'-]+)")
 
 

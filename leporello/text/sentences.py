@@ -36,7 +36,7 @@ _LIST_ITEM = regex.compile(
 )
 _HIRAGANA = regex.compile(r"\p{Hiragana}")
 _DOTTED = regex.compile(r"(?:\p{L}\.)+\p{L}")  # U.S, Ph.D, z.B
-_BLANK_LINE = regex.compile(r"[\n\r\u2028]\s*[\n\r]|\u2029")
+_BLANK_LINE = regex.compile(r"[\n\r\u2028][^\S\n\r\u2028]*+[\n\r]|\u2029")
 _CONTINUES = regex.compile(r"[\p{Ll},;:.!?…)\]}%]")
 
 

@@ -13,16 +13,16 @@ _LINE = rf"[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?"
 _TIMING = re.compile(rf"^{_LINE}", re.MULTILINE)
 _WEB = re.compile(r"\ufeff?WEBVTT(?=\s|\Z)")
 # How a text begins that is subtitles: by a cue, numbered or not.
-_FIRST_CUE = re.compile(rf"\ufeff?\s*(?:\d+[ \t]*\n)?{_LINE}")
+_FIRST_CUE = re.compile(rf"\ufeff?\s*+(?:\d+[ \t]*\n)?{_LINE}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
 # `<i>`, `<c.yellow>`, `<v Ann>`, `<00:01:02.000>`; `{\an8}`. A lone `<` or `{laughs}` is text.
-_PLACE = r"\{\\[^}\n]*\}"
+_PLACE = r"\{\\[^{}\n]*+\}"
 MARKUP = re.compile(rf"</?[a-zA-Z][^<>\n]*>|</?[\d:.]+>|</>|{_PLACE}")
-_PLACES = re.compile(rf"(?:\s|{_PLACE})*")
-_OPENING = re.compile(rf"(?:\s|<[a-zA-Z][^<>\n]*>|{_PLACE})*")
+_PLACES = re.compile(rf"(?:\s|{_PLACE})*+")
+_OPENING = re.compile(rf"(?:\s|<[a-zA-Z][^<>\n]*+>|{_PLACE})*+")
 _CLOSING = re.compile(r"</[a-zA-Z][^<>\n]*>")
-_RENEWED = re.compile(r"</([a-zA-Z])>\s*\n\s*<\1>")  # <i>one</i> above <i>two</i>
+_RENEWED = re.compile(r"</([a-zA-Z])>(?=[^\S\n]*\n)\s*+<\1>")  # <i>one</i> above <i>two</i>
 
 
 @dataclass(frozen=True, slots=True)

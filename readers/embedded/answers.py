@@ -18,6 +18,7 @@ from leporello.text.english.questions import (
     asks_yes_no,
     named_choices,
 )
+from leporello.text.english.scripts import LINE
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
@@ -27,7 +28,6 @@ _NAME = 10  # words of a span that may be a name
 _ALIKE = 0.6  # share of words that two names have in common
 _UNSAID = 10.0  # by how much a name is worse that no span has
 _WORD = re.compile(r"\w+")
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
 _ENDS = (".", "!", "?", '"', "”", "'", "’", ")")
 _TITLE = 8  # words of a line that is a title
 _BREAK = "\n\n"
@@ -243,7 +243,7 @@ def joined_passages(
 def _paragraphs(index: int, passage: str) -> Iterator[_Paragraph]:
     """Yields the paragraphs of a passage, a title with the one that follows it."""
     title: int | None = None
-    for line in _LINE.finditer(passage):
+    for line in LINE.finditer(passage):
         text = line.group().strip()
         if len(text.split()) <= _TITLE and not text.endswith(_ENDS):
             title = line.start() if title is None else title

@@ -9,7 +9,7 @@ from string import ascii_uppercase
 
 _LETTER = re.compile(r"\W*([A-Z])\W*")
 _LETTER_FIRST = re.compile(r"\W*([A-Z])\s*[).:\]*]")  # `(B) a cat`, `B: a cat`; not `A cat`
-_LETTER_NAMED = re.compile(r"(?i:answer|choice|option)\s*(?:(?i:is)|:)?\W*([A-Z])\b(?!['’])")
+_LETTER_NAMED = re.compile(r"(?i:answer|choice|option)\s*+(?:(?i:is)|:)?+\W*+([A-Z])\b(?!['’])")
 _LETTER_ANYWHERE = re.compile(r"\(([A-Z])\)")
 
 

@@ -13,7 +13,7 @@ from leporello.loaders.markup.lines import line_places
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, Heading, outline
 
-_STRINGS = r'"(?:\\.|[^"\\\n])*"'
+_STRINGS = r'"(?:\\.|[^"\\\n]){0,999}+"'
 # Comments and strings over lines, whose words define nothing; ended by the file at the latest.
 _HASHED = rf'"""(?:.*?)(?:"""|\Z)|\'\'\'(?:.*?)(?:\'\'\'|\Z)|{_STRINGS}|#[^\n]*'
 _SLASHED = rf"/\*.*?(?:\*/|\Z)|{_STRINGS}|`[^`]*(?:`|\Z)|//[^\n]*"
@@ -45,7 +45,7 @@ _RULES = {
     ".sql": (
         r"(?i)^([ \t]*)create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:\w+[ \t]+)??(?:table|view|function"
         r"|procedure|trigger|index)[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?([\w.\"`]+)", _SLASHED),
-    ".toml .ini .cfg .conf": (r"^()\[+([^\]\n]+)\]+", r"\Z"),
+    ".toml .ini .cfg .conf": (r"^()\[++([^\]\n]++)\]+", r"\Z"),
     ".yaml .yml": (r"^()([\w.-]+):(?=\s)", r"\Z"),
     ".hs .ml .clj .lisp .el .f90 .pas .vb .ps1 .css .scss .tcl .asm .s .cmake .vue": (r"\Z", r"\Z"),
 }  # fmt: skip

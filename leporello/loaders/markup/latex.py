@@ -23,7 +23,7 @@ from leporello.text.outline import Extracted
 
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 _MATH = r"(?:equation|align|alignat|gather|multline|eqnarray|displaymath|math|flalign)\*?"
-_GROUP = r"\s*\{(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{[^{}]{0,999}\}){0,999}\}){0,9999}\}"
+_GROUP = r"\s*+\{(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{[^{}]{0,999}\}){0,999}\}){0,9999}\}"
 _TOKEN = re.compile(
     rf"""
     (?P<comment>%[^\n]*(?:\n[ \t]*(?![ \t\n]))?)
@@ -75,7 +75,7 @@ _SPOKEN = {
 _ACCENTS = dict(zip("`'^\"~=.uvHcdbrk", map(chr, (
     0x300, 0x301, 0x302, 0x308, 0x303, 0x304, 0x307, 0x306, 0x30C, 0x30B, 0x327, 0x323, 0x331,
     0x30A, 0x328)), strict=True))  # fmt: skip
-_LETTER = re.compile(r"\s*(?:\{\s*\\?([^\W\d_]?)\s*\}|\\([ij])(?![a-zA-Z])|([^\W\d_]))")
+_LETTER = re.compile(r"\s*+(?:\{\s*+\\?+([^\W\d_]?+)\s*+\}|\\([ij])(?![a-zA-Z])|([^\W\d_]))")
 _TYPED = {"~": " ", "``": "“", "''": "”", "---": "—", "--": "–"}
 _TYPED_AT = re.compile(r"---?|``|''|~")
 _DEFINED = re.compile(
@@ -113,7 +113,7 @@ class Latex(Format):
         reader = _LatexReader(text, {})
         odd = [*reader.define()]
         for name in ("title", "author", "date"):
-            if found := re.search(rf"\\{name}\s*(?:\[[^\]\n]*\])?({_GROUP})", text):
+            if found := re.search(rf"\\{name}\s*+(?:\[[^\]\n]{{0,300}}\])?({_GROUP})", text):
                 reader.read(*found.span(1))
                 reader.flow.start("p")
                 if name == "title":

@@ -19,7 +19,7 @@ _HEADING = re.compile(
     r"""
     (?:(?<![^\n])|(?<=\n\n))              # at the beginning of a line
     (?:(?P<over>([!-/:-@\[-`{-~])\2{2,})[ \t]*\n[ \t]*)?
-    (?P<title>[^\s].*?)[ \t]*\n
+    (?P<title>[^\s](?:.*[^ \t\n])?)[ \t]*+\n
     (?P<under>([!-/:-@\[-`{-~])\5{1,})[ \t]*(?:\n|\Z)
     """,
     re.VERBOSE,

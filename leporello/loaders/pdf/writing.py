@@ -10,7 +10,7 @@ from leporello.loaders.pdf.layout import PageLine
 from leporello.loaders.pdf.page import HYPHEN
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
-_HYPHENATED = re.compile(rf"([^\W_]+)[-‐{HYPHEN}]$")
+_HYPHENATED = re.compile(rf"(?<![^\W_])([^\W_]++)[-‐{HYPHEN}]$")
 _BEGINNING = re.compile(r"[^\W\d_]+")
 _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 

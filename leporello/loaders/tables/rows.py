@@ -19,7 +19,7 @@ _FIRST = 10  # rows among which a header is looked for; titles and blanks may st
 _LOOKED_AT = 50  # rows below a header that tell whether it is one
 _MOST_CELLS = 100_000  # cells that are places of their own; of larger tables it is the rows
 _FIGURE = re.compile(r"[-+(]?[$€£¥]?\s*\d[\d.,:/%\s-]*\)?[$€£¥%]?|true|false", re.I)
-_BREAKS = re.compile(r"\s*[\t\n\r\v\f\x85\u2028\u2029]\s*")
+_BREAKS = re.compile(r"(?<!\s)[^\S\t\n\r\v\f\x85\u2028\u2029]*+[\t\n\r\v\f\x85\u2028\u2029]\s*+")
 
 
 def written(

@@ -28,9 +28,11 @@ _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
 _SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
 _MOST_CELLS = 40_000_000  # of a sheet's rectangle; each takes 24 bytes, be it empty
-_CELL = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})(\d{1,7})"')
-_NO_VALUE = re.compile(rb"<c [^>]*>\s*<f[^<]*</f>\s*(?:<v>\s*</v>|<v\s*/>)?\s*</c>")
-_REPEATED = re.compile(rb'<table:table-cell [^>]*?columns-repeated="(\d+)"[^>]*?office:value')
+_CELL = re.compile(rb'<c [^<>]*?r="([A-Z]{1,3})(\d{1,7})"')
+_NO_VALUE = re.compile(rb"<c [^<>]*+>\s*+<f[^<]*+</f>\s*+(?:<v>\s*+</v>|<v\s*+/>)?+\s*+</c>")
+_REPEATED = re.compile(
+    rb'<table:table-cell (?=[^<>]*office:value)[^<>]*?columns-repeated="(\d{1,18})"'
+)
 _EMBEDDED = {
     r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "is read by the cells alone"),
     r"(xl/media|Pictures)/": ("image", "images are not read"),
@@ -159,8 +161,8 @@ def _texts(data: bytes) -> Iterable[str]:
 
 def _check_size(sheet: bytes, path: Path) -> None:
     """Refuses a sheet whose cells lie so far apart that their rectangle would fill the memory."""
-    last = max((int(n) for n in re.findall(rb'<row [^>]*?r="(\d{1,7})"', sheet)), default=0)
-    wide = 16_384 if re.search(rb'<c [^>]*?r="[A-Z]{3}\d', sheet) else 702
+    last = max((int(n) for n in re.findall(rb'<row [^<>]*?r="(\d{1,7})"', sheet)), default=0)
+    wide = 16_384 if re.search(rb'<c [^<>]*?r="[A-Z]{3}\d', sheet) else 702
     cells = last * wide
     if cells > _MOST_CELLS:
         found = [(len(m[1]), m[1], int(m[2])) for m in _CELL.finditer(sheet)]

@@ -19,7 +19,7 @@ from leporello.tasks.official.fields import text_of
 from leporello.text import answers
 
 _CALL = re.compile(r"func_[0-9]+\(-?[0-9]+\)")
-_RANK = re.compile(r"The .+ of")
+_RANK = re.compile(r"^(?:(?!The ).)*+(The .+ of)", re.MULTILINE)
 _LETTERS = "ABCD"
 _CHOICES = ("code_debug", "longbook_choice_eng")
 _NUMBERS = ("code_run", "math_find")
@@ -128,7 +128,7 @@ class InfiniteBench(Benchmark):
 
 def _found(pattern: re.Pattern[str], question: str, what: str) -> str:
     if match := pattern.search(question):
-        return match[0]
+        return match[match.lastindex or 0]
     raise RowError([f"field 'input' must name {what}, got {question!r:.60}"])
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _NUMBER = r"\(?(?:[a-zA-Z]|[ivx]{1,4}|\d{1,2}(?:\.\d+)*)"
-_ITEM = re.compile(rf";\s+|(?<=[:,.])\s+(?={_NUMBER}\)\s)|\n\s*(?={_NUMBER}[).]\s)")
+_ITEM = re.compile(rf";\s++|(?<=[:,.])\s++(?={_NUMBER}\)\s)|(?<=\n)[^\S\n]*+(?={_NUMBER}[).]\s)")
 _WORD = re.compile(r"\S+")
 _TERM = r"[^\W\d_]+(?:['’]t\b)?|\d+"
 _NOWHERE = -7.0  # log odds of what no clause says

@@ -8,8 +8,8 @@ _NEGATIONS = frozenset({"not", "no", "never", "without", "nothing", "nor", "hard
 _REACH = 3  # words behind a negation that it turns
 _PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|[!?.,;:]")
 # Some corpora are tokenised: "is n't", "it 's".
-_SPLIT_NOT = re.compile(r"\s+n't\b")
-_SPLIT_ENDING = re.compile(r"\s+'(?=[a-z]{1,2}\b)")
+_SPLIT_NOT = re.compile(r"(?<!\s)\s++n't\b")
+_SPLIT_ENDING = re.compile(r"(?<!\s)\s++'(?=[a-z]{1,2}\b)")
 
 
 def opinion_words(text: str) -> set[str]:

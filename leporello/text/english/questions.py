@@ -47,7 +47,7 @@ _YES_NO = re.compile(
     r"|must)(?:n't)?"
 )
 
-_OR = re.compile(r"\s*,?\s+or\s+", re.IGNORECASE)
+_OR = re.compile(r"(?:(?:(?<!\s)\s++)?+,|(?<!\s))\s++or\s++", re.IGNORECASE)
 _CUT = re.compile(r"[,:]|\bbetween\b|\bthe (?:film|movie|book|magazine|band|song)\b", re.IGNORECASE)
 _SMALL = frozenset({"of", "the", "and", "in", "a", "an", "de", "la", "for", "to", "on", "at", "&"})
 _LONGEST = 10  # words of a choice

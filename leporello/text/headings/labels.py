@@ -87,7 +87,7 @@ _BEFORE_WORD = re.compile(r"([^\W\d_]+)\s+([^\W\d_]+)\b\s*[.:\-–—]*\s*")
 _FIGURES = re.compile(r"(\d{1,3}(?:\.\d{1,3})*(?:\.[a-z])?)\.?(?:\s+|$)")
 _LETTERS = re.compile(r"([IVXLC]{1,7}|[A-Z])((?:\.\d{1,3})*)\.?(?:\s+|$)")
 _ROMAN = re.compile(r"(?=[IVXLC])(C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
-_ATTRIBUTES = re.compile(r"\s*\{[#.][^{}]*\}$")  # pandoc's: {#intro .unnumbered}
+_ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?+\{[#.][^{}]*+\}$")  # pandoc's: {#intro .unnumbered}
 _EDGES = " \t*_`\"'“”‘’.:;,!?()[]–—-"
 
 

@@ -19,7 +19,7 @@ _STOPS = tuple(".!?:;…”\"')]’»")
 
 _FENCE = re.compile(r"(`{3,}|~{3,})")
 _PAGE = r"(?:\d{1,4}|[ivxlc]{1,6})"
-_LEADER = re.compile(rf"\.{{3}}|(?:\. ){{3}}|…|·{{2}}|(?:[ ]{{2}}|\t)[ \t]*{_PAGE}$")
+_LEADER = re.compile(rf"\.{{3}}|(?:\. ){{3}}|…|·{{2}}|(?:[ ]{{2}}|\t[ ]?){_PAGE}$")
 _PAGE_AT_END = re.compile(rf"\s{_PAGE}$")
 _PAGE_NUMBER = re.compile(rf"[-–—\[(]*\s*(?:page\s+)?{_PAGE}\s*[-–—\])]*$", re.IGNORECASE)
 

@@ -10,7 +10,7 @@ from leporello.text.headings.lines import INDENT, LONGEST, HeadingCandidate, Tex
 
 _ENVIRONMENT = -1  # the level of LaTeX's environments, which stand beside the topmost command
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
-_CLOSING = re.compile(r"[ \t]+#+$|^#+$")
+_CLOSING = re.compile(r"(?<![ \t])[ \t]++#++$|^#++$")
 _LATEX = re.compile(
     r"\\(part|chapter|section|subsection|subsubsection)\*?(?:\[[^\[\]]*\])?\{(.*)"
     r"|\\begin\{(abstract|thebibliography)\}|\\(appendix)\b"

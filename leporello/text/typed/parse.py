@@ -23,9 +23,9 @@ _KINDS: Mapping[str, Kind] = {
     "string": "text", "number": "number", "integer": "integer", "array": "list",
     "boolean": "yes_no", "object": "object",
 }  # fmt: skip
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?+(.*?)```", re.DOTALL)
 _NOTHING = frozenset(("", "null", "none", "n/a", "not mentioned", "not stated", "unknown"))
-_ITEMS = re.compile(r"\s*(?:[;\n•]|,(?!\d{3}\b)(?:\s*and\b)?|\band\b)\s*")
+_ITEMS = re.compile(r"[;\n•]|,(?!\d{3}\b)(?:\s*+and\b)?|\band\b")
 _MOST = 50_000  # characters of an answer that are looked at
 
 
@@ -189,7 +189,8 @@ def _coerced(value: JSON, schema: Any, root: Mapping[str, Any]) -> JSON:  # noqa
 
 def _listed(value: JSON) -> list[JSON]:
     if isinstance(value, str):
-        return [item for item in _ITEMS.split(value.strip("[]")) if item] or [value]
+        items = map(str.strip, _ITEMS.split(value.strip("[]")))
+        return [*filter(None, items)] or [value]
     return value if isinstance(value, list) else [value]
 
 
