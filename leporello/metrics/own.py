@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -200,10 +201,15 @@ def _put_beside(
     verdicts: Verdicts,
 ) -> None:
     """Adds the other metrics' scores to what opinions are held against."""
-    official = {n: metrics[n].score(s) for n, s in found.items() if s and n not in verdicts}
-    for name in verdicts:
-        if (statistics := found[name]) and "beside" in statistics:
-            statistics["beside"] = {**official, **statistics["beside"]}
+    beside = [s["beside"] for s in map(found.get, verdicts) if s and "beside" in s]
+    for name in [name for name in found if beside and name not in verdicts]:
+        with suppress(
+            MetricError
+        ):  # one that has no score of a single example is none to agree with
+            if statistics := found[name]:
+                score = metrics[name].score(statistics)
+                for scores in beside:
+                    scores.setdefault(name, score)
 
 
 class ByAggregate:

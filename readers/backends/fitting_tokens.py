@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from leporello.core.environment.extras import require
 from leporello.readers.backends.pretrained import Tokens
 
@@ -46,6 +44,7 @@ class FittingTokens:
 
     def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Returns the scores, minus infinity where the text could not fit any more."""
+        import numpy as np
         import torch
 
         if self._first is None:

@@ -258,7 +258,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         """,
     )
     expected = [
-        "mine.yaml:3: a: unknown key 'chunkr'; did you mean 'chunker'; allowed: budget, chunker,",
+        "mine.yaml:3: a: unknown key 'chunkr'; did you mean 'chunker'; allowed: abstain, budget,",
         "mine.yaml:6: b.retriever.class: retrievers has no class 'TfIDF'; did you mean 'TfIdf'",
         "mine.yaml:7: b.reader.wrds: Lead has no parameter 'wrds'; did you mean 'words'",
         "mine.yaml:9: c.retriever.k: input should be greater than 0, got -1 (wanted: int > 0)",

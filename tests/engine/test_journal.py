@@ -117,7 +117,9 @@ def test_nothing_behind_a_changed_byte_is_believed(
             path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
             before = [*itertools.accumulate(map(len, lines))]
             sound = sum(end <= place for end in before)
-            Journal(path).append(RetryRow([1]))
+            journal = Journal(path)
+            journal.append(RetryRow([1]))
+            journal.close()
             assert path.read_bytes().startswith(b"".join(lines[:sound]))
             assert len(path.read_bytes().splitlines()) == sound + 1
             torn = place == len(whole) - 1 and byte != ord("\n")

@@ -166,17 +166,21 @@ def _path(name: object) -> str:
 
 
 def _asked_by_plug_in() -> bool:
-    """Says whether the nearest code that is no library's is a plug-in's, and not repeatable."""
+    """Says whether the nearest code that is no library's is a plug-in's, and not repeatable.
+
+    A script that calls Leporello is no plug-in, only what Leporello calls: and threads, of which
+    none knows who began them.
+    """
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and (kind := _is_plug_in(frame.f_code.co_filename)) is None:
         frame = frame.f_back
     if frame is None or not kind:
         return False
-    while frame is not None and _is_plug_in(frame.f_code.co_filename) is not False:
+    while frame is not None and not frame.f_code.co_filename.startswith(_LEPORELLO):
         if getattr(type(frame.f_locals.get("self")), "repeatable", False):
             return False
         frame = frame.f_back
-    return True
+    return frame is not None or threading.current_thread() is not threading.main_thread()
 
 
 @cache

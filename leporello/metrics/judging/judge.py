@@ -138,6 +138,8 @@ class Judge:
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns mean, share without a verdict, and agreement with metrics and with people."""
+        if not statistics:
+            return {}
         judged = [each for each in statistics if each["judge"] is not None]
         scores = {"judge_unanswered": round(100 - 100 * len(judged) / len(statistics), 4)}
         if judged:
