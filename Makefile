@@ -10,11 +10,12 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
 
+# A worker that crashes ends the tests: pytest-xdist would wait for what it had left for ever.
 test: check
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n auto --max-worker-restart 0 --dist loadfile --no-loadscope-reorder
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder --fast -m "not slow and not integration"
+	$(BIN)/python -m pytest -q -n auto --max-worker-restart 0 --dist loadfile --no-loadscope-reorder --fast -m "not slow and not integration"
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow

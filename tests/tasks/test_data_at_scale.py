@@ -120,8 +120,8 @@ def test_faults_name_the_file_of_the_shard(tmp_path: Path) -> None:
         JsonLines(tmp_path).check()
     assert [str(fault) for fault in raised.value.faults] == [
         f"{tmp_path}/b.jsonl:2: id '0' stands on line 1 of a.jsonl.gz already",
-        f"{tmp_path}/b.jsonl:3: unknown field 'doc'; allowed: choices, collection, document,"
-        " document_id, document_path, documents, evidence, group, id, metadata, question,"
+        f"{tmp_path}/b.jsonl:3: unknown field 'doc'; allowed: answer, choices, collection,"
+        " document, document_id, document_path, documents, evidence, group, id, metadata, question,"
         " references, title; what nobody reads can stand in `ignore`",
     ]
 
