@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
@@ -39,12 +38,13 @@ from leporello.cli import (
 from leporello.cli import list as listing
 from leporello.cli.display.progress import progress_bar
 from leporello.cli.options import stderr
+from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, UserError
 from leporello.engine.progress import show_progress_with
 
 __all__ = ["app", "main"]
 
-_USERS_MISTAKE, _INTERRUPTED = 2, 130
+_USERS_MISTAKE, _INTERRUPTED = 2, 130  # the latter is typer's
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -100,31 +100,43 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("leporello").setLevel(logging.INFO)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it tells every retry
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C, also before a run begins
+    sys.unraisablehook = _end_if_interrupted
     show_progress_with(progress_bar)
+    try:
+        signals.raise_interrupted()
+        _run()
+    except Interrupted:
+        stderr().print("interrupted")
+        _leave(signals.status())
+
+
+def _run() -> NoReturn:
     try:
         with _exits_told():
             app()
     except KeyboardInterrupt:
         stderr().print("interrupted")
-        _leave(_INTERRUPTED)
+        _leave(signals.status())
     except UserError as error:
         stderr().print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         _leave(_USERS_MISTAKE)
     except SystemExit as end:
-        _leave(end.code)
+        _leave(signals.status() if end.code == _INTERRUPTED else end.code)
+    _leave(0)
 
 
 def _leave(status: object) -> NoReturn:
     """Ends the process, also if a stage left threads behind for which Python would wait."""
     own = threading.current_thread()
     left = [t.name for t in threading.enumerate() if t is not own and not t.daemon]
-    if not left or not (status is None or isinstance(status, int)):
+    number = status if isinstance(status, int) else int(status is not None)
+    with suppress(OSError):  # a pipe whose reader has gone, as Python's own end tells
+        sys.stdout.flush()
+    signals.keep_status(number)
+    if not left:
         raise SystemExit(status)
     stderr().print(f"left behind, and ended: threads {', '.join(left)}", highlight=False)
-    sys.stdout.flush()
-    os._exit(status or 0)
+    os._exit(number)
 
 
 @contextmanager
@@ -144,8 +156,11 @@ def _exits_told() -> Iterator[None]:
         os._exit = leave
 
 
-def _interrupt(*_: object) -> None:
-    raise Interrupted
+def _end_if_interrupted(raised: sys.UnraisableHookArgs) -> None:
+    """Ends where Python would go on: a signal came while an object was taken apart."""
+    if isinstance(raised.exc_value, Interrupted):
+        signals.leave()
+    sys.__unraisablehook__(raised)
 
 
 def _in_one_line(

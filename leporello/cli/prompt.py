@@ -15,10 +15,11 @@ from rich.console import Console
 from leporello.cli.display.answer import show_answer, show_passages
 from leporello.cli.options import stderr
 from leporello.core.coverage import loss_lines
+from leporello.core.environment import signals
 from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
-_FAILED, _TERMINATED = 1, 128 + signal.SIGTERM
+_FAILED = 1
 _KEPT = 1000  # lines of history
 
 
@@ -43,7 +44,8 @@ class Prompt:
         """Answers until the input ends; returns the exit status: 1 if a question had no answer."""
         person = sys.stdin.isatty()
         if person:
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # no Ctrl-C at a prompt
+            signals.handle(lambda number, _: sys.exit(128 + number))
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # drops a line, not the verb
             _edit_lines(_history() if self.session.settings.cached else None)
             self._greet()
         while (line := self._line(person)) is not None and line != ":quit":

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for a clean end, the second ends at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks for a clean end, the second ends at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
+from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, Stopped
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Notes the first signal, and raises Interrupted at the second.
+    """Notes the first signal, raises Interrupted at the second, and waits for nothing at more.
 
     Attributes:
         signal: Number of the first signal that came; 0 if none.
@@ -22,11 +21,13 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.signal = 0
+        self._raised = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._note) for number in _SIGNALS}
+            self._before = {number: signal.getsignal(number) for number in signals.SIGNALS}
+            signals.handle(self._note)
         return self
 
     def __exit__(
@@ -36,12 +37,17 @@ class Interrupts:
         trace: TracebackType | None,
     ) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # one of another language's, which Python cannot set
+                signal.signal(number, handler)
 
     def _note(self, number: int, _: FrameType | None) -> None:
+        if self._raised:
+            signals.leave()
         if self.signal:
+            self._raised = True
             raise Interrupted
         self.signal = number
+        signals.remember(number)
         # Not print: a handler may have come in the middle of one.
         os.write(2, b"\nending after what is being read; once more ends at once\n")
 

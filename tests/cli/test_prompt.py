@@ -145,7 +145,7 @@ def test_control_c_drops_a_line_or_an_answer(monkeypatch: pytest.MonkeyPatch) ->
     assert status == 0
     assert shown.count("Ctrl-D leaves") == 2
     with pytest.raises(SystemExit, match="143"):
-        handlers[signal.SIGTERM]()
+        handlers[signal.SIGTERM](signal.SIGTERM, None)
 
 
 def test_a_person_edits_lines_and_leaves_by_control_d(tmp_path: Path) -> None:

@@ -145,11 +145,13 @@ def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
     same_bytes(out, whole)
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 0)])
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 0), (signal.SIGHUP, 1)]
+)
 def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, workers: int
 ) -> None:
-    """Status 130; what was being read is finished and kept; the same command goes on."""
+    """Status 130, 143, 129; what was being read is kept; the same command goes on."""
     config = project(tmp_path, examples=60)
     leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
     out = tmp_path / "out"
@@ -157,7 +159,7 @@ def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     until(lambda: journalled(out) > 1000)
     process.send_signal(number)
     _, told = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert "ending after what is being read; once more ends at once" in told
     assert "ended early: interrupted; the same command goes on from here" in told
     assert journal(out).read_bytes().endswith(b"\n")
