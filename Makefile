@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast test-slow wheel check format docs gallery clean
+.PHONY: demo test test-fast test-slow attack wheel check format docs gallery clean
 
 demo: $(READY)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
@@ -19,6 +19,10 @@ test-fast: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow
+
+# Goes on behind the seed's last case: SEED=3 MINUTES=20 FAMILY=journals, each as one likes.
+attack: $(READY)
+	$(BIN)/python -m tests.attack $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAMILY),--family $(FAMILY))
 
 wheel:
 	PYTHON=$(PYTHON) .ci/wheel.sh
