@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -107,10 +108,16 @@ class Lamps:
         return [f"retriever.{name}={value}" for name, value in given.items()]
 
     def same(self, one: str, other: str) -> None:
-        """Holds two runs against each other, their journals too."""
+        """Holds two runs against each other, and their journals but for what was observed."""
         same_bytes(self.folder / one, self.folder / other)
-        journals = [self.journals(name) for name in (one, other)]
-        assert journals[0] == journals[1]
+        rows = [self.rows(name) for name in (one, other)]
+        assert rows[0] == rows[1]
+
+    def rows(self, out: str) -> list[dict[str, Any]]:
+        """Returns the rows of a run's journals but for what was observed, without their sums."""
+        lines = b"".join(self.journals(out).values()).splitlines()
+        rows = [{**json.loads(line), "sum": ""} for line in lines]
+        return [row for row in rows if "observed" not in row]
 
     def journals(self, out: str) -> dict[str, bytes]:
         """Returns what the journals of a run hold, by their names."""

@@ -21,10 +21,10 @@ from pathlib import Path
 from types import FrameType
 
 NONE = "none"  # the content of what is not there
-_READ, _LISTED = "file", "folder"
+_READ, _LISTED, _PACKAGE = "file", "folder", "package"
 _LEPORELLO = str(Path(__file__).parents[2]) + os.sep
 _STORAGE = str(Path(_LEPORELLO, "storage")) + os.sep
-_DEVICES = ("/dev/", "/proc/", "/sys/")
+_LEFT_OUT = ("/dev/", "/proc/", "/sys/", _LEPORELLO)
 _BLOCK = 1 << 20  # bytes
 
 _seen: dict[str, str] = {}  # content by `kind:name`; empty until it is looked at
@@ -68,6 +68,12 @@ def add(things: Mapping[str, str]) -> None:
         _seen.setdefault(thing, content)
 
 
+def forget() -> None:
+    """Forgets what was asked for so far, also while plug-ins were imported."""
+    _seen.clear()
+    _written.clear()
+
+
 def servers(things: Iterable[str]) -> list[str]:
     """Returns the servers among what was observed."""
     return [
@@ -91,6 +97,9 @@ def content_of(thing: str) -> str:
         value = os.environ.get(name)
         return NONE if value is None else _hash(value.encode("utf-8", "surrogateescape"))
     try:
+        if kind == _PACKAGE:  # wherever this machine has it
+            kind = _READ
+            name = next((f + name for f in _installed() if Path(f + name).exists()), name)
         if kind == _READ:
             status = Path(name).stat()
             return _file_hash(name, status.st_mtime_ns, status.st_size)
@@ -152,7 +161,9 @@ def _note(kind: str, name: object) -> None:
     _busy.now = True
     try:
         text = _path(name) if kind in (_READ, _LISTED) else str(name)
-        if f"{kind}:{text}" not in _seen and not text.startswith(_DEVICES) and _asked_by_plug_in():
+        if kind == _READ and (folder := next(filter(text.startswith, _installed()), "")):
+            kind, text = _PACKAGE, text.removeprefix(folder)
+        if f"{kind}:{text}" not in _seen and not text.startswith(_LEFT_OUT) and _asked_by_plug_in():
             _seen[f"{kind}:{text}"] = ""
     finally:
         _busy.now = False
