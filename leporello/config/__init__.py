@@ -471,26 +471,20 @@ class _ConfigBuilder:
     ) -> list[tuple[Labels, dict[str, Spec]]]:
         roles = self._roles(name, keys.get("readers"))
         variants = SweepPoints(name, [ANSWER, *roles] if roles else None, ranges=ranges)
-        points: list[tuple[Labels, dict[str, Spec]]] = [((), {})]
+        own = self.layers.pipelines[name]
+        options: dict[str, list[tuple[Labels, Spec]]] = {}
         stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
         for key, kind in stages_of.items():
             tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
             if tree is None and kind.default is None:
                 more = f", or `{ANSWER}` among its readers" if roles else ""
-                fault = self.layers.pipelines[name].fault(f"{name}: needs a {key}{more}")
-                variants.faults.append(fault)
-                continue
-            if tree is None and not kind.default:
-                continue
-            tree = tree or _default_stage(self.layers.pipelines[name], kind.default)
-            options = variants.of_stage(tree, kind, key)
-            points = [
-                ((*labels, *more), {**stages, key: spec})
-                for labels, stages in points
-                for more, spec in options
-            ]
+                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
+            elif tree is not None or kind.default:
+                tree = tree or _default_stage(own, kind.default)
+                options[key] = variants.of_stage(tree, kind, key)
+        points = variants.combined(own, "", [*options.values()])
         self.faults.extend(variants.faults)
-        return points
+        return [(labels, dict(zip(options, stages, strict=True))) for labels, stages in points]
 
 
 def _limit(name: str, tree: Tree) -> tuple[Any, str | None]:

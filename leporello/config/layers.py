@@ -9,6 +9,7 @@ from pathlib import Path
 from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.config.tree import Tree, parse
+from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS
 from leporello.storage import is_url
@@ -169,6 +170,8 @@ class Layers:
         if extends.value not in self.pipelines:
             hint = did_you_mean(extends.value, self.pipelines)
             return f"there is no pipeline {extends.value!r}{hint}"
+        if len(below) >= ANCESTORS:
+            return f"{ANCESTORS} pipelines extend each other, and that is the most: leave some out"
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from leporello.config.specs import Spec
 from leporello.config.tree import Tree, built_in_path, parse
 from leporello.core.annotations import marked
 from leporello.core.environment.classes import ClassError, find_class
+from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import ROLE_MARK, Kind
 from leporello.core.records import JSON
@@ -35,12 +37,14 @@ class SweepPoints:
         roles: Roles that readers have; any is allowed if None.
         faults: Faults that were found so far.
         ranges: Whether a range stands for its lowest number, as in a pipeline that is not run.
+        made: Number of stages and points that were made.
     """
 
     owner: str
     roles: Collection[str] | None = None
     faults: list[Fault] = field(default_factory=list)
     ranges: bool = False
+    made: int = 0
 
     def of_stage(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a stage, or of each stage that a sweep names; none if faulty."""
@@ -73,10 +77,9 @@ class SweepPoints:
         if len(self.faults) > before:
             return []
         name = _absolute(str(tree.items["class"].plain()), tree.items["class"])
-        combined = [_combine(choice) for choice in itertools.product(*options.values())]
         specs = [
             (labels, Spec(name, cls, dict(zip(options, values, strict=True))))
-            for labels, values in combined
+            for labels, values in self.combined(tree, path, [*options.values()])
         ]
         return [option for option in specs if self._can_build(option[1], tree, path)]
 
@@ -169,7 +172,23 @@ class SweepPoints:
             self.of_stage(item, kind, f"{path}.{position}")
             for position, item in enumerate(tree.value)
         ]
-        return [_combine(choice) for choice in itertools.product(*items)]
+        return self.combined(tree, path, items)
+
+    def combined(
+        self, tree: Tree, path: str, options: Sequence[_Options]
+    ) -> list[tuple[Labels, tuple[Any, ...]]]:
+        """Returns one of each in every combination; none if that is more than sweeps may make."""
+        count = math.prod(map(len, options))
+        told, self.made = self.made > POINTS, self.made + count
+        if self.made > POINTS:
+            text = (
+                f"sweeps make {count:,} combinations here, and {POINTS:,} in all are the most of a"
+                " pipeline: sweep fewer values, divide it, or let `tune` choose"
+            )
+            if not told:
+                self._fault(tree, path, text)
+            return []
+        return [_combine(choice) for choice in itertools.product(*options)]
 
     def _fault_of_role(self, parameter: Parameter, value: object) -> str | None:
         if self.roles is None or not marked(parameter.annotation, ROLE_MARK):

@@ -10,10 +10,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import MaxDepthExceededError
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from leporello.core.environment.input_limits import (
+    CONFIG_BYTES,
+    CONFIG_DEPTH,
+    CONFIG_MARKS,
+    CONFIG_NODES,
+    NUMBER_LETTERS,
+)
 from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.files import opened
 from leporello.core.records import JSON
 
 ConfigSource: TypeAlias = Path | Mapping[str, Any]
@@ -24,6 +33,8 @@ _TYPED = frozenset(_STANDARD + name for name in ("null", "bool", "int", "float")
 _ALLOWED = _TYPED | {
     _STANDARD + name for name in ("str", "seq", "map", "timestamp", "merge", "value")
 }
+_TOO_DEEP = f"is nested too deeply: at most {CONFIG_DEPTH} mappings and lists lie in each other"
+_LONGEST = 1_000  # letters of a message, which may repeat what the file says
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,8 @@ class Tree:
 
     def fault(self, text: str) -> Fault:
         """Returns a fault at this place."""
-        return Fault(self.file, self.line, text)
+        told = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        return Fault(self.file, self.line, told)
 
 
 @cache
@@ -85,8 +97,10 @@ def read_tree(path: ConfigSource) -> Tree:
         text = json.dumps(path, default=str, ensure_ascii=False)
         return parse(text, Path("<mapping>"))
     try:
-        # Windows' editors put a byte order mark in front.
-        text = path.read_bytes().decode("utf-8-sig")
+        with opened(path) as file:
+            data = file.read(CONFIG_BYTES + 1)
+        # Windows' editors put a byte order mark in front; what is too large may be cut anywhere.
+        text = data.decode("utf-8-sig", "replace" if len(data) > CONFIG_BYTES else "strict")
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}: not UTF-8 text (byte {error.start} is {error.object[error.start]:#04x});"
@@ -101,15 +115,18 @@ def parse(text: str, file: Path | None) -> Tree:
     """Parses YAML 1.2 text; an empty text is an empty mapping.
 
     Raises:
-        ConfigError: With all keys given twice, or the first syntax error.
+        ConfigError: With all keys given twice, or the first syntax error; or the text is larger
+            than a config may be.
     """
+    if len(text) > CONFIG_BYTES or sum(map(text.count, "\n,[{")) > CONFIG_MARKS:
+        most = f"{CONFIG_BYTES >> 20} MiB, nor {CONFIG_MARKS:,} lines, commas and brackets"
+        raise ConfigError([Fault(file, 0, f"is too large: a config has no more than {most}")])
     yaml = YAML(typ="safe", pure=True)
+    yaml.max_depth = CONFIG_DEPTH
     try:
         node = yaml.compose(text)
     except YAMLError as error:
         raise ConfigError([_syntax_fault(error, file)]) from None
-    except RecursionError:
-        raise ConfigError([Fault(file, 0, "is nested too deeply")]) from None
     if node is None:
         return Tree({}, file, 1)
     return _NodeConverter(yaml, file).convert_root(node)
@@ -117,6 +134,8 @@ def parse(text: str, file: Path | None) -> Tree:
 
 def _syntax_fault(error: YAMLError, file: Path | None) -> Fault:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if isinstance(error, MaxDepthExceededError):
+        return Fault(file, mark.line + 1 if mark else 0, _TOO_DEEP)
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
     return Fault(file, mark.line + 1 if mark else 0, f"not valid YAML: {problem}")
 
@@ -126,6 +145,7 @@ class _NodeConverter:
         self.yaml, self.file = yaml, file
         self.faults: list[Fault] = []
         self.open: set[int] = set()  # nodes being converted: an alias may point at its own parent
+        self.count = 0
 
     def convert_root(self, node: Node) -> Tree:
         tree = self.convert(node, _line(node))
@@ -137,6 +157,11 @@ class _NodeConverter:
         if id(node) in self.open:
             self.fault(node, "an alias may not point at what contains it")
             return Tree(None, self.file, line)
+        self.count += 1
+        if self.count > CONFIG_NODES or len(self.open) > CONFIG_DEPTH:
+            many = f"aliases make it more than {CONFIG_NODES:,} mappings, lists and values"
+            text = _TOO_DEEP if len(self.open) > CONFIG_DEPTH else many
+            raise ConfigError([Fault(self.file, _line(node), text)])
         self.open.add(id(node))
         value = self.value(node)
         self.open.discard(id(node))
@@ -169,6 +194,10 @@ class _NodeConverter:
     def scalar(self, node: ScalarNode) -> Scalar:
         if node.tag not in _TYPED:
             return str(node.value)
+        if len(node.value) > NUMBER_LETTERS:
+            text = f"a number of {len(node.value):,} letters is too long: at most {NUMBER_LETTERS}"
+            self.fault(node, text)
+            return None
         try:
             value: Scalar = self.yaml.constructor.construct_object(node)
         except (ValueError, YAMLError):  # `!!int abc`

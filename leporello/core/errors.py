@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 _LISTED = 30  # names that a message may list
+_TOLD = 100  # faults of a config: more is one mistake many times
+_COMPARED, _LONGEST = 1_000, 100  # names that one is compared with, and its letters: each is slow
 
 
 class UserError(Exception):
@@ -55,7 +58,9 @@ class ConfigError(UserError):
     def __init__(self, faults: Sequence[Fault]) -> None:
         unique = dict.fromkeys(faults)
         self.faults = tuple(sorted(unique, key=lambda f: (str(f.file or ""), f.line)))
-        super().__init__("\n".join(map(str, self.faults)))
+        more = len(self.faults) - _TOLD
+        rest = [f"… and {more:,} more"] if more > 0 else []
+        super().__init__("\n".join([*map(str, self.faults[:_TOLD]), *rest]))
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
@@ -69,6 +74,6 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
 
 def likely(name: str, allowed: Iterable[str]) -> str:
     """Returns `; did you mean 'x'`, or nothing where no allowed name is near."""
-    folded = {choice.casefold(): choice for choice in allowed}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    folded = {choice.casefold(): choice for choice in islice(allowed, _COMPARED)}
+    near = difflib.get_close_matches(name[:_LONGEST].casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}" if near else ""

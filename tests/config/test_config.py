@@ -307,9 +307,9 @@ def test_a_malformed_file_is_told_with_its_line(tmp_path: Path, text: str, told:
 
 def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
     """Missing, a folder, not UTF-8: each is told in one line."""
-    with pytest.raises(UserError, match="No such file"):
+    with pytest.raises(UserError, match="there is no such file"):
         load_config([tmp_path / "absent.yaml"])
-    with pytest.raises(UserError, match="Is a directory"):
+    with pytest.raises(UserError, match="is a folder; name one file"):
         load_config([tmp_path])
     latin = tmp_path / "latin.yaml"
     latin.write_bytes("# é".encode("latin-1"))

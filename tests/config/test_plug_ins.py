@@ -157,7 +157,7 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
         ("'.'", "is no name of a module"),
         ("'~nobody/x.py:X'", "there is no file|is no path"),
         ("'9'", "retrievers has no class '9'"),
-        ("9" * 9_000, "is not a value of the type that its tag says"),
+        ("9" * 9_000, "a number of 9,000 letters is too long"),
     ],
 )  # fmt: skip
 def test_a_name_that_leads_nowhere_is_told_in_a_sentence(

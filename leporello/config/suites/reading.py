@@ -14,6 +14,7 @@ from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
+from leporello.core.environment.input_limits import COLUMNS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 
 
@@ -52,6 +53,10 @@ def suites_of(layers: Layers) -> tuple[dict[str, Suite], list[Fault]]:
     suites: dict[str, Suite] = {}
     faults: list[Fault] = []
     for name, tree in layers.suites.items():
+        if (count := _count(tree)) > COLUMNS:
+            text = f"suites.{name}: has {count:,} columns, and {COLUMNS:,} are the most"
+            faults.append(tree.fault(text))
+            continue
         try:
             suites[name] = _adapter().validate_python(_given(name, tree))
         except ValidationError as error:
@@ -108,6 +113,12 @@ def _untaken(suite: Suite, tasks: Mapping[str, TaskSpec | None]) -> Iterator[Fau
 @cache
 def _adapter() -> TypeAdapter[Suite]:
     return TypeAdapter(Suite)
+
+
+def _count(tree: Tree) -> int:
+    """Returns how many columns a suite has, at every value of its parameter."""
+    columns, by = (tree.items.get(key, Tree({}, None, 0)).items for key in ("columns", "by"))
+    return len(columns) * max(1, sum(len(values.items) for values in by.values()))
 
 
 def _given(name: str, tree: Tree) -> dict[str, Any]:

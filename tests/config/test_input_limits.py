@@ -1,0 +1,81 @@
+"""What no config holds is refused before it takes time or memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from leporello.config import load_config
+from leporello.core.errors import ConfigError
+from tests.attack.yaml_mutations import case
+
+_SWEPT = ", ".join(map(str, range(1, 1001)))
+_STAGES = "retriever: All, reader: Lead"
+_BOMB = "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 12))
+_CHAIN = "".join(f"  p{n}: {{extends: p{n - 1}}}\n" for n in range(1, 52))
+_WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (f"a0: &a0 {{x: 1}}\n{_BOMB}", ":1: aliases make it more than 100,000 mappings"),
+        (
+            "pipelines:\n  p:\n"
+            f"    chunker: {{class: FixedTokens, size: [{_SWEPT}], overlap: [{_SWEPT}]}}\n"
+            "    reader: Lead\n",
+            ":3: p.chunker: sweeps make 1,000,000 combinations here, and 5,000 in all",
+        ),
+        (
+            f"pipelines:\n  p:\n    chunker: {{class: FixedTokens, size: [{_SWEPT}]}}\n"
+            f"    retriever: {{class: First, k: [{_SWEPT}]}}\n    reader: Lead\n",
+            ":2: p: sweeps make 1,000,000 combinations here",
+        ),
+        (
+            "pipelines:\n  p: {reader: Lead, retriever: {class: Fusion, retrievers: ["
+            + "{sweep: [BM25, TfIdf]}, " * 40
+            + "]}}\n",
+            ":2: p.retriever.retrievers: sweeps make 1,099,511,627,776 combinations here",
+        ),
+        (f"pipelines:\n  p: {{abstain: {'9' * 9000}}}\n", ":2: a number of 9,000 letters is too"),
+        (f"pipelines:\n  p: {{abstain: 0x{'f' * 9000}}}\n", ":2: a number of 9,002 letters is too"),
+        (
+            f"pipelines:\n  p: {{chunker: 'a\0b', {_STAGES}}}\n",
+            "special characters are not allowed",
+        ),
+        (
+            f'pipelines:\n  p: {{chunker: "a\\0b", {_STAGES}}}\n',
+            ":2: p.chunker.class: 'a\\x00b' is",
+        ),
+        (f"pipelines:\n  p: {'[' * 5000}{']' * 5000}\n", ":2: is nested too deeply: at most 100"),
+        ("- " * 5000, ":1: is nested too deeply: at most 100"),
+        (f"pipelines: {'x' * 3_000_000}", ": is too large: a config has no more than 2 MiB"),
+        ("\n" * 200_000, ": is too large: a config has no more than 2 MiB, nor 100,000 lines"),
+        ("pipelines:\n  1: {}\n  [a]: {}\n", ":3: a key must be a plain name"),
+        (f"pipelines:\n  p0: {{{_STAGES}}}\n{_CHAIN}", ":3: p1.extends: 50 pipelines extend each"),
+        (
+            f"suites:\n  s: {{by: {{length: {{{_WIDE}}}}}, columns: {{{_WIDE}}}}}\n",
+            ":2: suites.s: has 40,000 columns, and 10,000 are the most",
+        ),
+    ],
+    ids=lambda text: str(text)[:30],
+)
+def test_what_would_take_all_time_or_memory_is_a_fault_with_its_line(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    """It is told before any of it is made: the file of a million points has 5 lines."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config([path])
+    told = str(caught.value)
+    assert f"mine.yaml{fault}" in told or (fault.startswith("special") and fault in told)
+    assert max(map(len, told.splitlines())) < 1_200
+
+
+def test_a_changed_config_loads_or_is_refused(tmp_path: Path) -> None:
+    """Bytes, lines and tokens; `make attack FAMILY=yaml` tries thousands."""
+    told = [case(Random(number), number).run(tmp_path) for number in range(8)]
+    assert [*filter(None, told)] == []
