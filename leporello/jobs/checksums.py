@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from leporello.core.errors import UserError
-from leporello.core.files import read_json
+from leporello.core.files import read_json, write_json
+from leporello.core.hashing import digest
+from leporello.core.records import JSON
+
+_log = logging.getLogger("leporello")
 
 MERGED = ".merged.json"  # beside the results: what they hold, and their checksums
+_SUM = "sum"
+_OLD = {"limit", "shards"}  # of a mark before it had a checksum
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
@@ -22,10 +30,28 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def write_mark(folder: Path, mark: Mapping[str, JSON]) -> None:
+    """Writes what merged results hold, with a checksum of it."""
+    write_json(folder / MERGED, {**mark, _SUM: digest({**mark})}, indent=None)
+
+
+def read_mark(folder: Path) -> dict[str, Any]:
+    """Returns what merged results hold; nothing if they are not merged, or if it was changed."""
+    path = folder / MERGED
+    try:
+        mark = read_json(path) if path.exists() else {}
+    except UserError:
+        mark = {_SUM: ""}
+    found = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
+    if found.keys() <= _OLD or found.pop(_SUM, None) == digest(found):
+        return found
+    _log.warning("%s: changed since it was written: what it tells of is done again", path)
+    return {}
+
+
 def changed(folder: Path, *names: str) -> str:
     """Returns the first of these results that is not as the run wrote it; empty if all are."""
-    mark = folder / MERGED
-    known = read_json(mark).get("sha256", {}) if mark.exists() else {}
+    known = read_mark(folder).get("sha256", {})
     for name in names:
         if name in known and (path := folder / name).exists() and _sha256(path) != known[name]:
             return name

@@ -24,9 +24,16 @@ from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
-from leporello.engine.journal.journal import FinishedExample, contents
+from leporello.engine.journal.journal import FinishedExample, contents, finished_in
 from leporello.engine.journal.serialization import calls_from_row, calls_row
-from leporello.jobs.checksums import MERGED, changed, check_results, checksums
+from leporello.jobs.checksums import (
+    MERGED,
+    changed,
+    check_results,
+    checksums,
+    read_mark,
+    write_mark,
+)
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import ExampleStatistics, Summary
 
@@ -127,18 +134,34 @@ class JobFiles:
 
     def finished(self) -> dict[int, RowCounts]:
         """Returns the shards that are finished, by number."""
-        merged = read_json(self._merged)["shards"] if self._merged.exists() else {}
+        merged = read_mark(self.folder).get("shards", {})
         finished = {int(number): RowCounts(*counts) for number, counts in merged.items()}
         for number in _numbers(self._parts):
             finished[number] = _counts(self.part(number))
         return finished
 
+    def lost(self) -> dict[int, RowCounts]:
+        """Returns the finished shards of which neither part nor journal holds all; what they hold.
+
+        Merged results alone are no source: what is done again is merged from the journals.
+        """
+        lost = {}
+        for number, counts in self.finished().items():
+            part, journal = self.part(number), self.journal(number)
+            if part.exists() and _is_whole(part):
+                continue
+            held = len(finished_in(journal)) if journal.exists() else 0
+            if held < counts.examples:
+                _log.warning("%s: holds %d of %d examples", journal, held, counts.examples)
+                lost[number] = RowCounts(held)
+        return lost
+
     def observed(self) -> dict[str, str]:
         """Returns what plug-in code had asked for while finished shards were worked at."""
         seen: dict[str, str] = {}
-        marks = [self._merged, *(self.part(number) / _COUNTS for number in _numbers(self._parts))]
-        for mark in filter(Path.exists, marks):
-            for thing, content in read_json(mark).get("observed", {}).items():
+        parts = (read_json(self.part(number) / _COUNTS) for number in _numbers(self._parts))
+        for mark in (read_mark(self.folder), *parts):
+            for thing, content in mark.get("observed", {}).items():
                 same = seen.setdefault(thing, content) == content
                 seen[thing] = content if same else "several"  # it changed on the way
         return seen
@@ -150,8 +173,8 @@ class JobFiles:
     @property
     def is_merged(self) -> bool:
         """Whether the results hold everything that is finished."""
-        exists = all(path.exists() for path in (self._merged, *map(self.folder.joinpath, RESULTS)))
-        return exists and not self._parts.exists()
+        exists = all((self.folder / name).exists() for name in RESULTS)
+        return exists and not self._parts.exists() and bool(read_mark(self.folder))
 
     def is_complete(self, limit: int | None) -> bool:
         """Says whether nothing is left to do; of a run that is not merged, this is not known.
@@ -161,7 +184,7 @@ class JobFiles:
         """
         if not self.is_merged:
             return False
-        merged_limit = read_json(self._merged)["limit"]
+        merged_limit = read_mark(self.folder)["limit"]
         return merged_limit is None or (limit is not None and limit <= merged_limit)
 
     def statistics(self) -> Iterator[ExampleStatistics]:
@@ -274,8 +297,8 @@ class JobFiles:
         if complete:
             hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
             seen: dict[str, JSON] = {**self.observed()}
-            mark: JSON = {"limit": limit, "shards": counts, "sha256": hashes, "observed": seen}
-            write_json(self._merged, mark, indent=None)
+            told: dict[str, JSON] = {"sha256": hashes, "observed": seen}
+            write_mark(self.folder, {"limit": limit, "shards": counts, **told})
             shutil.rmtree(self._parts, ignore_errors=True)
         else:
             self._merged.unlink(missing_ok=True)
@@ -283,10 +306,9 @@ class JobFiles:
     def write_metrics(self, row: Mapping[str, JSON]) -> None:
         """Writes metrics.json, whose checksum joins those of finished results."""
         write_json(self.folder / METRICS_FILE, {**row})
-        if self._merged.exists():
-            mark = read_json(self._merged)
+        if mark := read_mark(self.folder):
             mark["sha256"] = {**mark["sha256"], **checksums(self.folder, [METRICS_FILE])}
-            write_json(self._merged, mark, indent=None)
+            write_mark(self.folder, mark)
 
     @property
     def has_metrics(self) -> bool:

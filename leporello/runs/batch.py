@@ -98,7 +98,8 @@ class Batch:
             UserError: A mistake of the user's; what is finished stays finished.
             Stopped: The run is to end.
         """
-        if not all(files.is_complete(self.context.limit) for files in self.files):
+        complete = all(files.is_complete(self.context.limit) for files in self.files)
+        if (not self.was_merged and self._have_lost()) or not complete:
             self._run_shards(retry=False)
 
     def retry(self) -> None:
@@ -109,7 +110,18 @@ class Batch:
             Stopped: As `run`.
         """
         if any(counts.failures for finished in self._finished for counts in finished.values()):
+            if self._have_lost():
+                self._run_shards(retry=False)
             self._run_shards(retry=True)
+
+    def _have_lost(self) -> bool:
+        """Looks whether all that is finished can be merged again; what cannot is not finished."""
+        if self.context.remote is not None:  # where journals stay on their workers' machines
+            return False
+        lost = [files.lost() for files in self.files]
+        for finished, held in zip(self._finished, lost, strict=True):
+            finished.update(held)
+        return any(lost)
 
     def close(self) -> list[Result]:
         """Derives the results' files from what is finished, whatever it is.
