@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.storage import on_disk
 
 if TYPE_CHECKING:
-    from leporello.training import Trained
+    from leporello.training import Calibrated, Trained
 
 
 def train(
@@ -38,11 +38,25 @@ def train(
             "--suite", metavar="NAME", help="A paper's table; PIPELINE is a row of it, by --task."
         ),
     ] = "",
+    calibrate: Annotated[
+        Literal["platt", "isotonic"] | None,
+        typer.Option(
+            "--calibrate",
+            help="Fit how likely answers are right, rather than the reader: two numbers, or a"
+            " curve for hundreds of answers.",
+            show_default=False,
+        ),
+    ] = None,
     task: Annotated[str, typer.Option("--task", help="What to learn from.")] = "",
     config: ConfigFiles = None,
     overrides: Overrides = None,
     split: Annotated[
-        str, typer.Option("--split", help="Of the task. [default: train]", show_default=False)
+        str,
+        typer.Option(
+            "--split",
+            help="Of the task. [default: train; with --calibrate, the task's]",
+            show_default=False,
+        ),
     ] = "",
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
     limit: Limit = None,
@@ -67,6 +81,7 @@ def train(
     if recipe:
         others: dict[str, object] = {
             "--suite": suite,
+            "--calibrate": calibrate,
             "--task": task,
             "--config": config,
             "--set": overrides,
@@ -77,22 +92,28 @@ def train(
         _carry_out(recipe, Path(pipeline), out, update=update, as_json=as_json)
         return
     from leporello.models.distributed import is_main_process
+    from leporello.training import calibrate as fit_calibration
     from leporello.training import train as train_reader
 
     if suite:
         pipeline = _of_row(suite, pipeline, task, config or ())
+    given: dict[str, Any] = {
+        "config": config or (),
+        "overrides": overrides or (),
+        "split": split,
+        "limit": limit,
+        "out": out,
+        "update": update,
+        "cached": not no_cache,
+    }
     with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
-        done = train_reader(
-            pipeline,
-            task,
-            config=config or (),
-            overrides=overrides or (),
-            split=split,
-            limit=limit,
-            out=out,
-            update=update,
-            cached=not no_cache,
-        )
+        if calibrate:
+            calibrated = fit_calibration(pipeline, task, calibrate, **given)
+        else:
+            done = train_reader(pipeline, task, **given)
+    if calibrate:
+        _tell_calibration(calibrated, as_json=as_json)
+        return
     if not is_main_process():  # one of several tells
         return
     if as_json:
@@ -105,6 +126,17 @@ def train(
         console.print(line)
     files = [part for file in (*(config or ()), done.config) for part in ("--config", str(file))]
     console.print(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
+
+
+def _tell_calibration(done: Calibrated, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(done), "file": str(done.file)})
+        return
+    print(  # noqa: T201 -- the verb's result
+        f"fitted to {done.answers:,} answers on {done.documents:,} documents; expected calibration"
+        f" error {done.before:.3f}, {done.after:.3f} on documents not fitted to; to use it:"
+    )
+    print(shlex.join(["--set", f"reader.calibration={done.file}"]))  # noqa: T201 -- as above
 
 
 def _of_row(suite: str, row: str, task: str, config: Sequence[Path]) -> str:
