@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from leporello.cache.clocks import clock_of
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache, CacheEntry
 from leporello.config import Pipeline, load_config
@@ -38,9 +39,9 @@ class Reuse:
         kind: `chunks`, `passages`, `index` or `outputs`.
         stage: Name of the class that makes it.
         kept: Whether the cache has it.
-        differs: Name and values of the first field in which the nearest other entry differs, `name:
-            other -> now`; empty if there is none, or, of what is kept, none of the same class and
-            document.
+        differs: What its code had asked for and changed since; or name and values of the first
+            field in which the nearest other entry differs, `name: other -> now`; empty if there is
+            none, or, of what is kept, none of the same class and document.
         entry: File that is or would be nearest; None if there is none.
     """
 
@@ -78,11 +79,11 @@ def why(run: Path, example_id: str) -> list[Reuse]:
 
 def _needs(
     stages: Pipeline, example: Example, folder: Path
-) -> Iterator[tuple[str, str, Mapping[str, Any] | None]]:
+) -> Iterator[tuple[str, type, Mapping[str, Any] | None]]:
     """Yields kind, class and cache key of everything that an example needs."""
     chunker, document = stages.chunker, example.document
     question = example.question if asks_question(chunker) else None
-    yield "chunks", type(chunker).__name__, chunks_key(document, chunker, question, fingerprint)
+    yield "chunks", type(chunker), chunks_key(document, chunker, question, fingerprint)
     try:
         with stage_errors("chunker"):
             chunks = divide(chunker, document, question or "")
@@ -90,16 +91,16 @@ def _needs(
         raise UserError(f"the chunker fails on this example: {error.message}") from None
     if stages.enricher is not None and chunks:
         used = makers(stages)
-        yield "passages", type(used[0]).__name__, passages_key(chunks, used, fingerprint)
+        yield "passages", type(used[0]), passages_key(chunks, used, fingerprint)
         document.use_cache(Cache(cache_directory()))
         chunks = cached_passages(chunks, used) or chunks
     for part in indexers(stages.retriever):
-        yield "index", type(part).__name__, index_key(document, part, chunks, fingerprint)
+        yield "index", type(part), index_key(document, part, chunks, fingerprint)
     for role, digest in dict.fromkeys(_digests(example, folder)):
         reader = stages.reader_of(role)
         known = fingerprint(reader)
         key = None if known is None else {"reader": {**known}, "read": digest}
-        yield "outputs", type(reader).__name__, key
+        yield "outputs", type(reader), key
 
 
 def _digests(example: Example, folder: Path) -> Iterator[tuple[str, str]]:
@@ -118,18 +119,24 @@ class _CachedKeys:
     cache: Cache
 
     def reuse(
-        self, pipeline: str, task: str, kind: str, stage: str, key: Mapping[str, Any] | None
+        self, pipeline: str, task: str, kind: str, cls: type, key: Mapping[str, Any] | None
     ) -> Reuse:
         """Compares one key with what is kept of its kind."""
+        stage = cls.__name__
         if key is None:
-            message = (
-                f"what {stage} depends on cannot be told: it is no frozen dataclass of plain fields"
-            )
+            cause = "it is no frozen dataclass of plain fields"
+            if clock := clock_of(cls):
+                cause = f"it asks {clock}, and does not say repeatable = True"
+            message = f"what {stage} depends on cannot be told: {cause}"
             return Reuse(pipeline, task, kind, stage, False, message, None)
         same, other = self._nearest(kind, key)
         differs = next(differences(other[1], key), "") if other else ""
         if same and other and not _same_subject(other[1], key):
             differs = ""  # of another document: nobody wonders about that
+        if same and (thing := same.changed()):
+            return Reuse(
+                pipeline, task, kind, stage, False, f"the {thing} changed since", same.path
+            )
         path = same.path if same else other[0].path if other else None
         return Reuse(pipeline, task, kind, stage, same is not None, differs, path)
 
@@ -144,7 +151,7 @@ class _CachedKeys:
             if count:
                 rank = (not _same_subject(old, key), count, -entry.last_use)
                 ranked.append((rank, (entry, old)))
-            else:
+            elif same is None or same.changed():
                 same = entry
         return same, min(ranked, key=lambda pair: pair[0])[1] if ranked else None
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any
 
+from leporello.cache.clocks import clock_of
 from leporello.cache.dependencies import dependencies
 from leporello.cache.source_code import public_name
 from leporello.core.calls.memo_key import SCALARS, UnknownParametersError, known_of, parameters_of
@@ -28,7 +29,8 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
     Returns:
         None if it cannot be told: for another class than a frozen dataclass whose fields are its
         constructor's parameters; where one of them is neither JSON, a path nor such an instance;
-        for a class that is not to be found in a file or an installed package.
+        for a class that is not to be found in a file or an installed package; for a plug-in that
+        asks a clock or for random numbers, which is told once.
 
     Raises:
         UserError: A model that is not there.
@@ -45,7 +47,7 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
 
 def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
     cls: Any = type(stage)
-    if (shown := public_name(cls)) is None:
+    if (shown := public_name(cls)) is None or clock_of(cls):
         raise UnknownParametersError
     kept = {name: value for name, value in parameters_of(stage).items() if name not in without}
     return {

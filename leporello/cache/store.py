@@ -74,6 +74,10 @@ class CacheEntry:
         """Returns what it was made from, read from the file; None for models and damaged files."""
         return read_key(self.path)
 
+    def changed(self) -> str:
+        """Returns what plug-in code had asked for that has another content now; or nothing."""
+        return observed.changed((read_key(self.path, "values") or {}).get(_OBSERVED, {}))  # type: ignore[arg-type]  # of strings
+
 
 @dataclass(frozen=True, slots=True)
 class Cache:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from command_line import leporello
 
+from leporello.cache.clocks import clock_of
+from leporello.core.environment.classes import load_file
+
 PLUG_IN = """
 import importlib, os, pkgutil
 from dataclasses import dataclass
@@ -77,14 +80,18 @@ def _write(folder: Path, word: str) -> None:
 
 
 def _run(folder: Path, way: str, out: str, word: str, *options: str, status: int = 0) -> str:
+    return _said(
+        folder, word, "run", "mine", "--config", folder / "mine.yaml", "--set",
+        f"reader.way={way}", "--out", folder / out, *options, status=status,
+    )  # fmt: skip
+
+
+def _said(folder: Path, word: str, *arguments: str | Path, status: int = 0) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORDS", word)
         patch.setenv("LEPORELLO_CACHE", str(folder / "cache"))
-        told = leporello(
-            "run", "mine", "--config", folder / "mine.yaml", "--set", f"reader.way={way}",
-            "--out", folder / out, *options, status=status,
-        )  # fmt: skip
-    return told.stderr
+        told = leporello(*arguments, status=status)
+    return told.stdout + told.stderr
 
 
 def _answer(folder: Path, out: str) -> str:
@@ -96,14 +103,24 @@ USUAL = ("opened", "variable", "module")
 OTHERS = ("file", "low", "getenv", "folder", "glob", "exec", "data", "absent")
 
 
+CHANGED = {"opened": "file FOLDER/words.txt", "variable": "variable WORDS", "module": "words.py"}
+
+
 @pytest.mark.parametrize(
     "way", [*USUAL, *(pytest.param(w, marks=pytest.mark.slow) for w in OTHERS)]
 )
 def test_what_rests_on_something_else_is_done_again(folder: Path, way: str) -> None:
-    """Another run does not take it from the cache; the same run refuses, and says what it was."""
+    """Another run does not take it from the cache; the same run refuses, and says what it was.
+
+    So does `cache why`.
+    """
     _run(folder, way, "one", "red")
     first = _answer(folder, "one")
+    assert "outputs by Says: kept\n" in _said(folder, "red", "cache", "why", folder / "one", "a")
     _write(folder, "blue")
+    told = _said(folder, "blue", "cache", "why", folder / "one", "a")
+    assert "outputs by Says: not kept; the " in told
+    assert f"{CHANGED.get(way, '').replace('FOLDER', str(folder))} changed since" in told
     _run(folder, way, "two", "blue")
     assert "blue" in _answer(folder, "two") or way == "absent"
     assert _answer(folder, "two") != first
@@ -124,3 +141,20 @@ def test_what_a_class_says_is_repeatable_is_kept(folder: Path) -> None:
     _run(folder, "variable", "one", "red")
     _run(folder, "variable", "one", "blue")
     assert '"red"' in _answer(folder, "one")
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("import time; WHEN = str(time.time_ns())", "time.time_ns"),
+        ("from datetime import datetime as d; WHEN = d.now().ctime()", "datetime.datetime.now"),
+        ("import random; WHEN = str(random.Random().random())", "random.Random"),
+        ("import random; WHEN = str(random.Random(3).random())", ""),
+    ],
+)
+def test_what_asks_a_clock_is_not_repeatable(folder: Path, line: str, asked: str) -> None:
+    """Nor what draws numbers without a seed."""
+    text = (folder / "plug.py").read_text().replace("HERE =", f"{line}\nHERE =")
+    (folder / "plug.py").write_text(text)
+    told = clock_of(load_file(folder / "plug.py").Says)
+    assert told == (f"{asked} in line 7 of plug.py" if asked else "")

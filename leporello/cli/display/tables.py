@@ -218,7 +218,8 @@ def reuses(console: Console, shown: Sequence[Reuse]) -> None:
         console.print(f"[bold]{escape(' on '.join(job))}[/bold]", highlight=False)
         for r in (each for each in shown if (each.pipeline, each.task) == job):
             state = "kept" if r.kept else "not kept"
-            other = f"; the nearest other: {r.differs}" if r.differs else ""
+            words = "the nearest other: " if " -> " in r.differs else ""
+            other = f"; {words}{r.differs}" if r.differs else ""
             text = f"  {r.kind} by {r.stage}: {state}{other}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 
 NONE = "none"  # the content of what is not there
-_READ, _LISTED, _PACKAGE = "file", "folder", "package"
+_READ, _LISTED, _PACKAGE, _START = "file", "folder", "package", "module"
 _UNKNOWN = ("server", "program")  # kinds of what says something else at any time
 _LEPORELLO = str(Path(__file__).parents[2]) + os.sep
 _STORAGE = str(Path(_LEPORELLO, "storage")) + os.sep
@@ -51,6 +51,7 @@ def watch(package: str = "") -> None:
         _is_watching = True
         sys.addaudithook(_hook)
         os.environ.__class__ = _WatchedEnvironment
+        _seen.update({f"{_START}:{name}": "" for name in ("sitecustomize", "usercustomize")})
 
 
 def observed() -> dict[str, str]:
@@ -101,6 +102,8 @@ def content_of(thing: str) -> str:
     if kind == "variable":
         value = os.environ.get(name)
         return NONE if value is None else _hash(value.encode("utf-8", "surrogateescape"))
+    if kind == _START:
+        return _started(name)
     try:
         if kind == _PACKAGE:  # wherever this machine has it
             kind = _READ
@@ -122,6 +125,14 @@ def _file_hash(name: str, time: int, size: int) -> str:  # noqa: ARG001 -- of th
         return NONE
     with Path(name).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+@cache
+def _started(name: str) -> str:
+    """Returns the hash of a module that Python runs first; not of one of the distribution's own."""
+    spec = importlib.util.find_spec(name)
+    file = spec and spec.origin
+    return content_of(f"{_READ}:{file}") if file and _is_plug_in(file) is not None else NONE
 
 
 def _hash(content: bytes) -> str:
