@@ -155,7 +155,10 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
     """
     if parameter.annotation is _OPEN:
         return tree.plain(), None
-    plain = path_from_file(tree, parameter.annotation)
+    try:
+        plain = path_from_file(tree, parameter.annotation)
+    except (OSError, RuntimeError, ValueError) as error:  # `~nobody`, NUL, a circle of links
+        return None, f"{tree.plain()!r:.100} is no path: {error}"
     try:
         # JSON mode takes YAML's lists for tuples and its strings for paths, and stays strict.
         value = adapter(parameter.annotation).validate_json(json.dumps(plain))

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import ClassVar
 
+from leporello.core.environment.input_limits import MAIL_PARTS
 from leporello.core.errors import UserError
 from leporello.core.records import Loss, Section
 from leporello.loaders.files import Format
@@ -104,7 +105,9 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     text = _body(body, path) if isinstance(body, EmailMessage) else Extracted("")
     parts = [("", Extracted("\n".join(lines))), ("", text)]
     attached = [*mail.iter_attachments()] if mail.is_multipart() else []
-    parts += (each for part in attached for each in _attached(part, path, depth))
+    parts += (each for part in attached[:MAIL_PARTS] for each in _attached(part, path, depth))
+    if len(attached) > MAIL_PARTS:
+        parts.append(("", _lost(f"{len(attached):,} attachments", f"{MAIL_PARTS:,} are the most")))
     found = joined(parts)
     subject = Section(str(mail["subject"] or "mail"), 0, len(found.text))
     inner = (replace(section, level=section.level + 1) for section in found.sections)

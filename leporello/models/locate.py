@@ -84,15 +84,17 @@ def locate(model: str) -> str:
     """Returns the local path of a model, or its hub id as it is.
 
     Raises:
-        UserError: A path that does not exist, a name that none can have, or a wheel that is not
-            installed.
+        UserError: A path that does not exist, a folder of so many files that it is no model's, a
+            name that none can have, or a wheel that is not installed.
     """
     if wheel := EMBEDDED.get(model):
         return str(_inside_wheel(model, wheel))
+    found = None
     with contextlib.suppress(OSError, ValueError, RuntimeError):  # what is no path, nor a home
         path = Path(model).expanduser()
-        if path.exists():
-            return str(path.resolve())
+        found = path.resolve() if path.exists() else None
+    if found:
+        return str(_checked(found))
     if model.startswith((".", "~", "/")) or model.endswith(".gguf") or Path(model).is_absolute():
         raise UserError(f"model {shown(model)}: there is no such file or folder")
     if not _HUB_ID.fullmatch(model):
@@ -101,6 +103,21 @@ def locate(model: str) -> str:
             " OWNER/NAME of letters, digits, '.', '-' and '_'"
         )
     return model
+
+
+@cache
+def _checked(path: Path) -> Path:
+    """Returns a model's path, looked at once a process: nothing in it needs an hour to be read."""
+    inside = [*islice(path.rglob("*"), _MOST_FILES)] if path.is_dir() else []
+    if len(inside) == _MOST_FILES:
+        raise UserError(
+            f"model {shown(str(path))}: the folder holds {_MOST_FILES:,} files and more, so it is"
+            " none of a model"
+        )
+    for each in (path, *inside):
+        if each.exists() and not (each.is_file() or each.is_dir()):
+            raise UserError(f"model {shown(str(each))}: is no file but a pipe or a device")
+    return path
 
 
 def shown(model: str) -> str:
@@ -125,14 +142,12 @@ def model_fingerprint(model: str) -> str:
     """Returns what identifies a model's content: `sha256:…` of its files, or the hub's revision.
 
     Raises:
-        UserError: As `locate` does, or a folder of so many files that it is no model's.
+        UserError: As `locate` does.
     """
     location = locate(model)
     path = Path(location)
     if not path.exists():
         return _hub_revision(location)
-    if path.is_dir() and len([*islice(path.rglob("*"), _MOST_FILES)]) == _MOST_FILES:
-        raise UserError(f"model {shown(model)}: the folder holds {_MOST_FILES:,} files and more")
     return content_fingerprint(path)
 
 
@@ -172,8 +187,11 @@ def _content_hash(path: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
     """Hashes the files once a process, and again if one of their stamps changes."""
     digest = hashlib.sha256()
     for name, _, _ in stamp:
-        with Path(name).open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+        try:
+            with Path(name).open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise UserError(f"{name}: cannot be read: {error.strerror or error}") from None
         relative = Path(name).relative_to(path if path.is_dir() else path.parent)
         digest.update(f"{relative} {content}\n".encode())
     return f"sha256:{digest.hexdigest()}"

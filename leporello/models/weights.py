@@ -45,9 +45,11 @@ class ModelFolder:
             DamagedModelError: If it is missing or cannot be read.
         """
         try:
-            config: dict[str, Any] = json.loads(self._bytes("config.json"))
-        except json.JSONDecodeError as error:
+            config = json.loads(self._bytes("config.json"))
+        except (ValueError, RecursionError) as error:
             raise DamagedModelError(f"{self.path / 'config.json'} is no JSON: {error}") from None
+        if not isinstance(config, dict) or not isinstance(config.get("sha256", {}), dict):
+            raise DamagedModelError(f"{self.path / 'config.json'} is not what was shipped")
         return config
 
     def checked(self, name: str) -> bytes:

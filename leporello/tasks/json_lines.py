@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
+from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import ConfigError, UserError, did_you_mean
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
@@ -93,7 +94,7 @@ class JsonLines:
     adjacent: bool = False
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    max_row_bytes: Positive = 64 * 2**20
+    max_row_bytes: Positive = ROW_BYTES
     loader: Loader | None = field(default=None, hash=False)
     answer: Mapping[str, Any] | str | None = field(default=None, hash=False)
     no_answer: str = ""

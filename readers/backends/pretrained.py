@@ -317,11 +317,11 @@ def quiet() -> Iterator[None]:
 @contextmanager
 def faults_explained(model: str) -> Iterator[None]:
     """Turns what the libraries raise for a model that cannot be had into a UserError."""
-    from safetensors import SafetensorError
-
     try:
         yield
-    except (OSError, ValueError, SafetensorError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # damaged files make them raise whatever they trip over
         if refused := refused_code(model, error):
             raise refused from error
         first = next(iter(str(error).splitlines()), type(error).__name__)

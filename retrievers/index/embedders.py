@@ -107,14 +107,13 @@ def _trained(model: str, kinds: tuple[str, ...], architectures: tuple[str, ...])
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}  # what cannot be read, the library tells better
     return content if isinstance(content, dict) else {}
 
 
 def _load(kind: type[Model], model: str) -> Model:
     import torch
-    from safetensors import SafetensorError
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it untyped
@@ -128,7 +127,7 @@ def _load(kind: type[Model], model: str) -> Model:
     make: Callable[..., Model] = kind
     try:
         return make(str(folder), trust_remote_code=False, model_kwargs=options)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # a damaged file makes it raise whatever it trips over
         message = f"model {model!r} cannot be loaded: {error}"
         raise refused_code(model, error) or UserError(message) from error
 

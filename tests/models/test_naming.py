@@ -138,7 +138,7 @@ def test_servers_are_asked_what_they_have(tmp_path: Path, monkeypatch: pytest.Mo
         ("a/b/c", "neither a path that is there nor a hub id"),
         ("No Such", "did you mean|a model is the path"),
         ("x" * 300, "x…' is neither"),
-        ("/", "no model lies there"),
+        ("/", "the folder holds 10,000 files and more"),
         ("https://", "no model server answers"),
         ("olama:llama3", "did you mean 'ollama'"),
         ("openai:", "name the model, openai:MODEL"),

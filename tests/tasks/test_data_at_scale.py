@@ -6,10 +6,12 @@ import bz2
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import lzma
 import resource
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from leporello.core.records import Example
 from leporello.storage import to_path
 from leporello.tasks import JsonLines, Table, WebDataset
 from leporello.tasks.json_lines import _cached_layout
+from leporello.tasks.official.archives import Archive
 
 PACK: Mapping[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -176,14 +179,35 @@ def test_what_expands_beyond_measure_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of nothing but short lines ends before it has filled the disk."""
-    monkeypatch.setattr("leporello.tasks.jsonl.unpacked._SUSPECT", 100_000)
+    monkeypatch.setattr("leporello.tasks.jsonl.unpacked.EXPANDED_BYTES", 100_000)
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b"{}\n" * 1_000_000))
     with pytest.raises(UserError, match=r"bytes expand to more than .* as no text does"):
         JsonLines(path).check()
     monkeypatch.setattr("leporello.tasks.jsonl.unpacked._RESERVE", 1 << 60)
+    path.write_bytes(gzip.compress(lines(ROWS)))
     with pytest.raises(UserError, match="there is no room to unpack it in"):
         JsonLines(path).check()
+
+
+def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, cache: Path) -> None:
+    """Neither a file of rows nor a benchmark's zip takes the 400 MB that the line has."""
+    path, official = tmp_path / "rows.jsonl.gz", tmp_path / "qasper.zip"
+    with (
+        gzip.open(path, "wb", 6) as packed,
+        zipfile.ZipFile(official, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("qasper/validation.jsonl", "w") as member,
+    ):
+        for block in itertools.repeat(b"a" * 10**6, 400):
+            packed.write(block)
+            member.write(block)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UserError, match=r"expand to more than \d+ MiB, as no text does"):
+        JsonLines(path).check()
+    with pytest.raises(UserError, match="line 1 has more than 32 MiB, the most"):
+        [*Archive(official, ("qasper/validation.jsonl",)).rows()]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+    assert not [file for file in cache.rglob("*") if file.is_file()]
 
 
 @pytest.mark.parametrize(

@@ -13,3 +13,12 @@ NUMBER_LETTERS = 400  # of a number; more is beyond every float
 POINTS = 5_000  # stages and pipelines that the sweeps of one pipeline make
 ANCESTORS = 50  # pipelines that extend each other
 COLUMNS = 10_000  # of a suite
+
+ROW_BYTES = 2**25  # of a row, expanded; `max_row_bytes` of a task of one's own raises it
+EXPANDED_BYTES = 2**28  # that any compressed file may expand to, and beyond it
+EXPANDED_TIMES = 250  # so many times its size
+XML_DEPTH = 256  # elements within each other
+RTF_DEPTH = 500  # groups within each other
+ARCHIVE_ENTRIES = 20_000  # of a zip that is a document
+TABLE_COLUMNS = 100_000  # of a row of text
+MAIL_PARTS = 1_000  # attachments of a mail; more are told as lost

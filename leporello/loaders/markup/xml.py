@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
+from leporello.core.environment.input_limits import XML_DEPTH
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow
@@ -65,6 +66,8 @@ class XmlFlow(Flow):
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, or hides it."""
         name = tag.rpartition("}")[2]
+        if len(self.open) + len(self._hidden) > XML_DEPTH:  # libxml2's own bound is no longer one
+            raise RecursionError
         if self._hidden or name in self.hidden:
             self._hidden.append(name)
             return

@@ -7,9 +7,11 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leporello.core.environment.input_limits import ARCHIVE_ENTRIES
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import LARGEST
@@ -26,10 +28,16 @@ def members(data: bytes) -> frozenset[str]:
     if not data.startswith(b"PK\x03\x04"):
         return frozenset()
     try:
+        _check_entries(data)  # first: each takes a kilobyte of memory
         return frozenset(zipfile.ZipFile(io.BytesIO(data)).namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        found = ((m[1][0], m[2]) for m in _NAMES.finditer(data))
+        found = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
         return frozenset(name[:length].decode() for length, name in found)
+
+
+def _check_entries(data: bytes) -> None:
+    if (count := data.count(b"PK\x01\x02")) > ARCHIVE_ENTRIES:
+        raise zipfile.BadZipFile(f"{count:,} entries, and {ARCHIVE_ENTRIES:,} are the most")
 
 
 def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
@@ -39,6 +47,7 @@ def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
         UserError: It is broken, locked, or would grow beyond bounds.
     """
     try:
+        _check_entries(data)
         archive = zipfile.ZipFile(io.BytesIO(data))
         size = sum(info.file_size for info in archive.infolist())
         if size > LARGEST or (size > _BOMB[0] and size > _BOMB[1] * len(data)):

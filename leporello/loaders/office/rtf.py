@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
+from leporello.core.environment.input_limits import RTF_DEPTH
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
@@ -31,6 +33,10 @@ _MARK = 0xFDD0  # and as many as there are levels: code points that stand in no 
 _MARKED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
 
 
+def _step(found: re.Match[str]) -> int:
+    return {"{": 1, "}": -1}.get(found[0], 0)
+
+
 @dataclass(frozen=True)
 class Rtf(Format):
     """RTF: text, notes in parentheses where they are referred to, table cells parted by tabs."""
@@ -52,6 +58,8 @@ class Rtf(Format):
         if not self.recognises(data, path):
             raise UserError(f"{path}: is no RTF: it does not begin with {{\\rtf")
         source = _ascii(data)
+        if any(depth > RTF_DEPTH for depth in accumulate(map(_step, _BRACE.finditer(source)))):
+            raise RecursionError
         losses: list[Loss] = []
         source = "".join(_kept(source, losses))
         source = re.sub(r"\\(?:nest)?cell(?![a-z])", r"\\tab", source)

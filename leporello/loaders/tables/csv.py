@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from leporello.core.environment.input_limits import TABLE_COLUMNS
+from leporello.core.errors import UserError
 from leporello.loaders.files import Format
 from leporello.loaders.tables.rows import Header, written
 from leporello.loaders.text import decoded
@@ -42,7 +45,8 @@ class Csv(Format):
         raw = decoded(data, path, self.encoding)
         text = raw.text
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter(text))
+        delimiter = self._delimiter(text)
+        rows = csv.reader(_lines(text, delimiter, path), delimiter=delimiter)
         found = written(rows, self.header, lambda row: f"row {row + 1}")
         return replace(found, losses=raw.losses, notes=raw.notes)
 
@@ -59,3 +63,11 @@ class Csv(Format):
             return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
 
         return max(",\t;|", key=evenness)
+
+
+def _lines(text: str, delimiter: str, path: Path) -> Iterator[str]:
+    """Yields the lines; refuses one of so many values that it is no row of a table."""
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        if line.count(delimiter) >= TABLE_COLUMNS:
+            raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")
+        yield line

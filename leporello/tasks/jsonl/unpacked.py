@@ -14,8 +14,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
+from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.models.locate import cache_directory
@@ -26,8 +27,6 @@ SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 _BLOCK = 1 << 20
 _CHECKED = 1 << 26  # bytes written between two looks at the disk
 _RESERVE = 1 << 30  # bytes of the disk that are left free
-_SUSPECT = 1 << 30  # bytes from which on a file that expands so many times is refused
-_MOST_TIMES = 250
 _FRAME = 18  # bytes of a zstd frame's head at most
 _MEMORY = 1 << 28  # bytes that unpacking xz may take
 _GONE = "what is compressed is cut off or damaged"
@@ -60,7 +59,7 @@ def unpacked(path: Path, limit: int) -> Path:
 
 
 @lru_cache(maxsize=4096)
-def _copy(path: Path, stamp: tuple[int, int, int], limit: int) -> Path:
+def _copy(path: Path, stamp: tuple[int, int, int], limit: int) -> Path:  # noqa: ARG001 -- of what is remembered
     with opened(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     copy = cache_directory() / "unpacked" / digest[:32] / str(limit) / Path(path.name).stem
@@ -68,7 +67,7 @@ def _copy(path: Path, stamp: tuple[int, int, int], limit: int) -> Path:
         part = copy.with_name(f".{secrets.token_hex(4)}.part")
         try:
             copy.parent.mkdir(parents=True, exist_ok=True)
-            _unpack(path, part, limit, stamp[1])
+            _unpack(path, part, limit)
             part.replace(copy)
         except OSError as error:
             raise UserError(f"{path}: cannot be unpacked to {copy.parent}: {error}") from None
@@ -79,7 +78,7 @@ def _copy(path: Path, stamp: tuple[int, int, int], limit: int) -> Path:
     return copy
 
 
-def _unpack(path: Path, to: Path, limit: int, packed: int) -> None:
+def _unpack(path: Path, to: Path, limit: int) -> None:
     written, checked = 0, 0
     with to.open("wb") as target:
         for block in _blocks(path, limit):
@@ -92,11 +91,6 @@ def _unpack(path: Path, to: Path, limit: int, packed: int) -> None:
                         f" {_RESERVE >> 30} GiB would be left free; make room, or name another"
                         " place with LEPORELLO_CACHE"
                     )
-            if written > max(_SUSPECT, _MOST_TIMES * packed):
-                raise UserError(
-                    f"{path}: {packed:,} bytes expand to more than {written >> 20:,} MiB, as no"
-                    " text does; unpack it yourself if it is to be read"
-                )
 
 
 def _blocks(path: Path, limit: int) -> Iterator[bytes]:
@@ -106,7 +100,7 @@ def _blocks(path: Path, limit: int) -> Iterator[bytes]:
         file.seek(0)
         open_ = next(open_ for mark, open_ in _OPENERS.items() if magic.startswith(mark))
         try:
-            with io.BufferedReader(cast("io.RawIOBase", open_(file)), _BLOCK) as stream:
+            with io.BufferedReader(_Bounded(open_(file), path), _BLOCK) as stream:
                 if path.name.removesuffix(path.suffix).endswith((".tar", ".parquet", ".arrow")):
                     while block := stream.read(_BLOCK):
                         yield block
@@ -114,6 +108,34 @@ def _blocks(path: Path, limit: int) -> Iterator[bytes]:
                     yield content if size == len(content) else content + b"\n"
         except _damage() as error:
             raise UserError(f"{path}: {_GONE}: {error}; fetch it again") from None
+
+
+class _Bounded(io.RawIOBase):
+    """What a compressed file holds, if it is no bomb; counted before anything is made of it."""
+
+    def __init__(self, stream: Any, path: Path) -> None:  # noqa: ANN401 -- of several libraries
+        self._stream, self._path = stream, path
+        self._packed = path.stat().st_size
+        self._left = self._most = max(EXPANDED_BYTES, EXPANDED_TIMES * self._packed)
+
+    def readable(self) -> bool:
+        """Says that it is read from."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as RawIOBase has it
+        """Fills a buffer as far as it goes.
+
+        Raises:
+            UserError: There is more than any text would be.
+        """
+        count: int = self._stream.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise UserError(
+                f"{self._path}: {self._packed:,} bytes expand to more than {self._most >> 20:,}"
+                " MiB, as no text does; unpack it yourself if it is to be read"
+            )
+        return count
 
 
 def _zst(file: IO[bytes]) -> Any:  # noqa: ANN401 -- a reader of zstandard's

@@ -16,9 +16,9 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import opened
-from leporello.loaders.files import LARGEST
 from leporello.storage import to_path
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
@@ -75,10 +75,10 @@ class Archive:
                         yield number, row
                     return
                 with self._unpacked(file) as rows:
-                    for number, line in enumerate(iter(partial(rows.readline, LARGEST), b""), 1):
-                        if len(line) == LARGEST:
+                    for number, line in enumerate(iter(partial(rows.readline, ROW_BYTES), b""), 1):
+                        if len(line) == ROW_BYTES:
                             raise UserError(
-                                f"{self}: line {number} has more than {LARGEST // 2**20} MiB, the"
+                                f"{self}: line {number} has more than {ROW_BYTES // 2**20} MiB, the"
                                 " most; is this JSON Lines, one row a line?"
                             )
                         yield number, line
@@ -131,7 +131,7 @@ def _objects(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
             yield line, row[1]
             line, at = line + row[1].count(b"\n"), row.end()
         held = held[at:]
-        if len(held) > LARGEST:
+        if len(held) > ROW_BYTES:
             raise UserError(f"{file.name}: from line {line} on, there is no list of plain objects")
     if not _END.fullmatch(held):
         raise EOFError(f"no plain object, nor the list's end, at line {line}")
