@@ -100,7 +100,7 @@ WAYS: Mapping[str, Way] = {
     "fileinput": Way("next(fileinput.FileInput(P))", "import fileinput"),
     "linecache": Way("linecache.getline(str(P), 1)", "import linecache"),
     "mmap": Way(
-        "bytes(mmap.mmap(open(P, 'rb').fileno(), 0, access=mmap.ACCESS_READ)).decode()",
+        "bytes(mmap.mmap((f := open(P, 'rb')).fileno(), 0, access=mmap.ACCESS_READ)).decode()",
         "import mmap",
     ),
     "shutil.copy": Way("Path(shutil.copy(P, tempfile.mkdtemp())).read_text()", "import shutil, tempfile"),
@@ -142,9 +142,6 @@ WAYS: Mapping[str, Way] = {
     "a relative path": Way("open('words.txt').read()"),
     "a path in a variable": Way(
         "open(HERE / os.environ['WORDS']).read()", files={"red": "red", "tan": "tan"}
-    ),
-    "not there at first": Way(
-        "(HERE / 'a.late').read_text() if (HERE / 'a.late').exists() else 'red'", files={"a.late": ""}
     ),
     "tried to open": Way("tried()", (
         "def tried():\n    try:\n        return open(HERE / 'a.late').read()\n"

@@ -1,8 +1,9 @@
-"""What plug-in code asks of the machine while it works: files, folders, variables, servers.
+"""What plug-in code asks of the machine while it works: files, variables, servers, programs.
 
 Kept results and runs remember it with its content: what has changed since is not used again. What a
-library asks for is not observed, nor what raises no event: times, sizes and existence of files,
-clocks. A class with `repeatable: ClassVar[bool] = True` says that its results depend on none of it.
+library asks for elsewhere than in the plug-in's folder is not observed, nor what raises no event:
+times, sizes and existence of files, clocks. A class with `repeatable: ClassVar[bool] = True` says
+that its results depend on none of it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from types import FrameType
 
 NONE = "none"  # the content of what is not there
 _READ, _LISTED, _PACKAGE = "file", "folder", "package"
+_UNKNOWN = ("server", "program")  # kinds of what says something else at any time
 _LEPORELLO = str(Path(__file__).parents[2]) + os.sep
 _STORAGE = str(Path(_LEPORELLO, "storage")) + os.sep
 _LEFT_OUT = ("/dev/", "/proc/", "/sys/", _LEPORELLO)
@@ -29,6 +31,7 @@ _BLOCK = 1 << 20  # bytes
 
 _seen: dict[str, str] = {}  # content by `kind:name`; empty until it is looked at
 _written: set[str] = set()
+_shared: set[str] = set()  # opened for reading and writing: content is taken at once
 _packages: set[str] = set()  # installed ones that are plug-ins
 _busy = threading.local()
 _is_watching = False
@@ -57,6 +60,8 @@ def observed() -> dict[str, str]:
         for thing, content in [*_seen.items()]:
             if not content:
                 _seen[thing] = content_of(thing)
+            elif thing in _shared and content_of(thing) != content:
+                _written.add(thing.partition(":")[2])
     finally:
         _busy.now = False
     return {thing: c for thing, c in _seen.items() if thing.partition(":")[2] not in _written}
@@ -72,13 +77,13 @@ def forget() -> None:
     """Forgets what was asked for so far, also while plug-ins were imported."""
     _seen.clear()
     _written.clear()
+    _shared.clear()
 
 
 def servers(things: Iterable[str]) -> list[str]:
-    """Returns the servers among what was observed."""
-    return [
-        name for kind, _, name in (thing.partition(":") for thing in things) if kind == "server"
-    ]
+    """Returns the servers and programs among what was observed: what they say is not known."""
+    parts = (thing.partition(":") for thing in things)
+    return [name for kind, _, name in parts if kind in _UNKNOWN]
 
 
 def changed(things: Mapping[str, str]) -> str:
@@ -135,8 +140,14 @@ def _hook(event: str, given: tuple[object, ...]) -> None:
     if event == "open":
         path, mode, flags = given
         _opened(path, mode, flags)
+    elif event == "sqlite3.connect":
+        _opened(str(given[0]).removeprefix("file:").partition("?")[0], "r+", 0)
     elif event in ("os.listdir", "os.scandir"):
         _note(_LISTED, given[0] or ".")
+    elif event in ("subprocess.Popen", "os.system", "os.posix_spawn"):
+        _note("program", given[0])
+    elif event == "os.fork":
+        _note("program", "a process of its own")
     elif event == "socket.connect":
         address = given[1]
         _note("server", address[0] if isinstance(address, tuple) else address)
@@ -145,26 +156,31 @@ def _hook(event: str, given: tuple[object, ...]) -> None:
 def _opened(path: object, mode: object, flags: object) -> None:
     if isinstance(path, int) or getattr(_busy, "now", False):
         return
-    writes = set(mode) & set("wax+") if isinstance(mode, str) else None
-    if writes is None:
-        writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR)  # type: ignore[assignment]
-    if writes:
-        if _asked_by_plug_in():
-            _written.add(_path(path))
-        return
-    _note(_READ, path)
+    if not isinstance(mode, str):
+        mode = "r"
+        if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR):
+            mode = "w" if flags & (os.O_WRONLY | os.O_TRUNC) else "r+"
+    if "+" in mode and not set(mode) & set("wx"):
+        _note(_READ, path, may_be_written=True)
+    elif not set(mode) & set("wax"):
+        _note(_READ, path)
+    elif _asked_by_plug_in():
+        _written.add(_path(path))
 
 
-def _note(kind: str, name: object) -> None:
+def _note(kind: str, name: object, *, may_be_written: bool = False) -> None:
     if getattr(_busy, "now", False) or isinstance(name, int):  # of an open file
         return
     _busy.now = True
     try:
-        text = _path(name) if kind in (_READ, _LISTED) else str(name)
+        path = text = _path(name) if kind in (_READ, _LISTED) else str(name)
         if kind == _READ and (folder := next(filter(text.startswith, _installed()), "")):
             kind, text = _PACKAGE, text.removeprefix(folder)
-        if f"{kind}:{text}" not in _seen and not text.startswith(_LEFT_OUT) and _asked_by_plug_in():
-            _seen[f"{kind}:{text}"] = ""
+        thing = f"{kind}:{text}"
+        is_new = thing not in _seen or (may_be_written and not _seen[thing])
+        if is_new and not text.startswith(_LEFT_OUT) and _asked_by_plug_in(path):
+            _seen[thing] = content_of(thing) if may_be_written else ""
+            _shared.update([thing] * may_be_written)
     finally:
         _busy.now = False
 
@@ -177,16 +193,22 @@ def _path(name: object) -> str:
     return path
 
 
-def _asked_by_plug_in() -> bool:
+def _asked_by_plug_in(path: str = "") -> bool:
     """Says whether the nearest code that is no library's is a plug-in's, and not repeatable.
 
-    A script that calls Leporello is no plug-in, only what Leporello calls: and threads, of which
-    none knows who began them.
+    A library reads for the plug-in that calls it what lies in that one's folder. A script that
+    calls Leporello is no plug-in, only what Leporello calls: and threads, of which none knows who
+    began them.
     """
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and (kind := _is_plug_in(frame.f_code.co_filename)) is None:
+    folder = "" if path.startswith(_installed()) else os.path.dirname(path)  # noqa: PTH120 -- quick
+    is_library = False
+    while frame is not None and not (kind := _is_plug_in(file := frame.f_code.co_filename)):
+        if kind is False and (not folder or file.startswith(_LEPORELLO)):
+            return False
+        is_library |= kind is False
         frame = frame.f_back
-    if frame is None or not kind:
+    if frame is None or (is_library and not f"{folder}/".startswith(f"{os.path.dirname(file)}/")):  # noqa: PTH120 -- quick
         return False
     while frame is not None and not frame.f_code.co_filename.startswith(_LEPORELLO):
         if getattr(type(frame.f_locals.get("self")), "repeatable", False):
