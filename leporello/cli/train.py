@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.storage import on_disk
 
 if TYPE_CHECKING:
-    from leporello.training import Calibrated, Trained
+    from leporello.training import FittedCalibration, Trained
 
 
 def train(
@@ -128,7 +128,7 @@ def train(
     console.print(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
 
 
-def _tell_calibration(done: Calibrated, *, as_json: bool) -> None:
+def _tell_calibration(done: FittedCalibration, *, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(done), "file": str(done.file)})
         return

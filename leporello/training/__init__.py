@@ -4,8 +4,15 @@ It may touch all rooms down to `runs`, by which it validates. Begin with `train`
 `training_run`, which carries the plan out; `few_shot` draws examples for prompts.
 """
 
-from leporello.training.calibrate import Calibrated, calibrate
+from leporello.training.calibrate import FittedCalibration, calibrate
 from leporello.training.few_shot import FewShotExamples, few_shot_examples
 from leporello.training.train import Trained, train
 
-__all__ = ["Calibrated", "FewShotExamples", "Trained", "calibrate", "few_shot_examples", "train"]
+__all__ = [
+    "FewShotExamples",
+    "FittedCalibration",
+    "Trained",
+    "calibrate",
+    "few_shot_examples",
+    "train",
+]

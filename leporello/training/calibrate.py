@@ -22,7 +22,7 @@ _FULL = 100.0
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class FittedCalibration:
     """A calibration that was fitted.
 
     Attributes:
@@ -57,7 +57,7 @@ def calibrate(
     out: Path | None = None,
     update: bool = False,
     cached: bool = True,
-) -> Calibrated:
+) -> FittedCalibration:
     """Runs a pipeline on a task, and fits how likely its answers are right to their scores.
 
     The score is that of the task's first metric; a calibration that the config names is left out.
@@ -111,7 +111,7 @@ def calibrate(
         )
     file = folder / "calibration.json"
     write_json(file, _fitted(method, told).row())
-    return Calibrated(
+    return FittedCalibration(
         point.name,
         chosen.name,
         file,
