@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import expanduser  # which leaves the name of a user who is not there
 from pathlib import Path
 
 from leporello.config.placement import kept_under
@@ -106,7 +107,7 @@ class Layers:
             text = f"collections.{name}: must be a list of paths, patterns and URLs, got {plain!r}"
             self.faults.append(entry.fault(text))
         folder = entry.file.parent.resolve() if entry.file else Path.cwd()
-        return tuple(p if is_url(p) else str(folder / Path(p).expanduser()) for p in paths)
+        return tuple(p if is_url(p) else str(folder / expanduser(p)) for p in paths)  # noqa: PTH111 -- Path raises for such a one
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items

@@ -155,22 +155,24 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
     """
     if parameter.annotation is _OPEN:
         return tree.plain(), None
+    plain = tree.plain()
     try:
         plain = path_from_file(tree, parameter.annotation)
-    except (OSError, RuntimeError, ValueError) as error:  # `~nobody`, NUL, a circle of links
-        return None, f"{tree.plain()!r:.100} is no path: {error}"
-    try:
         # JSON mode takes YAML's lists for tuples and its strings for paths, and stays strict.
         value = adapter(parameter.annotation).validate_json(json.dumps(plain))
         return (to_path(plain) if isinstance(value, Path) else value), None
-    except UserError as error:  # a URL that is not taken
+    except UserError as error:  # a URL that is not taken, or what is no path
         return None, str(error)
     except ValidationError as error:
         return None, _message(parameter, error, plain)
 
 
 def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
-    """Makes relative paths count from the file that names them."""
+    """Makes relative paths count from the file that names them.
+
+    Raises:
+        UserError: A path cannot be: of a user who is not there, with a NUL, in a circle of links.
+    """
     plain = tree.plain()
     is_path = Path in members(annotation)
     is_model = marked(annotation, MODEL_MARK) or marked(annotation, BACKEND_MARK)
@@ -181,7 +183,10 @@ def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as ab
     if is_model and not plain.startswith(("./", "../", "~")):
         return plain
     folder = tree.file.parent if tree.file else Path.cwd()
-    return str((folder / Path(plain).expanduser()).resolve())
+    try:
+        return str((folder / Path(plain).expanduser()).resolve())
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UserError(f"{plain!r:.100} is no path: {error}") from None
 
 
 def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  # noqa: ANN401 -- as above
