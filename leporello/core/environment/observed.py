@@ -20,6 +20,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 NONE = "none"  # the content of what is not there
 _READ, _LISTED, _PACKAGE = "file", "folder", "package"
@@ -50,7 +51,9 @@ def watch(package: str = "") -> None:
     if not _is_watching:
         _is_watching = True
         sys.addaudithook(_hook)
-        os.environ.__class__ = _WatchedEnvironment
+        for environment in (os.environ, getattr(os, "environb", None)):
+            if environment is not None:
+                environment.__class__ = _WatchedEnvironment
 
 
 def observed() -> dict[str, str]:
@@ -128,11 +131,11 @@ def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-class _WatchedEnvironment(os._Environ[str]):
+class _WatchedEnvironment(os._Environ[Any]):
     """The environment: what is read of it raises no event."""
 
-    def __getitem__(self, key: str) -> str:
-        _note("variable", key)
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 -- text, or bytes of `environb`
+        _note("variable", os.fsdecode(key))
         return super().__getitem__(key)
 
 
