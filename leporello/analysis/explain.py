@@ -33,6 +33,7 @@ from leporello.engine.journal.serialization import (
 )
 from leporello.engine.task_examples import examples_of
 from leporello.executors.shard_passages import passages_in
+from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
 from leporello.metrics import Metric
@@ -201,7 +202,9 @@ class _ExampleOfJob:
         return trace_example(job, self.example, gold, ChunkCover.of(chunks), finished)
 
     def _row(self, name: str) -> Mapping[str, Any] | None:
-        path = self.directory.results(self.pipeline, self.task) / name
+        folder = self.directory.results(self.pipeline, self.task)
+        check_results(folder, name)
+        path = folder / name
         if not path.exists():  # killed before its files were derived
             return None
         return next((row for row in read_rows(path) if row["id"] == self.example.id), None)

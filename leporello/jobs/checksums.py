@@ -53,7 +53,9 @@ def changed(folder: Path, *names: str) -> str:
     """Returns the first of these results that is not as the run wrote it; empty if all are."""
     known = read_mark(folder).get("sha256", {})
     for name in names:
-        if name in known and (path := folder / name).exists() and _sha256(path) != known[name]:
+        if name in known and not (
+            (folder / name).is_file() and _sha256(folder / name) == known[name]
+        ):
             return name
     return ""
 
@@ -62,10 +64,10 @@ def check_results(folder: Path, *names: str) -> None:
     """Looks whether results of a finished run are as it wrote them.
 
     Raises:
-        UserError: One was changed since.
+        UserError: One is gone, or was changed since.
     """
     if name := changed(folder, *names):
         raise UserError(
-            f"{folder / name}: changed since the run wrote it: delete it and run the same command"
-            " again, which makes it from the journal without reading anything"
+            f"{folder / name}: is gone, or changed since the run wrote it: delete it and run the"
+            " same command again, which makes it from the journal without reading anything"
         )

@@ -24,7 +24,7 @@ from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
-from leporello.engine.journal.journal import FinishedExample, contents, finished_in
+from leporello.engine.journal.journal import FinishedExample, Journal, contents
 from leporello.engine.journal.serialization import calls_from_row, calls_row
 from leporello.jobs.checksums import (
     MERGED,
@@ -53,10 +53,12 @@ class RowCounts:
     Attributes:
         examples: Number of examples finished, failed ones included.
         failures: Number of those that failed.
+        run: What the shard's journal says that it is of.
     """
 
     examples: int = 0
     failures: int = 0
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,12 @@ class JobFiles:
             part, journal = self.part(number), self.journal(number)
             if part.exists() and _is_whole(part):
                 continue
-            held = len(finished_in(journal)) if journal.exists() else 0
-            if held < counts.examples:
-                _log.warning("%s: holds %d of %d examples", journal, held, counts.examples)
-                lost[number] = RowCounts(held)
+            held = Journal(journal) if journal.is_file() else None
+            of = held and held.of and (held.of.shard, counts.run and held.of.run)
+            done = len(held.done) if held and of == (number, counts.run) else 0
+            if done < counts.examples:
+                _log.warning("%s: holds %d of %d examples", journal, done, counts.examples)
+                lost[number] = RowCounts(done)
         return lost
 
     def observed(self) -> dict[str, str]:
@@ -242,10 +246,10 @@ class JobFiles:
         partial = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        examples, seen = contents(self.journal(shard))
+        of, examples, seen = contents(self.journal(shard))
         _write(partial, examples)
         failures = sum(example.row.failure is not None for example in examples)
-        counts = RowCounts(len(examples), failures)
+        counts = RowCounts(len(examples), failures, of.run if of else "")
         hashes = checksums(partial, RESULTS)
         told = {**asdict(counts), "sha256": hashes, **({"observed": seen} if seen else {})}
         (partial / _COUNTS).write_text(json.dumps(told))
@@ -341,7 +345,7 @@ class JobFiles:
 
 def _counts(part: Path) -> RowCounts:
     row = read_json(part / _COUNTS)
-    return RowCounts(row["examples"], row["failures"])
+    return RowCounts(row["examples"], row["failures"], row.get("run", ""))
 
 
 def _is_whole(part: Path) -> bool:

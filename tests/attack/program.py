@@ -13,12 +13,12 @@ import json
 import random
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from tests.attack.command import keep_scratch
@@ -77,19 +77,20 @@ class _Tries:
     def _file(self) -> Path:
         return self.folder / "tried.jsonl"
 
-    def rows(self) -> list[Mapping[str, object]]:
-        """Returns a row a case of this seed."""
+    def rows(self) -> list[Mapping[str, Any]]:
+        """Returns a row a case of this seed, as it was tried last."""
         lines = self._file.read_text("utf-8").splitlines() if self._file.exists() else []
-        return [row for row in map(json.loads, lines) if row["seed"] == self.seed]
+        own = [row for row in map(json.loads, lines) if row["seed"] == self.seed]
+        return [*{(row["family"], row["number"]): row for row in own}.values()]
 
     def next_of(self, family: str) -> int:
         """Returns the number of the first case that was not tried."""
-        return sum(row["family"] == family for row in self.rows())
+        return 1 + max((r["number"] for r in self.rows() if r["family"] == family), default=-1)
 
     def attempt(self, family: Family, number: int) -> str | None:
         """Tries a case; returns what went wrong, which is kept as small as it gets."""
         case, began = numbered(family, self.seed, number), time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="attack-") as scratch:
+        with TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as scratch:
             told = case.run(Path(scratch))
         if told:
             keep_scratch()
@@ -114,7 +115,7 @@ class _Tries:
         """Returns a line a family: how many cases were tried, how many were wrong."""
         rows = self.rows()
         lines = [f"seed {self.seed}", f"{'family':<16}{'tried':>8}{'wrong':>8}"]
-        for name in dict.fromkeys(str(row["family"]) for row in rows):
+        for name in dict.fromkeys(row["family"] for row in rows):
             own = [row for row in rows if row["family"] == name]
             bad = sum(row["wrong"] is not None for row in own)
             lines.append(f"{name:<16}{len(own):>8}{bad:>8}")
@@ -127,7 +128,7 @@ def _shrunk(case: Case, told: str) -> tuple[Case, str]:
     candidates = _smaller(case)
     while left and (candidate := next(candidates, None)):
         left -= 1
-        with tempfile.TemporaryDirectory(prefix="attack-") as scratch:
+        with TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as scratch:
             if said := candidate.run(Path(scratch)):
                 case, told, candidates = candidate, said, _smaller(candidate)
     return case, told

@@ -58,7 +58,7 @@ class Signalled:
             if not started.lasts(wait):
                 break
             if not number:
-                allowed = {-sent} if sent == signal.SIGKILL else {128 + sent, 130, 1}
+                allowed = {-sent} if sent == signal.SIGKILL else {128 + sent, 1}
                 if _computed(started.number) < _START:
                     allowed |= {-sent}
             if sent == signal.SIGKILL:

@@ -34,6 +34,7 @@ from leporello.engine.journal.serialization import (
 )
 from leporello.engine.selection import divided
 from leporello.engine.task_examples import by_document, examples_of
+from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.metrics import GoldError, Metric
 from leporello.metrics.own import MetricError
@@ -138,6 +139,7 @@ class _FunnelRows:
     def of(folder: Path) -> _FunnelRows:
         """Opens the files; a process that was killed may not have made them yet."""
         paths = [folder / f"{name}.jsonl" for name in ("predictions", "calls", "failures")]
+        check_results(folder, *(path.name for path in paths))
         if not all(path.exists() for path in paths):
             return _FunnelRows(iter(()), iter(()), iter(()))
         predictions, calls, failures = map(read_rows, paths)

@@ -267,21 +267,21 @@ class Journal:
 
 def finished_in(path: Path) -> list[FinishedExample]:
     """Returns the finished examples of a journal in the shard's order."""
-    return contents(path)[0]
+    return contents(path)[1]
 
 
-def contents(path: Path) -> tuple[list[FinishedExample], dict[str, str]]:
-    """Returns the finished examples of a journal, and what plug-in code had asked for."""
+def contents(path: Path) -> tuple[ShardRow | None, list[FinishedExample], dict[str, str]]:
+    """Returns what a journal is of, its finished examples, and what plug-in code had asked for."""
     seen: dict[str, str] = {}
     recorded: dict[int, list[RecordedExample]] = {}
     finished: dict[int, FinishedExample] = {}
     notes: defaultdict[int, list[str]] = defaultdict(list)
-    first = 0
+    of: ShardRow | None = None
 
     def take(row: Row) -> None:
-        nonlocal first
+        nonlocal of
         if isinstance(row, ShardRow):
-            first = row.first
+            of = row
         elif isinstance(row, StepRow):
             _record(recorded, row)
             for number, note in row.notes.items():
@@ -294,10 +294,11 @@ def contents(path: Path) -> tuple[list[FinishedExample], dict[str, str]]:
         elif isinstance(row, FinishedRow):
             if told := notes.pop(row.done, None):
                 row = replace(row, notes=list(dict.fromkeys([*row.notes, *told])))
+            first = of.first if of else 0
             finished[row.done] = _joined(first, row, recorded.pop(row.done, []))
 
     _read(path, take)
-    return [finished[number] for number in sorted(finished)], seen
+    return of, [finished[number] for number in sorted(finished)], seen
 
 
 def _joined(first: int, row: FinishedRow, recorded: Sequence[RecordedExample]) -> FinishedExample:
