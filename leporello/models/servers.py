@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from leporello.core.environment.deadlines import within
 from leporello.core.errors import UserError
 
 _TIMEOUT = 5.0  # seconds
@@ -128,8 +129,8 @@ def _ask(
     try:
         loopback = urlsplit(base_url).hostname in _LOOPBACK
         with httpx2.Client(timeout=timeout, trust_env=not loopback) as client:
-            method = "POST" if body else "GET"
-            answer = client.request(method, base_url.rstrip("/") + path, json=body)
+            url, method = base_url.rstrip("/") + path, "POST" if body else "GET"
+            answer = within(timeout, lambda: client.request(method, url, json=body))
         if not answer.is_success:
             raise UserError(f"{base_url} answers {answer.status_code} when asked for its models")
         return answer.json()

@@ -289,6 +289,22 @@ def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     same_bytes(tmp_path / "ray", tmp_path / "local")
 
 
+@pytest.mark.slow
+def test_a_ray_of_its_own_listens_on_this_machine_alone() -> None:
+    """None of its processes can be reached from another one."""
+    text = """
+import psutil
+from leporello.config.placement import Placement
+from leporello.executors.ray.cluster import _connect
+_connect(Placement(executor="ray", workers=1), [])
+processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+listening = [c.laddr.ip for p in processes for c in p.net_connections() if c.status == "LISTEN"]
+print(len(listening) > 3 and {ip.removeprefix("::ffff:") for ip in listening})
+"""
+    done = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "{'127.0.0.1'}"
+
+
 def batch_spec(folder: Path) -> BatchSpec:
     """Returns a batch as a driver hands it out."""
     config = folder / "mine.yaml"

@@ -95,6 +95,33 @@ def test_rows_at_a_url_come_to_the_same_as_rows_on_the_disk(tmp_path: Path, web:
     assert str(tmp_path / "cache") not in written + manifest
 
 
+@pytest.mark.parametrize("password", ["", "sk-1"])
+def test_a_redirect_to_another_host_is_followed_without_a_key_alone(
+    web: Web, monkeypatch: pytest.MonkeyPatch, password: str
+) -> None:
+    """Nor does the other host hear of it; the address there is told."""
+    monkeypatch.setenv("PASSWORD", password)
+    web.password = password
+    with serving(Web(web.files)) as other:
+        web.elsewhere = other.url.replace("127.0.0.1", "localhost")
+        user = "me:$PASSWORD@" if password else ""
+        url = web.url.replace("http://", f"http://{user}") + "/data/docs/one.txt"
+        if password:
+            with pytest.raises(UserError, match=r"redirects to http://localhost, and a key goes"):
+                download(url)
+            assert other.asked == []
+        else:
+            assert download(url).read_bytes() == ONE
+
+
+def test_a_server_that_trickles_is_given_up(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it sends a byte."""
+    monkeypatch.setattr("leporello.storage.http._TIMEOUT", 0.5)
+    web.trickle = 0.05
+    with pytest.raises(UserError, match=r"no whole answer within 0.5 s"):
+        download(f"{web.url}/data/docs/one.txt")
+
+
 def test_a_file_is_downloaded_once(tmp_path: Path, web: Web) -> None:
     """A second run, and a second look in the same run, only ask whether it has changed."""
     config = _config(tmp_path / "there", f"{web.url}/data/rows.jsonl")

@@ -7,8 +7,9 @@ import hashlib
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +31,8 @@ class Web:
         cut: Bytes after which downloads break off, if not 0.
         silent: Whether it tells no ETags.
         password: That it wants, of the user `me`.
+        elsewhere: Address that it redirects to.
+        trickle: Seconds between bytes of an answer.
         asked: Method, path and range of each request.
     """
 
@@ -39,6 +42,8 @@ class Web:
     cut: int = 0
     silent: bool = False
     password: str = ""
+    elsewhere: str = ""
+    trickle: float = 0.0
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
 
     def downloads(self, path: str) -> list[str | None]:
@@ -59,7 +64,18 @@ def serving(web: Web) -> Iterator[Web]:
         server.server_close()
 
 
-def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
+def _misbehave(handler: BaseHTTPRequestHandler, web: Web, path: str) -> None:
+    if web.elsewhere:
+        handler.send_response(302)
+        handler.send_header("Location", web.elsewhere + path)
+        handler.end_headers()
+    with suppress(OSError):  # nobody listens any more
+        for byte in b"HTTP/1.1 200 OK\r\nX-Filler: " + b"x" * 1000 if web.trickle else b"":
+            handler.wfile.write(bytes([byte]))
+            time.sleep(web.trickle)
+
+
+def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small cases
     class Handler(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self._answer(with_body=False)
@@ -78,6 +94,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
                 self.send_error(401)
             elif web.status or path not in web.files:
                 self.send_error(web.status or 404)
+            elif web.elsewhere or web.trickle:
+                _misbehave(self, web, path)
             else:
                 self._send(web.files[path], wanted, with_body=with_body)
 

@@ -81,7 +81,10 @@ def _set_up() -> None:
 
 def _connect(placement: Placement, modules: list[str]) -> None:
     import ray
+    from ray._private import ray_constants
 
+    # Otherwise it takes another address of this machine for 127.0.0.1, and listens on all of them.
+    ray_constants.ENABLE_RAY_CLUSTER = bool(placement.address)
     options: dict[str, Any] = {"address": "local", "include_dashboard": False}
     if placement.address:
         options = {"address": placement.address, "runtime_env": {"py_modules": modules}}
