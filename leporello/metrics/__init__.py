@@ -20,6 +20,7 @@ from leporello.metrics.exact_match import ExactMatch
 from leporello.metrics.exponential_similarity import ExponentialSimilarity
 from leporello.metrics.f1 import F1, F1Unidecode
 from leporello.metrics.f1_macro import F1Macro, NoAnswer
+from leporello.metrics.judging.citations import Citations
 from leporello.metrics.judging.judge import Judge
 from leporello.metrics.long_context.infinite_bench import InfiniteBenchScore
 from leporello.metrics.long_context.longbench import LongBenchScore, LongBenchV2Accuracy
@@ -46,6 +47,7 @@ __all__ = [
 METRICS: Mapping[str, type[Metric]] = {
     "babilong_accuracy": BabilongAccuracy,
     "bleu_coco": BleuCoco,
+    "citations": Citations,
     "concordance_index": ConcordanceIndex,
     "exact_match": ExactMatch,
     "exponential_similarity": ExponentialSimilarity,

@@ -201,6 +201,7 @@ ELSEWHERE = {
     "recall",
     "recall_read",
     "judge",
+    "citations",
     "meteor_coco",
 }  # an average as others; what its program counts, below; a reader's opinion
 

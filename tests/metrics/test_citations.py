@@ -1,0 +1,94 @@
+"""ALCE's measures: what passages entail of an answer that cites them, and which it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from leporello.chunkers import Sentences
+from leporello.combiners import Stuff
+from leporello.config import Pipeline
+from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read
+from leporello.engine.shard_rows import rows_of
+from leporello.metrics.judging.citations import Citations
+from leporello.readers import BestSentence
+from leporello.retrievers import BM25
+
+TEXT = "the cat sat. a dog ran. a hen and the cat slept. nobody knew."
+PARTS = ("the cat sat.", "a dog ran.", "a hen and the cat slept.", "nobody knew.")
+
+
+class Words:
+    """Says that texts entail what is made of their words."""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        return [Output(_label(read)) for read in inputs]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+
+def _label(read: Read) -> str:
+    known = {w for text in read.passages for w in str(getattr(text, "text", text)).lower().split()}
+    known |= {word.strip(".") for word in known}
+    asked = {word.strip(".") for word in read.question.lower().split()}
+    return read.choices[0 if asked <= known else 2]
+
+
+def _scores(answer: str, **metadata: JSON) -> dict[str, float]:
+    hits = tuple((TEXT.index(p), TEXT.index(p) + len(p), 1.0) for p in PARTS)
+    prediction = Prediction("q", answer, answer, hits, (), Coverage(len(TEXT), 0, 0, 0), "")
+    example = Example(
+        "q", Document("d", TEXT), "?", references=("The cat sat. Cows fly.",), metadata=metadata
+    )
+    metric = Citations()
+    asking = metric.ask(prediction, example)
+    try:
+        reads = next(asking)
+        while True:
+            reads = asking.send(Words().read(reads))
+    except StopIteration as end:
+        return metric.aggregate([end.value])
+
+
+@pytest.mark.parametrize(
+    ("answer", "recall", "precision"),
+    [
+        ("The cat sat [1].", 100, 100),
+        ("The cat sat [2].", 0, 0),
+        ("The cat sat [1][2].", 100, 50),  # the second is not needed
+        ("The cat ran [1][2].", 100, 100),  # neither is enough, both are needed
+        ("The cat [1][3].", 100, 100),  # each alone is enough
+        ("The cat sat [9].", 0, 0),  # there is no such passage
+        ("The cat sat [1]. A dog ran.", 50, 100),  # the second cites nothing
+        ("The cat sat.", 100, 33.3333),  # no mark: the best three hits
+        ("Nobody knew.", 0, 0),  # the fourth is not among these
+    ],
+)
+def test_recall_and_precision_are_those_of_alce(
+    answer: str, recall: float, precision: float
+) -> None:
+    """A citation counts if it entails the sentence alone, or if the others do not without it."""
+    told = _scores(answer)
+    assert (told["citations"], told["citation_precision"]) == (recall, precision)
+
+
+def test_claims_are_the_references_sentences_or_those_given() -> None:
+    """The answer entails them, marks left out."""
+    assert _scores("The cat sat [4].")["claim_recall"] == 50
+    assert _scores("The cat sat [4].", claims=["the cat", "sat", "cows"])["claim_recall"] == (
+        pytest.approx(200 / 3, abs=1e-3)
+    )
+
+
+def test_a_run_asks_the_role(tmp_path: Path) -> None:
+    """The reads stand with the others, in two rounds where something is cited with others."""
+    stages = Pipeline(
+        Sentences(size=4), BM25(k=2), BestSentence(), Stuff(), roles={"judge": Words()}
+    )
+    examples = [Example("q", Document("d", TEXT), "Who sat?", references=("the cat sat.",))]
+    [row] = rows_of(tmp_path / "journal.jsonl", examples, stages, metrics=["f1", "citations"])
+    assert row["statistics"]["citations"]["citations"] == 100
+    assert {call["role"] for call in row["calls"]} == {"", "judge"}
