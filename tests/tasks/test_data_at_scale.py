@@ -276,6 +276,17 @@ def as_stream(path: Path, rows: list[Any]) -> None:
 TABLES = {".parquet": as_parquet, ".feather": as_feather, ".arrow": as_stream}
 
 
+def test_a_parquet_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what its footer says of its row groups."""
+    monkeypatch.setattr("leporello.tasks.jsonl.tables.EXPANDED_BYTES", 100_000)
+    table = pyarrow.Table.from_pylist([{"id": "a", "document": "a" * 10**7}])
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    with pytest.raises(UserError, match=r"a.parquet: .* of a row group expand to 10,000,"):
+        Table(tmp_path / "a.parquet").check()
+
+
 @pytest.mark.parametrize("suffix", TABLES)
 def test_tables_are_rows(tmp_path: Path, suffix: str) -> None:
     """Whatever a column is called, in one file or in several; faults name file and row."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.environment.extras import require
+from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.tasks.jsonl.lines import Line
 
@@ -88,8 +89,19 @@ class ParquetRows(_ArrowRows):
             columns = self._named(file.schema_arrow.names)
             counts = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
             for group in range(offset, len(counts)):
+                self._check_size(file.metadata.row_group(group))
                 batches = file.iter_batches(_TOGETHER, row_groups=[group], columns=columns)
                 yield sum(counts[:group]), group, batches
+
+    def _check_size(self, group: Any) -> None:  # noqa: ANN401 -- pyarrow has no types
+        """Refuses a bomb by what the file says of itself: a page is unpacked whole."""
+        parts = [group.column(n) for n in range(group.num_columns)]
+        packed = sum(part.total_compressed_size for part in parts)
+        size = sum(part.total_uncompressed_size for part in parts)
+        if size > max(EXPANDED_BYTES, EXPANDED_TIMES * packed):
+            raise UserError(
+                f"{self.path}: {packed:,} bytes of a row group expand to {size:,}, as no text does"
+            )
 
 
 class ArrowFile(_ArrowRows):
