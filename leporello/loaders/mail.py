@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.headerregistry import HeaderRegistry
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from leporello.core.environment.input_limits import MAIL_PARTS
+from leporello.core.environment.input_limits import HEADER_LETTERS, MAIL_PARTS
 from leporello.core.errors import UserError
 from leporello.core.records import Loss, Section
 from leporello.loaders.files import Format
@@ -27,6 +28,15 @@ _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
 _MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
 _DEEPEST = 5  # mails in mails
 _NEVER = datetime.max.replace(tzinfo=UTC)
+_HEADERS = HeaderRegistry()
+
+
+def _header(name: str, value: str) -> Any:  # noqa: ANN401 -- a class for each name
+    """Returns a header, of which the library takes the square of its length apart."""
+    return _HEADERS(name, value[:HEADER_LETTERS])
+
+
+_POLICY = email.policy.EmailPolicy(header_factory=_header)
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ class Mail(Format):
 def _parsed(raw: bytes) -> EmailMessage:
     head, _, _ = raw.partition(b"\n")
     body = raw if not head.startswith(b"From ") else raw[len(head) + 1 :]
-    message = email.message_from_bytes(body, policy=email.policy.default)
+    message = email.message_from_bytes(body, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     return message
 
@@ -108,6 +118,12 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     parts += (each for part in attached[:MAIL_PARTS] for each in _attached(part, path, depth))
     if len(attached) > MAIL_PARTS:
         parts.append(("", _lost(f"{len(attached):,} attachments", f"{MAIL_PARTS:,} are the most")))
+    for header, value in mail.raw_items():
+        if len(value) > HEADER_LETTERS and header.title() in _SHOWN:
+            loss = Loss(
+                "header", f"its first {HEADER_LETTERS:,} letters are read", header, len(value)
+            )
+            parts.append(("", Extracted("", losses=(loss,))))
     found = joined(parts)
     subject = Section(str(mail["subject"] or "mail"), 0, len(found.text))
     inner = (replace(section, level=section.level + 1) for section in found.sections)

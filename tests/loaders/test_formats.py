@@ -261,6 +261,16 @@ def test_what_office_files_hold_besides_text_is_lost_aloud() -> None:
     assert [place.name for place in hidden.places] == ["slide 1", "slide 2"]
 
 
+def test_a_mail_to_thousands_is_read_as_far_as_its_headers_go() -> None:
+    """The library takes the square of a header's length; what is left out is told."""
+    to = ", ".join(f"a{number}@example.org" for number in range(5000))
+    document = read(f"From: a@b\nSubject: All of you\nTo: {to}\n\nHello.", "a.eml")
+    assert document.text.startswith("From: a@b\nTo: a0@example.org, a1@example.org, ")
+    assert document.text.endswith("Subject: All of you\n\nHello.")
+    [loss] = document.losses
+    assert (loss.what, loss.place, loss.characters) == ("header", "To", len(to))
+
+
 def test_mails_stand_in_threads_with_what_is_attached() -> None:
     """A reply follows its mail; mails in mails end somewhere; what cannot be read is a loss."""
 

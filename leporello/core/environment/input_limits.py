@@ -22,3 +22,4 @@ RTF_DEPTH = 500  # groups within each other
 ARCHIVE_ENTRIES = 20_000  # of a zip that is a document
 TABLE_COLUMNS = 100_000  # of a row of text
 MAIL_PARTS = 1_000  # attachments of a mail; more are told as lost
+HEADER_LETTERS = 4_000  # of a mail's header; more are told as lost
