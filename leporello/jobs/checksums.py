@@ -17,27 +17,29 @@ _log = logging.getLogger("leporello")
 
 MERGED = ".merged.json"  # beside the results: what they hold, and their checksums
 _SUM = "sum"
-_OLD = {"limit", "shards"}  # of a mark before it had a checksum
+_OLD = {"limit", "shards", "examples", "failures"}  # of marks before they had a checksum
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Returns the SHA-256 of files of a folder, by name."""
+    """Returns the SHA-256 of files of a folder, by name; nothing for what is no file."""
     return {name: _sha256(folder / name) for name in names}
 
 
 def _sha256(path: Path) -> str:
+    if not path.is_file():
+        return ""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_mark(folder: Path, mark: Mapping[str, JSON]) -> None:
-    """Writes what merged results hold, with a checksum of it."""
-    write_json(folder / MERGED, {**mark, _SUM: digest({**mark})}, indent=None)
+def write_mark(folder: Path, mark: Mapping[str, JSON], name: str = MERGED) -> None:
+    """Writes what results hold, merged or a part of them, with a checksum of it."""
+    write_json(folder / name, {**mark, _SUM: digest({**mark})}, indent=None)
 
 
-def read_mark(folder: Path) -> dict[str, Any]:
-    """Returns what merged results hold; nothing if they are not merged, or if it was changed."""
-    path = folder / MERGED
+def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
+    """Returns what results hold; nothing if that is not written, or if it was changed."""
+    path = folder / name
     try:
         mark = read_json(path) if path.exists() else {}
     except UserError:
@@ -53,9 +55,7 @@ def changed(folder: Path, *names: str) -> str:
     """Returns the first of these results that is not as the run wrote it; empty if all are."""
     known = read_mark(folder).get("sha256", {})
     for name in names:
-        if name in known and not (
-            (folder / name).is_file() and _sha256(folder / name) == known[name]
-        ):
+        if name in known and _sha256(folder / name) != known[name]:
             return name
     return ""
 

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.core.environment.json_table import JsonTable
-from leporello.core.files import atomically, read_json, read_rows, write_json
+from leporello.core.files import atomically, read_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.engine.journal.journal import FinishedExample, Journal, contents
@@ -139,7 +139,8 @@ class JobFiles:
         merged = read_mark(self.folder).get("shards", {})
         finished = {int(number): RowCounts(*counts) for number, counts in merged.items()}
         for number in _numbers(self._parts):
-            finished[number] = _counts(self.part(number))
+            if (counts := _counts(self.part(number))).examples:
+                finished[number] = counts
         return finished
 
     def lost(self) -> dict[int, RowCounts]:
@@ -163,7 +164,7 @@ class JobFiles:
     def observed(self) -> dict[str, str]:
         """Returns what plug-in code had asked for while finished shards were worked at."""
         seen: dict[str, str] = {}
-        parts = (read_json(self.part(number) / _COUNTS) for number in _numbers(self._parts))
+        parts = (read_mark(self.part(number), _COUNTS) for number in _numbers(self._parts))
         for mark in (read_mark(self.folder), *parts):
             for thing, content in mark.get("observed", {}).items():
                 same = seen.setdefault(thing, content) == content
@@ -250,9 +251,9 @@ class JobFiles:
         _write(partial, examples)
         failures = sum(example.row.failure is not None for example in examples)
         counts = RowCounts(len(examples), failures, of.run if of else "")
-        hashes = checksums(partial, RESULTS)
-        told = {**asdict(counts), "sha256": hashes, **({"observed": seen} if seen else {})}
-        (partial / _COUNTS).write_text(json.dumps(told))
+        hashes: JSON = {**checksums(partial, RESULTS)}
+        told: JSON = {**seen}
+        write_mark(partial, {**asdict(counts), "sha256": hashes, "observed": told}, _COUNTS)
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier pass
         partial.rename(folder)
         return counts
@@ -344,13 +345,13 @@ class JobFiles:
 
 
 def _counts(part: Path) -> RowCounts:
-    row = read_json(part / _COUNTS)
-    return RowCounts(row["examples"], row["failures"], row.get("run", ""))
+    mark = read_mark(part, _COUNTS)
+    return RowCounts(mark.get("examples", 0), mark.get("failures", 0), mark.get("run", ""))
 
 
 def _is_whole(part: Path) -> bool:
     """Says whether a part is as it was written; else it is made again from its journal."""
-    if read_json(part / _COUNTS).get("sha256") == checksums(part, RESULTS):
+    if read_mark(part, _COUNTS).get("sha256") == checksums(part, RESULTS):
         return True
     _log.warning("%s: changed since it was written: it is made again from its journal", part)
     return False

@@ -16,6 +16,8 @@ from random import Random
 
 from lamps import FILES, project
 
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from tests.attack.command import Done, leporello, scratch, wrong
 
 NAME = "journals"
@@ -195,7 +197,7 @@ class Damage:
 
 
 def _kill(out: Path, where: int) -> None:
-    """Leaves what a kill would have left of a run: part of its journals, and no results."""
+    """Leaves what a kill would have left of a run: part of its journals, parts of its results."""
     for pipeline in _PIPELINES:
         shutil.rmtree(out / pipeline)
     journals = sorted((out / "journal").rglob("*.jsonl"))
@@ -203,6 +205,8 @@ def _kill(out: Path, where: int) -> None:
     for path in journals:
         size = path.stat().st_size
         os.truncate(path, min(size, max(at, 0)))
+        if at >= size and path.stem.isdecimal():
+            JobFiles(RunDirectory(out), path.parts[-3], "lamps").write_part(int(path.stem))
         at -= size
 
 
@@ -260,7 +264,7 @@ def _answer(command: tuple[str, ...]) -> Done:
 def case(random: Random, number: int) -> Damage:
     """Each way once in `len(WAYS) + len(_OF_FILES)` cases; one to three changes."""
     ways = (*WAYS, *_OF_FILES)
-    only = random.choice(("journal", "journal", "journal", "metrics", "merged", ".jsonl", ""))
+    only = random.choice(("journal", "journal", ".parts", "metrics", "merged", ".jsonl", ""))
     changes = [
         Change(random.randrange(1000), way, random.randrange(10**6), only)
         for way in (ways[number % len(ways)], *random.choices(ways, k=random.choice((0, 0, 1, 2))))
