@@ -8,7 +8,7 @@ from pathlib import Path
 
 import leporello
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.core.errors import Interrupted, UserError
+from leporello.core.errors import Interrupted, Stopped, UserError
 from leporello.core.secrets import redact
 
 CURED = "failed with others, and not alone"  # a fault; what lack of memory explains is none
@@ -98,7 +98,7 @@ def is_passed_on(error: BaseException) -> bool:
     if isinstance(error, KeyboardInterrupt):  # a stage may raise one of its own
         default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         return default or isinstance(error, Interrupted)
-    return isinstance(error, (UserError, ExampleError, GeneratorExit))
+    return isinstance(error, (UserError, ExampleError, GeneratorExit, Stopped))
 
 
 def trace_of(error: BaseException) -> str:
