@@ -9,7 +9,7 @@ from pathlib import Path
 import leporello
 from leporello.core.environment import signals
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.core.errors import Interrupted, UserError
+from leporello.core.errors import Interrupted, Stopped, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
@@ -102,7 +102,7 @@ def is_passed_on(error: BaseException) -> bool:
     if isinstance(error, KeyboardInterrupt):  # a stage may raise one of its own
         default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         return default or (isinstance(error, Interrupted) and signals.came())
-    return isinstance(error, (UserError, ExampleError, GeneratorExit))
+    return isinstance(error, (UserError, ExampleError, GeneratorExit, Stopped))
 
 
 def trace_of(error: BaseException) -> str:

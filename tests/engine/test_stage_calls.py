@@ -14,7 +14,9 @@ from retrieval import asked, chunked
 from leporello import Chunk, Example, Hit, Span
 from leporello.core.calls.contracts import StageError
 from leporello.core.calls.stage_calls import read, retrieve
+from leporello.core.errors import Stopped
 from leporello.core.records import Output, Read
+from leporello.engine.failures import stage_errors
 from leporello.engine.journal.serialization import output_from_row, output_row
 from leporello.retrievers import Fusion, Neighbours
 
@@ -181,3 +183,9 @@ def test_no_half_characters_are_handed_on() -> None:
             return [Output("a\ud800b") for _ in inputs]
 
     assert [output.text for output in read(Odd(Output("")), [Read(())])] == ["a\ufffdb"]
+
+
+def test_a_wish_to_stop_is_no_failure_of_a_stage() -> None:
+    """Of an enricher that waits for its reads, say."""
+    with pytest.raises(Stopped), stage_errors("enricher"):
+        raise Stopped("interrupted")
