@@ -44,10 +44,13 @@ def opened(path: Path) -> BufferedReader:
 
 @contextmanager
 def atomically(path: Path) -> Iterator[TextIO]:
-    """Opens a file beside its place and renames it there, so that it is whole or as it was."""
+    """Opens a file beside its place and renames it there, so that it is whole or as it was.
+
+    Halves of surrogate pairs, which no UTF-8 file can hold, are escaped as JSON does it.
+    """
     temporary = path.with_name(f".{path.name}.part")
     try:
-        with temporary.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as file:
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())  # a power cut after the renaming leaves it whole

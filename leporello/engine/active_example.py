@@ -37,6 +37,7 @@ from leporello.engine.requests import checked, told
 from leporello.engine.selection import Selection, select
 
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
+_MOST_REQUESTS = 200_000  # likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class ActiveExample:
     _requests: Sequence[Request] = ()
     _round: int = 0
     _yields: int = 0
+    _asked: int = 0
 
     @classmethod
     def create(
@@ -166,6 +168,9 @@ class ActiveExample:
             except StopIteration as stop:
                 self.value, self.finished = stop.value, True
                 return
+            self._asked += len(self._requests)
+            if self._asked > _MOST_REQUESTS:
+                raise StageError(f"asked for more than {_MOST_REQUESTS:,} reads and searches")
             asked = (request for request in self._requests if isinstance(request, Read))
             self.reads = [*map(flat_read, asked)]
             if not self.reads:

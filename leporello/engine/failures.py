@@ -7,10 +7,13 @@ import traceback
 from pathlib import Path
 
 import leporello
+from leporello.core.environment import signals
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.errors import Interrupted, UserError
+from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
+_LONGEST = 5_000  # characters of an error; ten times as many of a traceback
 CURED = "failed with others, and not alone"  # a fault; what lack of memory explains is none
 
 
@@ -45,8 +48,7 @@ class ExampleError(Exception):
         """Returns what an error in a stage comes to; keys that it tells are left out."""
         if isinstance(error, ReadError):
             return cls(stage, str(error), error.trace)
-        trace = trace_of(error)
-        return cls(stage, _told(error), redact(trace))
+        return cls(stage, told(error), trace_of(error))
 
 
 class ReadError(Exception):
@@ -66,16 +68,18 @@ class ReadError(Exception):
     @classmethod
     def of(cls, error: BaseException) -> ReadError:
         """Returns what an error in a reader comes to; keys that it tells are left out."""
-        trace = trace_of(error)
-        return cls(_told(error), redact(trace))
+        return cls(told(error), trace_of(error))
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
+    """Returns an error in words, none of them a key, however broken it is."""
     try:
         text = str(error)
-    except Exception as within:  # a stage's own error may be as broken as the stage
+    except BaseException as within:  # a stage's own error may be as broken as the stage
+        if is_passed_on(within):
+            raise
         text = f"(its text cannot be had: {type(within).__name__})"
-    return redact(f"{type(error).__name__}: {text}")
+    return in_utf8(redact(f"{type(error).__name__}: {text}")[:_LONGEST])
 
 
 class stage_errors:  # noqa: N801 -- called like a function; a generator takes twice as long
@@ -97,7 +101,7 @@ def is_passed_on(error: BaseException) -> bool:
     """Says whether an error is no fault of the stage's: the user's mistake, or wish to stop."""
     if isinstance(error, KeyboardInterrupt):  # a stage may raise one of its own
         default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        return default or isinstance(error, Interrupted)
+        return default or (isinstance(error, Interrupted) and signals.came())
     return isinstance(error, (UserError, ExampleError, GeneratorExit))
 
 
@@ -108,4 +112,4 @@ def trace_of(error: BaseException) -> str:
     trace = trace.replace(f'File "{folder}/', f'File "{folder.name}/')
     for original, copy in REMAPPED_PATHS.items():
         trace = trace.replace(f'File "{copy}"', f'File "{original}"')
-    return trace
+    return in_utf8(redact(trace)[-10 * _LONGEST :])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leporello.config import Pipeline
+from leporello.core.calls.contracts import check_size
 from leporello.core.passages import fault_of, flat_read, whole_passages
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
@@ -46,6 +47,8 @@ def _check_read(read: Read, document: Document) -> None:
                 f"a passage must be text or a chunk of the example's own document,"
                 f" got {fault or repr(passage):.200}"
             )
+        if isinstance(passage, str):
+            check_size(passage, "a passage of a read")
     for name in ("question", "instruction", "title", "role", "schema"):
         if not isinstance(getattr(read, name), str):
             raise TypeError(f"a Read's {name} must be text, got {getattr(read, name)!r:.200}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from time import monotonic, monotonic_ns  # by name: a stage may replace those of `time`
 from types import FrameType
 from typing import IO
 
@@ -14,6 +16,7 @@ from leporello.core.environment.platform import alarm
 from leporello.core.errors import UserError
 
 _GRACE = 10.0  # seconds beyond twice the limit after which the process is ended
+_OUTSIDE = 2.0  # seconds after which whoever watches ends a process that has not ended itself
 _AGAIN = 1.0  # seconds after which a call that swallowed the interruption is interrupted again
 
 
@@ -24,16 +27,35 @@ def enforce_deadlines(file: Path) -> None:
     """Has calls that outlast their limit for long end this process, whatever they are at.
 
     Code that never comes back to the interpreter takes no interruption. Faulthandler's own thread
-    needs none: it writes down what the process was at, and ends it.
+    needs none: it writes down what the process was at, and ends it. One that is stopped, or that
+    has called this off, is ended from outside: see `is_overdue`.
 
     Args:
-        file: Path of what is written then; empty until a deadline is enforced.
+        file: Path of what is written then; empty until a deadline is enforced. Its time is the
+            deadline, by the clock of `monotonic`; the time of day, which lies beyond, is none.
     """
     global _deadline  # noqa: PLW0603 -- one process has one alarm
     if _deadline is not None:
         _deadline.close()
     file.parent.mkdir(parents=True, exist_ok=True)
     _deadline = file.open("w")
+
+
+def is_overdue(file: Path) -> bool:
+    """Says whether a process has outlasted the deadline in its file, and notes it there."""
+    try:
+        if file.stat().st_mtime_ns >= monotonic_ns():
+            return False
+        file.write_text("ended from outside\n")
+    except FileNotFoundError:  # nothing of the shard is under way
+        return False
+    return True
+
+
+def forget_deadline(file: Path) -> None:
+    """Has a deadline of a process that is gone hold for no other one; what it came to stays."""
+    with suppress(FileNotFoundError):
+        os.utime(file)
 
 
 @contextmanager
@@ -48,9 +70,17 @@ def time_limit(seconds: float | None) -> Generator[None]:
     Raises:
         UserError: In another thread than the main one, where Python takes no signals.
     """
-    if seconds is None:
-        yield
-        return
+    own = os.getpid()
+    try:
+        with _limited(seconds) if seconds is not None else nullcontext():
+            yield
+    finally:
+        if os.getpid() != own:  # a stage has forked: what it made is no second worker
+            os._exit(0)
+
+
+@contextmanager
+def _limited(seconds: float) -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise UserError("a time-out for examples works in the main thread only")
 
@@ -63,12 +93,21 @@ def time_limit(seconds: float | None) -> Generator[None]:
 
     with alarm(seconds, _AGAIN, ring):
         if _deadline is not None:
-            faulthandler.dump_traceback_later(2 * seconds + _GRACE, exit=True, file=_deadline)
+            left = 2 * seconds + _GRACE
+            faulthandler.dump_traceback_later(left, exit=True, file=_deadline)
+            _mark(_deadline, monotonic() + left + _OUTSIDE)
         try:
             yield
         finally:
             over = True  # an alarm that comes only now says nothing any more
             faulthandler.cancel_dump_traceback_later()
+            if _deadline is not None:
+                _mark(_deadline, None)
+
+
+def _mark(file: IO[str], deadline: float | None) -> None:
+    with suppress(OSError):  # a stage has closed it
+        os.utime(file.fileno(), (deadline, deadline) if deadline else None)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

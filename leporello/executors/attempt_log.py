@@ -20,6 +20,11 @@ from leporello.engine.attempts import TRIES, Phase
 from leporello.storage.runs import RemoteRun
 
 
+def deadline_of(attempts: Path) -> Path:
+    """Returns the file of a shard's deadline, by that of its attempts."""
+    return attempts.with_suffix(".deadline")
+
+
 @dataclass
 class AttemptLog:
     """The attempts at one shard.
@@ -49,7 +54,7 @@ class AttemptLog:
     @property
     def deadline(self) -> Path:
         """File into which is written what a process was at when its time was over."""
-        return self.path.with_suffix(".deadline")
+        return deadline_of(self.path)
 
     def open(self) -> None:
         """Takes what earlier attempts left, and begins another.

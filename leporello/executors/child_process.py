@@ -68,10 +68,9 @@ class ChildProcess:
 
     def status(self) -> int:
         """Returns how the process ended; one that only closed its end is killed."""
-        try:
-            return self._process.wait(timeout=_PATIENCE)
-        except subprocess.TimeoutExpired:
-            return self.end()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=_PATIENCE)
+        return self.end()
 
     def stop(self) -> int:
         """Asks the process to end, and kills it if it does not."""
@@ -81,8 +80,9 @@ class ChildProcess:
         return self.end()
 
     def end(self) -> int:
-        """Kills the process and returns its status."""
-        self._process.kill()
+        """Kills the process, with those of its group that it has left, and returns its status."""
+        with suppress(ProcessLookupError, PermissionError):  # macOS: all of them have ended
+            os.killpg(self.pid, signal.SIGKILL)
         return self._process.wait()
 
     def cause(self) -> str:

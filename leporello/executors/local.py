@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any
@@ -16,10 +17,13 @@ from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.attempts import TRIES
 from leporello.engine.progress import ProgressCounts
+from leporello.engine.time_limit import forget_deadline, is_overdue
+from leporello.executors.attempt_log import deadline_of
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 from leporello.executors.worker import Reporter, ShardWorker
+from leporello.jobs.directory import RunDirectory
 
 _LOOK = 0.2  # seconds between looks at a wish to stop
 
@@ -96,6 +100,9 @@ class ProcessPool:
                 end.
         """
         self._spec, self._check = dump(spec), check
+        self._attempts = partial(
+            RunDirectory(spec.directory).attempts, spec.pipelines[0], spec.task
+        )
         self._placement, self.workers = placement, count
         self._workers: list[_Worker] = []
         self._orders: Iterator[ShardOrder] = iter(())
@@ -159,7 +166,9 @@ class ProcessPool:
             return
         for worker in self._workers:
             if worker.waits and self._has_orders(1):
-                worker.give(self._queue.popleft())
+                order = self._queue.popleft()
+                forget_deadline(deadline_of(self._attempts(order.shard.number)))
+                worker.give(order)
             elif worker.waits and worker.orders:
                 worker.send(None)  # it finishes the shards that it has open
         starting = sum(not (worker.waits or worker.orders) for worker in self._workers)
@@ -202,6 +211,9 @@ class ProcessPool:
                 yield from self._died(worker, answer)
             elif kind == "failed":
                 self._end(UserError(answer))
+        for worker in self._workers:
+            if any(is_overdue(deadline_of(self._attempts(shard))) for shard in worker.orders):
+                worker.end()  # which the next look finds dead
         self._or_end(self._check)
 
     def _result(self, worker: _Worker, result: ShardResult) -> ShardResult:
@@ -286,6 +298,9 @@ class _Worker:
             kind, answer = load(self.connection.recv_bytes())
         except (EOFError, OSError):
             return "died", self._process.cause()
+        except Exception:  # a stage has written to the socket
+            self.end()
+            return "died", "sent what no worker of Leporello's says"
         self.waits = kind == "more"
         return kind, answer
 

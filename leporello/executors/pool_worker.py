@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from multiprocessing.connection import Connection
+from traceback import walk_tb
 from typing import Any
 
 from leporello.core.environment import observed
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
+from leporello.engine.failures import told
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import connected
 from leporello.executors.interface import BatchSpec, ShardOrder
@@ -19,15 +24,31 @@ from leporello.executors.worker import Reporter, ShardWorker
 from leporello.executors.worker_log import keep_log
 from leporello.jobs.directory import RunDirectory
 
+_log = logging.getLogger("leporello")
+
 
 def main() -> None:
     """Works until the other side is gone."""
-    with suppress(EOFError, ConnectionError):  # nobody wants the answer any more
+    sys.unraisablehook = threading.excepthook = _tell
+    try:
         connection = connected()
         memory, spec = load(connection.recv_bytes())
         limit_memory(memory)
         observed.watch()  # before a plug-in is imported
         _Conversation(connection).work(spec)
+    except (EOFError, ConnectionError):  # nobody wants the answer any more
+        pass
+    except BaseException as error:
+        [*_, place] = walk_tb(error.__traceback__)
+        name, line = place[0].f_code.co_filename, place[1]
+        _log.error("a worker ends: %s (%s:%d)", told(error), name, line)
+        os._exit(1)
+
+
+def _tell(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> None:
+    """Tells in a line what a stage has raised where nothing waits for it."""
+    if raised.exc_value is not None:
+        _log.warning("raised, and ignored: %s", told(raised.exc_value))
 
 
 class _Conversation:

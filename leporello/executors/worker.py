@@ -220,8 +220,7 @@ class ShardWorker:
         if not self._logs:
             return None
         spec, directory = self.pipelines.spec, self.pipelines.directory
-        folder = directory.attempts(spec.pipelines[0], spec.task)
-        path = folder / f"{order.shard.number:05}.jsonl"
+        path = directory.attempts(spec.pipelines[0], spec.task, order.shard.number)
         return AttemptLog(
             path, spec.driver, self._is_there, self._host, remote=self.pipelines.remote
         )

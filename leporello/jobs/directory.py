@@ -89,9 +89,12 @@ class RunDirectory:
         """Where the journals of one pipeline on one task lie, one a shard."""
         return self.path.joinpath("journal", safe_name(pipeline), *map(safe_name, task.split("/")))
 
-    def attempts(self, pipeline: str, task: str) -> Path:
-        """Where what is begun at shards is written down, by the first pipeline of a batch."""
-        return self.path.joinpath("attempts", safe_name(pipeline), *map(safe_name, task.split("/")))
+    def attempts(self, pipeline: str, task: str, shard: int) -> Path:
+        """Where what is begun at a shard is written down, by the first pipeline of a batch."""
+        folder = self.path.joinpath(
+            "attempts", safe_name(pipeline), *map(safe_name, task.split("/"))
+        )
+        return folder / f"{shard:05}.jsonl"
 
     def tidy(self) -> None:
         """Removes folders in which attempts at shards stood, once they are over."""

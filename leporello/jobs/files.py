@@ -381,7 +381,7 @@ def _write(folder: Path, examples: Iterable[FinishedExample]) -> None:
             _line({"id": row.prediction["id"], "calls": calls, "notes": [*row.notes]})
         )
     for name, texts in lines.items():
-        (folder / name).write_text("".join(texts), encoding="utf-8", errors="surrogatepass")
+        (folder / name).write_text("".join(texts), encoding="utf-8", errors="backslashreplace")
 
 
 def _with_traceback_file(folder: Path, failure: Mapping[str, Any]) -> dict[str, JSON]:
@@ -392,7 +392,7 @@ def _with_traceback_file(folder: Path, failure: Mapping[str, Any]) -> dict[str, 
     path = folder / _TRACEBACKS / f"{digest(trace)}.txt"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        path.write_text(trace, encoding="utf-8", errors="surrogatepass")
+        path.write_text(trace, encoding="utf-8", errors="backslashreplace")
     return {**failure, "traceback": f"{_TRACEBACKS}/{path.name}"}
 
 

@@ -280,7 +280,10 @@ class Batch:
         later = LaterMetrics(job, files, self.context)
         found = later.found()
         self.stopped = self.stopped or later.stopped
-        complete = self._is_complete(index) and not later.stopped
+        complete = self._is_complete(index)
+        if not complete and not self.stopped:  # whatever workers and stages say
+            self.stopped = "examples have neither a prediction nor a failure"
+        complete &= not later.stopped
         files.merge(summary, limit=self.context.limit, complete=complete, later=found)
         result = summary.result(
             job.pipeline.name,

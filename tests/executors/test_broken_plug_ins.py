@@ -7,18 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello, read_lines
+from command_line import leporello, read_lines, until
+
+from leporello.core.environment.platform import is_alive
 
 PLUG_IN = """
-import os, sys, threading, time
+import faulthandler, os, signal, subprocess, sys, threading, time
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
 from leporello import Document, Example, Hit, Output, Read, Span
 from leporello.core.records import DocumentRows, Place
 from leporello.engine import active_example, time_limit
+from leporello.jobs import files
 
-time_limit._GRACE, active_example._MOST_ROUNDS = 0.3, 200  # the tests do not wait for long
+time_limit._GRACE = time_limit._OUTSIDE = 0.3  # the tests do not wait for long
+active_example._MOST_ROUNDS = 200
 OTHER = Document("other", "bad words")
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ class UntoldError(Exception):
     def __str__(self):
         raise ValueError("no text")
 
+class InterruptedError(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+
 @dataclass(frozen=True)
 class Reader:
     how: str = ""
@@ -85,6 +93,15 @@ class Reader:
             case "pops": inputs.pop()
             case "span": return [Output("bad", span=Span(700, 800)) for _ in inputs]
             case "untold": raise UntoldError
+            case "interrupting text": raise InterruptedError
+            case "halves": raise ValueError("half " + chr(0xD800))
+            case "long": raise ValueError("long " * 10**6)
+            case "forks": os.fork()
+            case "drops":
+                whole = files.contents
+                files.contents = lambda path: (whole(path)[0][:-1], {})
+            case "leaves":
+                Path("left").write_text(str(subprocess.Popen(["sleep", "600"]).pid))
             case "score": return [Output("bad", score="high") for _ in inputs]
             case "hangs": time.sleep(600)
         return outputs
@@ -124,6 +141,10 @@ class Combiner:
                 while True: [output] = yield [Read(("on",), "on?")]
             case "text": object.__setattr__(example.document, "text", "mine")
             case "loops": forever()
+            case "stops": os.kill(os.getpid(), signal.SIGSTOP)
+            case "calls off":
+                faulthandler.cancel_dump_traceback_later()
+                forever()
             case "waits":
                 thread = threading.Thread(target=forever, daemon=True)
                 thread.start()
@@ -195,6 +216,9 @@ RAISED = {
         "pops": "Reader.read changed the list of inputs that it was given",
         "span": "says that its answer stands at (700, 800), which lies in none of the chunks",
         "untold": "UntoldError: (its text cannot be had: ValueError)",
+        "interrupting text": "InterruptedError: (its text cannot be had: KeyboardInterrupt)",
+        "halves": "ValueError: half \N{REPLACEMENT CHARACTER}",
+        "long": "ValueError: long long",
         "score": "Reader.read gave the score 'high'; it must be a number",
     },
     "combiner": {
@@ -217,6 +241,8 @@ RAISED = {
 ENDED = {
     "combiner": {
         "loops": "took far longer than its time, and could not be interrupted",
+        "stops": "took far longer than its time, and could not be interrupted",
+        "calls off": "took far longer than its time, and could not be interrupted",
         "waits": "TimeoutError: took longer than 0.5 s",
         "asks on": "asked 200 times, and has no answer yet",
     },
@@ -252,7 +278,10 @@ def _config(folder: Path) -> Path:
     pipelines: dict[str, Any] = {"good": {"tasks": ["rows"], **stages}}
     rows_task = {"class": "JsonLines", "path": "rows.jsonl"}
     tasks: dict[str, Any] = {"rows": rows_task}
-    for kind, how in [*CASES, ("reader", "flaky"), ("reader", "memory")]:
+    for kind, how in [
+        *CASES,
+        *(("reader", how) for how in ("flaky", "memory", "forks", "leaves", "drops")),
+    ]:
         broken = {"class": f"./plug.py:{kind.title()}", "how": how}
         if kind == "loader":
             tasks[_name(kind, how)] = {**rows_task, "loader": broken}
@@ -300,6 +329,31 @@ def test_a_broken_stage_fails_its_example_in_clear_words(runs: Path, kind: str, 
     assert told in failure["error"]
     found = {row["id"]: row["prediction"] for row in read_lines(out / "predictions.jsonl")}
     assert found == {"q0": "GOOD?", "q2": "FINE?"}
+
+
+def test_what_is_told_of_broken_stages_is_short_and_utf_8(runs: Path) -> None:
+    """In every file of the run, whatever the text of their errors."""
+    files = [path for path in (runs / "out").rglob("*") if path.is_file()]
+    assert all(path.read_bytes().decode() is not None for path in files)
+    assert max(path.stat().st_size for path in files) < 300_000
+
+
+@pytest.mark.parametrize("how", ["forks", "leaves"])
+def test_no_process_that_a_stage_starts_outlives_the_run(tmp_path: Path, how: str) -> None:
+    """A fork goes on with nothing; both run as if there were none."""
+    given = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
+    leporello("run", f"reader-{how}", *given, folder=tmp_path)
+    assert len(read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "predictions.jsonl")) == 3
+    if how == "leaves":
+        left = int((tmp_path / "left").read_text())
+        until(lambda: not is_alive(left) or "Z" in Path(f"/proc/{left}/stat").read_text())
+
+
+def test_an_example_without_a_record_is_no_success(tmp_path: Path) -> None:
+    """Whoever has lost it: the run has ended early, with status 1, and goes on."""
+    given = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
+    done = leporello("run", "reader-drops", *given, status=1)
+    assert "examples have neither a prediction nor a failure; the same command" in done.stderr
 
 
 @pytest.mark.parametrize("how", REFUSED)

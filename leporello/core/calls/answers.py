@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from leporello.core.calls.contracts import check_size
 from leporello.core.records import JSON, Output
 
 _DIGITS = 6  # of scores: what lies beyond differs between machines
@@ -21,10 +22,12 @@ def as_text(value: JSON) -> str:
 
     Raises:
         TypeError: It is something that JSON does not hold.
+        StageError: It is longer than any answer.
     """
     if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
         value = answer
     if isinstance(value, str):
+        check_size(value, "the answer")
         return value.strip()
     try:
         return "" if value is None else json.dumps(value, ensure_ascii=False, allow_nan=False)

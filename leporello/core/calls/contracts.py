@@ -24,12 +24,26 @@ PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+_MOST_CHARACTERS = 50_000_000  # ten books of the longest
+
+
 class StageError(Exception):
     """A stage took or returned what no stage of its kind may; its text says what is wanted."""
 
 
 class WrongCountError(StageError):
     """A reader's outputs are not one an input, in their order: none of them can be trusted."""
+
+
+def check_size(text: str, what: str) -> None:
+    """Refuses text that is longer than any that was meant.
+
+    Raises:
+        StageError: It is.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        most = f"at most {_MOST_CHARACTERS:,} are kept"
+        raise StageError(f"{what} has {len(text):,} characters; {most}")
 
 
 def sees_gold(stage: object) -> bool:

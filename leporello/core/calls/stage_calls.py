@@ -21,6 +21,7 @@ from leporello.core.calls.contracts import (
     StageError,
     WrongCountError,
     asks_question,
+    check_size,
     has_index,
     sees_gold,
 )
@@ -225,6 +226,8 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
     """Returns the output with plain numbers, so that it can be written as JSON."""
     if not isinstance(output, Output) or not isinstance(output.text, str):
         raise StageError(f"{name}.read returned {_show(output)}; it must return Output(text)")
+    for text in (output.text, output.reasoning or ""):
+        check_size(text, f"what {name}.read returned")
     scores = tuple(_number(name, "scores", score) for score in output.scores)
     if scores and len(scores) != len(read.choices):
         raise StageError(f"{name}.read gave {len(scores)} scores for {len(read.choices)} choices")
@@ -260,7 +263,7 @@ def _number(name: str, field: str, value: object) -> float:
 
 
 def _counted(name: str, field: str, value: object) -> int:
-    if not isinstance(value, Integral) or value < 0:
+    if not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
     return int(value)
 

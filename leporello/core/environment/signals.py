@@ -41,6 +41,11 @@ def remember(number: int) -> None:
     _first = _first or number
 
 
+def came() -> bool:
+    """Says whether any has come: who raises `Interrupted` without one is a stage."""
+    return bool(_first)
+
+
 def status() -> int:
     """Returns the exit status of a command that was interrupted, as a shell has it."""
     return 128 + (_first or signal.SIGINT)

@@ -171,7 +171,7 @@ def encode(row: Row) -> bytes:
     # Most answers are scored as they were returned: the text stands there once.
     if written and "raw" in written and written.get("prediction") == written["raw"]:
         values["prediction"] = {n: v for n, v in written.items() if n != "prediction"}
-    return _encoded(values).encode("utf-8", "surrogatepass") + b"\n"
+    return _encoded(values).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def decode(line: bytes) -> Row:
