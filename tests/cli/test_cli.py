@@ -127,7 +127,7 @@ class Wrong:
     [
         (["run", "nobody"], "there is no pipeline 'nobody'"),
         (["run", "lead", "--task", "smple"], "there is no task 'smple'; did you mean 'sample'"),
-        (["run", "lead", "--config", "absent.yaml"], "absent.yaml: cannot be read"),
+        (["run", "lead", "--config", "absent.yaml"], "absent.yaml: there is no such file"),
         (["run", "lead", "--set", "reader.words=x"], "command line: lead.reader.words: "),
         (["run", "lead", "--split", "test"], "task 'sample' (Sample) has no splits"),
         (["run", "lead", "--out", "/proc/nowhere"], "/proc/nowhere: cannot be made"),
