@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def _set_data_directory(data: Path | None) -> Path | None:
     """Tells the tasks, which look there; the place of the data is no part of a run's config."""
     if data is not None:
-        os.environ["LEPORELLO_DATA"] = str(data.expanduser().absolute())
+        try:
+            os.environ["LEPORELLO_DATA"] = str(data.expanduser().absolute())
+        except RuntimeError:
+            raise UserError(f"--data {data}: there is no such user") from None
     return data
 
 

@@ -32,8 +32,16 @@ _DAMAGE = (EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 
 def data_directory(folder: Path | None) -> Path:
-    """Returns where the benchmarks' files lie: as given, else `LEPORELLO_DATA`, else `data`."""
-    return (folder or to_path(os.environ.get("LEPORELLO_DATA") or "data")).expanduser()
+    """Returns where the benchmarks' files lie: as given, else `LEPORELLO_DATA`, else `data`.
+
+    Raises:
+        UserError: It is in the home of a user who is not there.
+    """
+    path = folder or to_path(os.environ.get("LEPORELLO_DATA") or "data")
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise UserError(f"data directory {path}: there is no such user") from None
 
 
 @dataclass(frozen=True, slots=True)
