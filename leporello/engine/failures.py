@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import traceback
 from pathlib import Path
 
 import leporello
 from leporello.core.environment import signals
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.core.errors import Interrupted, Stopped, UserError
+from leporello.core.errors import Stopped, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
@@ -99,10 +98,9 @@ class stage_errors:  # noqa: N801 -- called like a function; a generator takes t
 
 def is_passed_on(error: BaseException) -> bool:
     """Says whether an error is no fault of the stage's: the user's mistake, or wish to stop."""
-    if isinstance(error, KeyboardInterrupt):  # a stage may raise one of its own
-        default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        return default or (isinstance(error, Interrupted) and signals.came())
-    return isinstance(error, (UserError, ExampleError, GeneratorExit, Stopped))
+    return signals.is_interrupt(error) or isinstance(
+        error, (UserError, ExampleError, GeneratorExit, Stopped)
+    )
 
 
 def trace_of(error: BaseException) -> str:

@@ -99,7 +99,7 @@ class Reader:
             case "forks": os.fork()
             case "drops":
                 whole = files.contents
-                files.contents = lambda path: (whole(path)[0][:-1], {})
+                files.contents = lambda path: (whole(path)[0], whole(path)[1][:-1], {})
             case "leaves":
                 Path("left").write_text(str(subprocess.Popen(["sleep", "600"]).pid))
             case "score": return [Output("bad", score="high") for _ in inputs]

@@ -42,6 +42,10 @@ class NoNumber(WordCount):
     def aggregate(self, statistics):
         return float("nan")
 
+class Leaving(WordCount):
+    def aggregate(self, statistics):
+        raise GeneratorExit
+
 class Short:
     def aggregate(self, statistics):
         return 1
@@ -110,6 +114,7 @@ def row_id(run: Path) -> str:
         ("Raising", "Raising.statistics failed: ZeroDivisionError: division by zero"),
         ("NoJson", "NoJson.statistics returned {1, 2}, which is no JSON"),
         ("NoNumber", "NoNumber.aggregate returned nan, which is no finite number"),
+        ("Leaving", "Leaving.aggregate failed: GeneratorExit"),
     ],
 )
 def test_a_metric_that_fails_is_told_with_its_line_and_loses_no_prediction(

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from leporello.core.environment import signals
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 
@@ -41,8 +42,8 @@ def own_errors(who: str, *passed: type[Exception]) -> Generator[None]:
     """
     try:
         yield
-    except (Exception, SystemExit) as error:
-        if isinstance(error, (UserError, *passed)):
+    except BaseException as error:
+        if isinstance(error, (UserError, *passed)) or signals.is_interrupt(error):
             raise
         raise UserError(redact(f"{who} failed: {told_with_lines(error)}")) from None
 
@@ -52,7 +53,9 @@ def _text_of(error: BaseException) -> str:
         return error.msg
     try:
         return str(error)
-    except Exception as within:  # an error may be as broken as the class that raised it
+    except BaseException as within:  # an error may be as broken as the class that raised it
+        if signals.is_interrupt(within):
+            raise
         return f"(its text cannot be had: {type(within).__name__})"
 
 

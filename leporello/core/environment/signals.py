@@ -41,9 +41,14 @@ def remember(number: int) -> None:
     _first = _first or number
 
 
-def came() -> bool:
-    """Says whether any has come: who raises `Interrupted` without one is a stage."""
-    return bool(_first)
+def is_interrupt(error: BaseException) -> bool:
+    """Says whether an error is a person's wish to stop, and no class's own KeyboardInterrupt."""
+    from leporello.core.errors import Interrupted
+
+    if isinstance(error, Interrupted):
+        return bool(_first)
+    default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return isinstance(error, KeyboardInterrupt) and default
 
 
 def status() -> int:
