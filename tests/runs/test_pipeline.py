@@ -47,7 +47,7 @@ def test_a_pipeline_comes_from_a_name_a_file_or_a_mapping(tmp_path: Path) -> Non
         "no pipeline 'c'": {"source": file, "name": "c"},
         "is a pipeline's name already": {"source": "lead", "name": "c"},
         "<mapping>:1: mine: unknown key 'x'": {"source": {"x": 1}},
-        "cannot be read": {"source": tmp_path / "none.yaml"},
+        "there is no such file": {"source": tmp_path / "none.yaml"},
     }
     for told, given in faults.items():
         with pytest.raises(UserError, match=told):
