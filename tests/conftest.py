@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,8 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Tests' own stages work in the process of `--workers 0`: to start one takes longer than they take.
 os.environ["LEPORELLO_UNSUPERVISED"] = "1"
+# Under nohup what the tests start would take no SIGHUP.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
