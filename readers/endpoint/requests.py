@@ -103,6 +103,8 @@ class Dispatcher:
     _replies: OrderedDict[bytes, EndpointReply] = field(default_factory=OrderedDict)
     _forbidden: int = 0
     _listing: asyncio.Future[str] | None = None
+    _refused_until: float = 0.0  # on the loop's clock, with what was told of it
+    _refusal: ResponseFault | None = None
 
     async def ask(self, work: PendingRequest) -> dict[str, EndpointReply | ResponseFault]:
         """Returns what came of each prompt.
@@ -206,6 +208,8 @@ class Dispatcher:
 
     async def _attempt(self, prompt: str, work: PendingRequest) -> EndpointReply | ResponseFault:
         clock = asyncio.get_running_loop().time
+        if self._refusal and self._refused_until - clock() > self.patience:
+            return self._refusal  # who comes when the others have been stopped would wait as long
         await self.throttle.enter()
         try:
             started = clock()
@@ -239,7 +243,9 @@ class Dispatcher:
             return outcome
         why = f"it asks to wait {wait:.0f} s" if wait > self.patience else "it says nothing else"
         message = f"{outcome.message}; {why}, and patience is {self.patience:g} s; {_GOES_ON}"
-        return replace(outcome, message=message, again=False, stops="always")
+        self._refused_until = asyncio.get_running_loop().time() + wait
+        self._refusal = replace(outcome, message=message, again=False, stops="always")
+        return self._refusal
 
     async def _send(self, body: bytes) -> EndpointReply | ResponseFault:
         try:

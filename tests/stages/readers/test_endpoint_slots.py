@@ -187,6 +187,19 @@ def test_only_refusals_stop_the_run_after_a_time() -> None:
         )
 
 
+def test_whoever_comes_after_a_wait_beyond_patience_is_told_at_once() -> None:
+    """Nobody waits in silence for as long as the server asks, whether stopped or new."""
+    with running(lambda asked: asked.fail(429, Retry_After="99999999")) as server:
+        reader = made(server, patience=0.3, concurrency=4)
+        told = []
+        for name in ("first", "later"):
+            with pytest.raises(UserError, match="asks to wait 99999999 s") as error:
+                reader.read(reads(name))
+            told.append(str(error.value))
+        assert told[0] == told[1]
+        assert len(server.asked) == 1
+
+
 def test_an_input_that_alone_is_refused_fails_alone() -> None:
     """After its time is over, and as many attempts as it may have then."""
     failed = threading.Event()
