@@ -227,14 +227,19 @@ class Model:
     @property
     def command(self) -> str:
         """On a text of three sentences."""
-        return "leporello ask text.txt 'Who ate the cake?' --pipeline mine --config mine.yaml"
+        return f"leporello ask text.txt '{self._question}' --pipeline mine --config mine.yaml"
+
+    @property
+    def _question(self) -> str:
+        # Windows around mentions are asked for a name: else nothing is tokenized.
+        return "Ann" if self.cls == "MentionWindows" else "Who ate the cake?"
 
     def run(self, folder: Path) -> str | None:
         """Asks it about a text."""
         if self.way:
             shutil.copytree(_model(_kind_of_model(self.cls, self.parameter)), folder / "model")
             {**_ANY, **_JSON, **_CONFIG, **_WEIGHTS}[self.way](folder / "model" / self.file)
-        (folder / "text.txt").write_text("The cat ate the cake. It rains.\n\nThe dog sleeps.")
+        (folder / "text.txt").write_text("Ann ate the cake. It rains.\n\nThe dog sleeps.")
         stage: dict[str, Any] = {"class": self.cls, self.parameter: self.model}
         if "retriever" in parameters(built_ins(KINDS[self.kind])[self.cls]):
             stage["retriever"] = "BM25"
@@ -255,7 +260,7 @@ class Model:
             if self.cls in ("Polarity", "Precedence"):  # whose questions are others
                 pipeline.stages.reader.load()
             else:
-                pipeline.answer(folder / "text.txt", "Who ate the cake?")
+                pipeline.answer(folder / "text.txt", self._question)
         except UserError as error:
             return _unclear(error)
         except BaseException as error:
