@@ -23,10 +23,10 @@ from leporello.analysis.score import score
 from leporello.config import Config, ConfigSource, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages
 from leporello.config import load_config as load_pipelines
-from leporello.config.tree import Tree, read_tree
 from leporello.core.environment.old_names import renamed
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.records import Document
+from leporello.core.yaml.tree import Tree, read_tree
 from leporello.engine.progress import Cancellable, Listener, ProgressDisplay, show_progress_with
 from leporello.jobs.results import Result
 from leporello.loaders import known_suffixes

@@ -251,8 +251,8 @@ def check(
     line, and makes the exit status 2.
     """
     from leporello.config import load_config
-    from leporello.config.class_page import as_yaml
-    from leporello.config.tree import read_tree
+    from leporello.core.yaml.tree import read_tree
+    from leporello.core.yaml.writing import as_yaml
     from leporello.jobs.jobs import check_files
     from leporello.suites import check_published
 

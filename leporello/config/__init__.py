@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
+from leporello.config.built_in import built_in_path
 from leporello.config.layers import Layers, Override, apply, parse_override
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
@@ -25,11 +26,11 @@ from leporello.config.specs import ROLES, Pipeline, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suites_of
 from leporello.config.sweeps import Labels, SweepPoints, spec_of
 from leporello.config.training_settings import TrainingSpec, check_training
-from leporello.config.tree import ConfigSource, Tree, built_in_path, check_settings, read_tree
 from leporello.core.calls.budget import Budget
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS, LOADER, TASK, Loader
 from leporello.core.training import Training
+from leporello.core.yaml.tree import ConfigSource, Tree, check_settings, read_tree
 
 __all__ = [
     "Config",

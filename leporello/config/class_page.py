@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import ALL_KINDS, TASK
 from leporello.core.records import JSON
 from leporello.core.training import Training
+from leporello.core.yaml.writing import as_yaml
 
 _LISTED = tuple(kind.key for kind in ALL_KINDS if kind.table)  # no key of a pipeline or task
 _SETTINGS: Mapping[str, type] = {"train": Training, "placement": Placement}
@@ -122,14 +122,3 @@ def _required(name: str, cls: type) -> dict[str, JSON]:
 def _dumped(kind: str, value: Mapping[str, JSON]) -> str:
     tree: dict[str, JSON] = {**value}
     return as_yaml({"tasks": {"mine": tree}} if kind == TASK.key else {kind: tree})
-
-
-def as_yaml(value: Mapping[str, JSON]) -> str:
-    """Returns a value as YAML for people; what is short stands on a line."""
-    from ruamel.yaml import YAML
-
-    stream = StringIO()
-    yaml = YAML()
-    yaml.default_flow_style = None
-    yaml.dump(value, stream)
-    return stream.getvalue().strip()

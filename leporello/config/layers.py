@@ -9,10 +9,10 @@ from pathlib import Path
 
 from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
-from leporello.config.tree import Tree, parse
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS
+from leporello.core.yaml.tree import Tree, parse
 from leporello.storage import is_url
 
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from leporello.config.specs import Spec
 from leporello.config.sweeps import SweepPoints, spec_of
-from leporello.config.tree import Tree
 from leporello.core.errors import UserError
 from leporello.core.protocols import METRIC, MetricEntry
 from leporello.core.records import JSON
+from leporello.core.yaml.tree import Tree
 from leporello.metrics import METRICS, Metric
 from leporello.metrics.own import OwnMetric
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from leporello.config.parameters import Parameter, parameters, path_from_file
-from leporello.config.tree import Scalar, Tree
 from leporello.core.annotations import marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import UserError
 from leporello.core.protocols import KINDS, MODEL_MARK, ModelSource
+from leporello.core.yaml.scalars import Scalar
+from leporello.core.yaml.tree import Tree
 from leporello.models.naming import NamedModel, is_served, resolve
 
 # What a pipeline says of its reader that holds for a reader of another class too.

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
-from leporello.config.tree import Tree
 from leporello.core.annotations import annotations_of, marked
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import (
@@ -26,6 +25,7 @@ from leporello.core.protocols import (
     SECRET_MARK,
     Kind,
 )
+from leporello.core.yaml.tree import Tree
 from leporello.storage import is_url, to_path
 
 _OPEN: object = inspect.Parameter.empty

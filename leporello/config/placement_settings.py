@@ -8,8 +8,8 @@ from typing import Any
 
 from leporello.config.parameters import parameters, validate
 from leporello.config.placement import RENAMED, Placement, kept_under, problems_of
-from leporello.config.tree import Tree, check_settings
 from leporello.core.errors import ConfigError, Fault, did_you_mean
+from leporello.core.yaml.tree import Tree, check_settings
 
 # A list in a file; what `--set placement.workers=1,2` comes to.
 _SWEPT = "takes one value: where a run works is no part of what it is, so it is not swept"

@@ -12,7 +12,6 @@ from typing import Any
 from leporello.config.parameters import Parameter, parameters, takes_list, validate
 from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
-from leporello.config.tree import parse
 from leporello.core.annotations import marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget
 from leporello.core.calls.contracts import StageError
@@ -20,6 +19,7 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ANSWER, SECRET_MARK, MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
+from leporello.core.yaml.tree import parse
 
 ROLES = "readers."  # what the keys of stages begin with that are readers of a role
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from leporello.config.built_in import built_in_path
 from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
-from leporello.config.tree import Tree, built_in_path, parse
 from leporello.core.annotations import marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.environment.input_limits import POINTS
@@ -22,6 +22,7 @@ from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import ROLE_MARK, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
+from leporello.core.yaml.tree import Tree, parse
 
 # What tells a point of a sweep from the others: (path, value), such as ("retriever.k", "5").
 Labels: TypeAlias = tuple[tuple[str, str], ...]

@@ -8,9 +8,9 @@ from typing import Any
 
 from leporello.config.parameters import parameters, validate
 from leporello.config.training_presets import PRESETS, Preset
-from leporello.config.tree import Tree, check_settings
 from leporello.core.errors import Fault, did_you_mean
 from leporello.core.training import Training
+from leporello.core.yaml.tree import Tree, check_settings
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
@@ -63,25 +62,6 @@ def write_json(path: Path, value: JSON, indent: int | None = 2) -> None:
     """Writes a JSON file atomically, for people to read unless it has no indent."""
     with atomically(path) as file:
         file.write(json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
-
-
-def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
-    """Writes a YAML file atomically."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.nodes import ScalarNode
-    from ruamel.yaml.representer import SafeRepresenter
-
-    def text(representer: SafeRepresenter, value: str) -> ScalarNode:
-        style = None if value.isprintable() else '"'  # else some line breaks come back as others
-        tag = "tag:yaml.org,2002:str"
-        node: ScalarNode = representer.represent_scalar(tag, value, style=style)
-        return node
-
-    yaml = YAML(typ="safe", pure=True)
-    yaml.representer.add_representer(str, text)
-    yaml.width = sys.maxsize  # a key that is folded over lines cannot be read back
-    with atomically(path) as file:
-        yaml.dump(value, file)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 -- any JSON

@@ -23,7 +23,6 @@ from leporello.config import (
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
-from leporello.config.tree import read_tree
 from leporello.core.calls.nested import check_files as check_files_of
 from leporello.core.environment import observed
 from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
@@ -31,6 +30,7 @@ from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set
+from leporello.core.yaml.tree import read_tree
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles

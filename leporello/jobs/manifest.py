@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from leporello import __version__
-from leporello.core.files import write_json, write_yaml
+from leporello.core.files import write_json
 from leporello.core.records import JSON
+from leporello.core.yaml.writing import write_yaml
 from leporello.jobs.directory import RunDirectory
 
 _LIBRARIES = (

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from leporello.config.suites import Suite
-from leporello.config.tree import Tree, read_tree
 from leporello.core.errors import ConfigError, Fault, did_you_mean
+from leporello.core.yaml.tree import Tree, read_tree
 
 _FORBID = ConfigDict(extra="forbid")
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
-from leporello.core.files import atomically, read_json, write_json, write_yaml
+from leporello.core.files import atomically, read_json, write_json
 from leporello.core.records import JSON
+from leporello.core.yaml.writing import write_yaml
 from leporello.jobs.manifest import versions
 
 CONFIG, RECORD, CARD = "pipeline.yaml", "training.json", "README.md"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from leporello import __version__
 from leporello.config import PipelineSpec
 from leporello.config.specs import shortened
-from leporello.core.files import write_yaml
 from leporello.core.records import JSON
+from leporello.core.yaml.writing import write_yaml
 from leporello.tuning.documents import Documents
 from leporello.tuning.evaluation import Evaluator
 

@@ -109,7 +109,7 @@ WAYS: Mapping[str, Way] = {
     "zipimport": Way("importlib.import_module('zipped').WORD", "import sys\nsys.path.append(str(HERE / 'a.zip'))", {"a.zip": ""}),
     "sqlite3": Way("sqlite3.connect(HERE / 'a.db').execute('select word from words').fetchone()[0]", "import sqlite3", {"a.db": ""}),
     "json": Way("json.load(open(HERE / 'a.json'))['w']", "import json", {"a.json": '{{"w": "{word}"}}'}),
-    "yaml": Way("YAML(typ='safe').load(HERE / 'a.yaml')['w']", "from ruamel.yaml import YAML", {"a.yaml": "w: {word}"}),
+    "yaml": Way("yaml.safe_load(open(HERE / 'a.yaml'))['w']", "import yaml", {"a.yaml": "w: {word}"}),
     "toml": Way("tomllib.loads((HERE / 'a.toml').read_text())['w']", "import tomllib", {"a.toml": 'w = "{word}"'}),
     "configparser": Way("(c := configparser.ConfigParser()).read(HERE / 'a.ini') and c['a']['w']", "import configparser", {"a.ini": "[a]\nw = {word}"}),
     "csv": Way("next(csv.reader(open(P)))[0]", "import csv"),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from leporello.config import Config, PipelineSpec, load_config
 from leporello.config.catalogue import runs_offline
-from leporello.config.tree import read_tree
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.files import write_yaml
+from leporello.core.yaml.tree import read_tree
+from leporello.core.yaml.writing import write_yaml
 from leporello.jobs.jobs import prepare
 
 
@@ -289,7 +289,7 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         ("pipelines: 3\n", "mine.yaml:1: pipelines must be a mapping of names"),
         ("pipelines:\n  a: 3\n", "mine.yaml:2: a: must be a mapping, got 3"),
         ("tasks: {t: !!python/object:os.system {}}\n", "mine.yaml:1: the tag "),
-        ("pipelines: &p\n  a: *p\n", "mine.yaml:1: an alias may not point at what contains it"),
+        ("pipelines: &p\n  a: *p\n", "mine.yaml:2: an alias may not point at what contains it"),
         ("default: {pipeline: nobody, task: sample}", "mine.yaml:1: default.pipeline: there is no"),
         ("default: {pipelin: lead}", "mine.yaml:1: default: unknown key 'pipelin'; did you mean"),
         (

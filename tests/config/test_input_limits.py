@@ -21,7 +21,7 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (f"a0: &a0 {{x: 1}}\n{_BOMB}", ":1: aliases make it more than 100,000 mappings"),
+        (f"a0: &a0 {{x: 1}}\n{_BOMB}", ":6: aliases make it more than 100,000 mappings"),
         (
             "pipelines:\n  p:\n"
             f"    chunker: {{class: FixedTokens, size: [{_SWEPT}], overlap: [{_SWEPT}]}}\n"

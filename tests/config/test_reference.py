@@ -15,10 +15,10 @@ from leporello.cli import app
 from leporello.config.parameters import docstring, parameters
 from leporello.config.placement import Placement
 from leporello.config.schema import schema
-from leporello.config.tree import parse
 from leporello.core.environment.classes import built_ins
 from leporello.core.protocols import ALL_KINDS
 from leporello.core.training import Training
+from leporello.core.yaml.tree import parse
 
 
 def _classes() -> Iterator[type]:

@@ -25,7 +25,7 @@ MODELS = (
 )  # fmt: skip
 NETWORK = ("httpx2", "aiohttp", "huggingface_hub")
 ARRAYS = ("numpy", "lxml", "pypdfium2", "fsspec")
-CONFIG = ("pydantic", "rich", "ruamel", "asyncio", "importlib.metadata")
+CONFIG = ("pydantic", "rich", "yaml", "asyncio", "importlib.metadata")
 RUN = ["run", "best-sentence", "--task", "sample", "--limit", "1", "--workers", "0", "--no-cache"]
 
 

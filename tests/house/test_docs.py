@@ -21,9 +21,9 @@ from leporello.cli import app
 from leporello.config import load_config
 from leporello.config.catalogue import runs_offline
 from leporello.config.metrics import metrics_of
-from leporello.config.tree import parse
 from leporello.core.errors import ConfigError
 from leporello.core.protocols import KINDS
+from leporello.core.yaml.tree import parse
 from leporello.engine.journal.serialization import empty_prediction
 from leporello.jobs.shards import TaskReader, cut, layout_of
 from leporello.runs.ask import AskSettings, Session

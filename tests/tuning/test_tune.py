@@ -13,7 +13,7 @@ from command_line import command, leporello, until
 
 from leporello.config import load_config, load_space
 from leporello.config.space import first
-from leporello.config.tree import read_tree
+from leporello.core.yaml.tree import read_tree
 
 CONFIG = """
 pipelines:

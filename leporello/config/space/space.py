@@ -16,8 +16,8 @@ from leporello.config.layers import SETTABLE, Override
 from leporello.config.space.walk import Choice, ChoiceWalk, Options, Pick, first
 from leporello.config.specs import PipelineSpec
 from leporello.config.sweeps import is_range, swept_in
-from leporello.config.tree import Tree, read_tree
 from leporello.core.errors import ConfigError, Fault, did_you_mean
+from leporello.core.yaml.tree import Tree, read_tree
 
 
 @dataclass

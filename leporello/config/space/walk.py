@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.sweeps import folder_of, is_range, label_of, swept_in
-from leporello.config.tree import Tree
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import Fault
 from leporello.core.protocols import KINDS, Kind
+from leporello.core.yaml.tree import Tree
 
 _DIGITS = 4  # of a number that is chosen from a range; more say nothing
 

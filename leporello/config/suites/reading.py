@@ -10,12 +10,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from leporello.config.built_in import built_in_path
 from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
-from leporello.config.tree import ConfigSource, Tree, built_in_path, read_tree
 from leporello.core.environment.input_limits import COLUMNS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
 
 
 def read_suites(files: Sequence[ConfigSource] = ()) -> dict[str, Suite]:

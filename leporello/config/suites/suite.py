@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from leporello.config.tree import Tree
 from leporello.core.errors import Fault, UserError, did_you_mean
+from leporello.core.yaml.tree import Tree
 
 _FORBID = ConfigDict(extra="forbid")
 _HERE = Path(__file__).parents[2] / "suites" / "published"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 CONFIG_BYTES = 2**21  # of a YAML file, of a mapping's JSON, or of a text of the command line
 CONFIG_MARKS = 100_000  # line ends, commas and opening brackets of it, each of which is a node
+CONFIG_DIRECTIVES = 100  # `%TAG`, which libyaml compares with each other
 CONFIG_NODES = 100_000  # mappings, lists and values, those behind aliases counted each time
 CONFIG_DEPTH = 100  # mappings and lists within each other
 NUMBER_LETTERS = 400  # of a number; more is beyond every float

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from leporello.core.records import DocumentRows, Example
+from leporello.core.yaml.tree import read_tree
 
 _BYTES = 6  # of a token, about
 
@@ -42,10 +43,8 @@ class Generated:
 @cache
 def benchmark(name: str) -> dict[str, Any]:
     """Returns what a benchmark's YAML file beside this module says."""
-    from ruamel.yaml import YAML
-
-    loaded: dict[str, Any] = YAML(typ="safe").load(file_of(name).read_text(encoding="utf-8"))
-    return loaded
+    loaded: Any = read_tree(file_of(name)).plain()
+    return cast("dict[str, Any]", loaded)
 
 
 def file_of(name: str) -> Path:

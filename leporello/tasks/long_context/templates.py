@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.yaml.tree import read_tree
 from leporello.tasks.jsonl.schema import RowError
 
 _SLOT = "{context}"
@@ -20,13 +21,8 @@ _SHORTEST = 10  # characters of a line that tells what to do; shorter ones are h
 @cache
 def data_of(benchmark: str) -> Mapping[str, Mapping[str, Any]]:
     """Returns what a benchmark's data file says of each of its tasks."""
-    from ruamel.yaml import YAML
-
-    file = resources.files(__package__) / f"{benchmark}.yaml"
-    loaded: Mapping[str, Mapping[str, Any]] = YAML(typ="safe", pure=True).load(
-        file.read_text(encoding="utf-8")
-    )
-    return loaded
+    loaded: Any = read_tree(Path(__file__).with_name(f"{benchmark}.yaml")).plain()
+    return cast("Mapping[str, Mapping[str, Any]]", loaded)
 
 
 def prompt_of(template: str, fields: Mapping[str, str]) -> OfficialPrompt:

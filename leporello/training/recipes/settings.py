@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from leporello.config.parameters import parameters, validate
-from leporello.config.tree import Tree, read_tree
 from leporello.core.environment.classes import ClassError, load_file
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.yaml.tree import Tree, read_tree
 
 _Settings = TypeVar("_Settings")
 

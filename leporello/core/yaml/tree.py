@@ -1,0 +1,293 @@
+"""YAML text -> a tree that remembers the file and line of everything in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    StreamEndEvent,
+)
+from yaml.reader import Reader
+
+from leporello.core.environment.input_limits import (
+    CONFIG_BYTES,
+    CONFIG_DEPTH,
+    CONFIG_DIRECTIVES,
+    CONFIG_MARKS,
+    CONFIG_NODES,
+)
+from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.files import opened
+from leporello.core.records import JSON
+from leporello.core.yaml.scalars import STANDARD, TAGS, Scalar, scalar_of, typed_scalar
+
+ConfigSource: TypeAlias = Path | Mapping[str, Any]
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # some builds are without libyaml
+# No tag makes an object: a config names classes by `class`, and nowhere else. Dates are texts.
+_ALLOWED = {"!", *TAGS.values(), *(STANDARD + name for name in ("seq", "map", "timestamp"))}
+_TOO_DEEP = f"is nested too deeply: at most {CONFIG_DEPTH} mappings and lists lie in each other"
+_LONGEST = 1_000  # letters of a message, which may repeat what the file says
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A mapping, a list or a scalar, with its place.
+
+    Attributes:
+        value: Children are trees too.
+        file: File in which it was written; None for the command line.
+        line: Line from 1; that of the key, for what stands under a key.
+    """
+
+    value: dict[str, Tree] | list[Tree] | Scalar
+    file: Path | None
+    line: int
+
+    @property
+    def items(self) -> dict[str, Tree]:
+        """The children of a mapping; empty for anything else."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def with_value(self, value: dict[str, Tree] | list[Tree] | Scalar) -> Tree:
+        """Returns another value at the same place."""
+        return Tree(value, self.file, self.line)
+
+    def as_class(self) -> Tree:
+        """Returns `{class: NAME}` for a bare name, and anything else as it is."""
+        return self.with_value({"class": self}) if isinstance(self.value, str) else self
+
+    def plain(self) -> JSON:
+        """Returns the value without places, as JSON would hold it."""
+        if isinstance(self.value, dict):
+            return {key: child.plain() for key, child in self.value.items()}
+        if isinstance(self.value, list):
+            return [child.plain() for child in self.value]
+        return self.value
+
+    def fault(self, text: str) -> Fault:
+        """Returns a fault at this place."""
+        told = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        return Fault(self.file, self.line, told)
+
+
+def read_tree(path: ConfigSource) -> Tree:
+    """Reads a YAML file, or a mapping that says what one would.
+
+    Raises:
+        UserError: The file is missing, unreadable or not UTF-8.
+        ConfigError: The file is not YAML, or gives a key twice.
+    """
+    if isinstance(path, Mapping):
+        text = json.dumps(path, default=str, ensure_ascii=False)
+        return parse(text, Path("<mapping>"))
+    try:
+        with opened(path) as file:
+            data = file.read(CONFIG_BYTES + 1)
+        # Windows' editors put a byte order mark in front; what is too large may be cut anywhere.
+        text = data.decode("utf-8-sig", "replace" if len(data) > CONFIG_BYTES else "strict")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: not UTF-8 text (byte {error.start} is {error.object[error.start]:#04x});"
+            " save the file as UTF-8"
+        ) from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse(text, path)
+
+
+def parse(text: str, file: Path | None) -> Tree:
+    """Parses YAML 1.2 text; an empty text is an empty mapping.
+
+    Raises:
+        ConfigError: With all keys given twice, or the first syntax error; or the text is larger
+            than a config may be.
+    """
+    marks, directives = sum(map(text.count, "\n,[{")), text.count("%TAG")
+    if len(text) > CONFIG_BYTES or marks > CONFIG_MARKS or directives > CONFIG_DIRECTIVES:
+        most = f"{CONFIG_BYTES >> 20} MiB, nor {CONFIG_MARKS:,} lines, commas and brackets"
+        most += f", nor {CONFIG_DIRECTIVES} of %TAG"
+        raise ConfigError([Fault(file, 0, f"is too large: a config has no more than {most}")])
+    if odd := Reader.NON_PRINTABLE.search(text):
+        line, letter = text.count("\n", 0, odd.start()) + 1, odd.group()
+        problem = f"not valid YAML: special characters are not allowed: {letter!r}"
+        raise ConfigError([Fault(file, line, problem)])
+    builder = _TreeBuilder(yaml.parse(text, Loader=_PARSER), file)
+    try:
+        tree = builder.document()
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError([_syntax_fault(error, text, file)]) from None
+    except (ValueError, OverflowError):  # without libyaml
+        problem = "not valid YAML: an escape code is beyond Unicode"
+        raise ConfigError([Fault(file, 0, problem)]) from None
+    if builder.faults:
+        raise ConfigError(builder.faults)
+    return tree
+
+
+def _syntax_fault(error: yaml.MarkedYAMLError, text: str, file: Path | None) -> Fault:
+    mark, begin = error.problem_mark, error.context_mark
+    problem, line = f"not valid YAML: {error.problem} {error.context or ''}".rstrip(), 0
+    if mark:  # libyaml does not name the letter, which often is a tab
+        letter = text[mark.index : mark.index + 1]
+        problem = problem.replace("character that", f"character {letter!r} that")
+        line = min(mark.line + 1, len(text.splitlines()))  # it counts a line after the last
+    if begin and begin.line + 1 < line:
+        problem += f" that begins in line {begin.line + 1}"
+    return Fault(file, line, problem)
+
+
+class _TreeBuilder:
+    """Builds a tree from the events of a parser.
+
+    PyYAML's own nodes are composed by recursion without a bound, which ends the interpreter.
+    """
+
+    def __init__(self, events: Iterator[Event], file: Path | None) -> None:
+        self.events, self.file = events, file
+        self.faults: list[Fault] = []
+        self.anchors: dict[str, Tree | None] = {}  # None until the node is complete
+        self.count = 0
+
+    def document(self) -> Tree:
+        next(self.events)  # the start of the stream
+        start = next(self.events)
+        if not isinstance(start, DocumentStartEvent):
+            return Tree({}, self.file, 1)
+        if start.version not in (None, (1, 2)):
+            version = "{}.{}".format(*start.version)
+            self.fault(start, f"a config is YAML 1.2, not {version}; remove the line %YAML")
+        tree = self.node(next(self.events), 1)
+        next(self.events)  # the end of the document
+        if not isinstance(second := next(self.events), StreamEndEvent):
+            self.fault(second, "not valid YAML: a second document begins; a config is only one")
+        return tree
+
+    def node(self, event: Event, depth: int, line: int = 0) -> Tree:
+        line = line or _line(event)
+        if isinstance(event, AliasEvent):
+            return self.alias(event, depth, line)
+        assert isinstance(event, (ScalarEvent, CollectionStartEvent))
+        self.admit(event, depth)
+        anchor = event.anchor
+        if anchor:
+            self.anchors[anchor] = None
+        tree = Tree(self.value(event, depth), self.file, line)
+        if anchor:
+            self.anchors[anchor] = tree
+        return tree
+
+    def admit(self, event: Event, depth: int) -> None:
+        self.count += 1
+        if depth > CONFIG_DEPTH:
+            self.fault(event, _TOO_DEEP)
+            raise ConfigError(self.faults)
+        if self.count > CONFIG_NODES:
+            many = f"aliases make it more than {CONFIG_NODES:,} mappings, lists and values"
+            self.fault(event, many)
+            raise ConfigError(self.faults)
+
+    def value(
+        self, event: ScalarEvent | CollectionStartEvent, depth: int
+    ) -> dict[str, Tree] | list[Tree] | Scalar:
+        if event.tag and event.tag not in _ALLOWED:
+            self.fault(event, f"the tag {event.tag!r} is not allowed; plain YAML only")
+        if isinstance(event, MappingStartEvent):
+            return dict(self.pairs(depth + 1))
+        if isinstance(event, CollectionStartEvent):
+            return [self.node(child, depth + 1) for child in self.until(SequenceEndEvent)]
+        try:
+            text, is_plain = event.value, event.implicit[0]
+            return scalar_of(text) if is_plain else typed_scalar(text, event.tag)
+        except ValueError as error:
+            self.fault(event, str(error))
+            return None
+
+    def until(self, end: type[Event]) -> Iterator[Event]:
+        """Yields the events that begin the parts of a mapping or a list."""
+        while not isinstance(event := next(self.events), end):
+            yield event
+
+    def pairs(self, depth: int) -> Iterator[tuple[str, Tree]]:
+        lines: dict[str, int] = {}
+        for event in self.until(MappingEndEvent):
+            line, key = _line(event), self.key(event, depth)
+            child = self.node(next(self.events), depth, line)
+            # YAML forbids it, and most parsers keep the last one without a word.
+            if key in lines:
+                self.fault(event, f"key {key!r} is given twice (first in line {lines[key]})")
+            elif key is not None:
+                lines[key] = line
+                yield key, child
+
+    def key(self, event: Event, depth: int) -> str | None:
+        if isinstance(event, ScalarEvent) and not event.anchor:
+            return str(event.value)
+        key = self.node(event, depth).value
+        if isinstance(key, str):
+            return key
+        self.fault(event, "a key must be a plain name")
+        return None
+
+    def alias(self, event: AliasEvent, depth: int, line: int) -> Tree:
+        tree = self.anchors.get(str(event.anchor))
+        if tree is None:
+            text = "an alias may not point at what contains it"
+            if event.anchor not in self.anchors:
+                text = f"there is no anchor &{event.anchor}; quote a text that begins with *"
+            self.fault(event, text)
+            return Tree(None, self.file, line)
+        self.admit_again(tree, event, depth)
+        return Tree(tree.value, self.file, line)
+
+    def admit_again(self, tree: Tree, event: Event, depth: int) -> None:
+        """Counts the nodes of an alias, as if they were written where it is."""
+        self.admit(event, depth)
+        children = tree.value if isinstance(tree.value, list) else tree.items.values()
+        for child in children:
+            self.admit_again(child, event, depth + 1)
+
+    def fault(self, event: Event, text: str) -> None:
+        self.faults.append(Fault(self.file, _line(event), text))
+
+
+def _line(event: Event) -> int:
+    assert event.start_mark
+    return int(event.start_mark.line) + 1
+
+
+def check_settings(
+    path: str, tree: Tree, check: Callable[[str, Tree], tuple[Any, str | None]]
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Checks a mapping of settings, one by one.
+
+    Args:
+        path: Place of the settings, for messages: `mine.train`.
+        tree: The tree that stands there.
+        check: Function of the name of a setting and its value that returns the value to keep, and
+            what is wrong with it, or None.
+
+    Returns:
+        What it says by setting, and all that is wrong with it.
+    """
+    if not isinstance(tree.value, dict):
+        return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
+    checked = {name: check(name, child) for name, child in tree.items.items()}
+    faults = [
+        tree.items[name].fault(f"{path}.{name}: {problem}")
+        for name, (_, problem) in checked.items()
+        if problem
+    ]
+    return {name: value for name, (value, _) in checked.items()}, faults

@@ -1,0 +1,57 @@
+"""Writes YAML that `tree` reads back as it was."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leporello.core.files import atomically
+from leporello.core.yaml.scalars import TAGS, scalar_of
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that YAML 1.2 would read as another type."""
+
+    def resolve(self, kind: type, value: Any, implicit: Any) -> str:  # noqa: ANN401 -- PyYAML's
+        if kind is not yaml.ScalarNode or not implicit[0]:
+            return str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
+        try:
+            return TAGS[type(scalar_of(value))]
+        except ValueError:  # a number that is too long
+            return TAGS[int]
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    style = None if value.isprintable() else '"'  # else some line breaks come back as others
+    return dumper.represent_scalar(TAGS[str], value, style)
+
+
+def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
+    if not math.isfinite(value):
+        return dumper.represent_float(value)
+    return dumper.represent_scalar(TAGS[float], repr(value))  # PyYAML's has the dot of YAML 1.1
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(float, _number)
+
+
+def as_yaml(value: Mapping[str, Any], width: int = 80) -> str:
+    """Returns a value as YAML; a mapping or a list of scalars alone is one line."""
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=width,
+        default_flow_style=None,
+    )  # fmt: skip
+    return text.strip()
+
+
+def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
+    """Writes a YAML file atomically."""
+    with atomically(path) as file:
+        # A key that is folded over lines cannot be read back.
+        file.write(as_yaml(value, sys.maxsize) + "\n")
