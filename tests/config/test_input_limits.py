@@ -39,24 +39,15 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
             + "]}}\n",
             ":2: p.retriever.retrievers: sweeps make 1,099,511,627,776 combinations here",
         ),
-        (f"pipelines:\n  p: {{abstain: {'9' * 9000}}}\n", ":2: a number of 9,000 letters is too"),
-        (f"pipelines:\n  p: {{abstain: 0x{'f' * 9000}}}\n", ":2: a number of 9,002 letters is too"),
-        (
-            f"pipelines:\n  p: {{chunker: 'a\0b', {_STAGES}}}\n",
-            "special characters are not allowed",
-        ),
         (
             f'pipelines:\n  p: {{chunker: "a\\0b", {_STAGES}}}\n',
             ":2: p.chunker.class: 'a\\x00b' is",
         ),
-        (f"pipelines:\n  p: {'[' * 5000}{']' * 5000}\n", ":2: is nested too deeply: at most 100"),
         ('pipelines: {p: {extends: default, model: "./a\\0"}}', ":1: p: './a\\x00' is no path:"),
         ("pipelines: {p: {extends: default, model: ~nosuch/x}}", ":1: p: '~nosuch/x' is no path:"),
         ("{collections: {x: [~nosuch/x]}, tasks: {t: {path: 1}}}", ":1: tasks.t: needs `class"),
-        ("- " * 5000, ":1: is nested too deeply: at most 100"),
         (f"pipelines: {'x' * 3_000_000}", ": is too large: a config has no more than 2 MiB"),
         ("\n" * 200_000, ": is too large: a config has no more than 2 MiB, nor 100,000 lines"),
-        ("pipelines:\n  1: {}\n  [a]: {}\n", ":3: a key must be a plain name"),
         (f"pipelines:\n  p0: {{{_STAGES}}}\n{_CHAIN}", ":3: p1.extends: 50 pipelines extend each"),
         (
             f"suites:\n  s: {{by: {{length: {{{_WIDE}}}}}, columns: {{{_WIDE}}}}}\n",
@@ -74,7 +65,7 @@ def test_what_would_take_all_time_or_memory_is_a_fault_with_its_line(
     with pytest.raises(ConfigError) as caught:
         load_config([path])
     told = str(caught.value)
-    assert f"mine.yaml{fault}" in told or (fault.startswith("special") and fault in told)
+    assert f"mine.yaml{fault}" in told
     assert max(map(len, told.splitlines())) < 1_200
 
 

@@ -15,15 +15,17 @@ from leporello.core.yaml.scalars import TAGS, scalar_of
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes texts that YAML 1.2 would read as another type."""
+    """Quotes texts that YAML 1.2, or 1.1 as most programs read it, takes for another type."""
 
     def resolve(self, kind: type, value: Any, implicit: Any) -> str:  # noqa: ANN401 -- PyYAML's
+        tag = str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
         if kind is not yaml.ScalarNode or not implicit[0]:
-            return str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
+            return tag
         try:
-            return TAGS[type(scalar_of(value))]
+            value = scalar_of(value)
         except ValueError:  # a number that is too long
             return TAGS[int]
+        return tag if isinstance(value, str) else TAGS[type(value)]
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
@@ -41,17 +43,21 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _number)
 
 
-def as_yaml(value: Mapping[str, Any], width: int = 80) -> str:
-    """Returns a value as YAML; a mapping or a list of scalars alone is one line."""
-    text: str = yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=width,
-        default_flow_style=None,
-    )  # fmt: skip
-    return text.strip()
+def as_yaml(value: Mapping[str, Any]) -> str:
+    """Returns a value as YAML for people, in its order; a mapping of scalars is one line."""
+    return _dump(value, width=80, sort_keys=False).strip()
 
 
 def write_yaml(path: Path, value: Mapping[str, Any]) -> None:
-    """Writes a YAML file atomically."""
+    """Writes a YAML file atomically, sorted by key."""
     with atomically(path) as file:
         # A key that is folded over lines cannot be read back.
-        file.write(as_yaml(value, sys.maxsize) + "\n")
+        file.write(_dump(value, width=sys.maxsize, sort_keys=True))
+
+
+def _dump(value: Mapping[str, Any], width: int, *, sort_keys: bool) -> str:
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, width=width, sort_keys=sort_keys, allow_unicode=True,
+        default_flow_style=None,
+    )  # fmt: skip
+    return text
