@@ -14,10 +14,7 @@ Scalar: TypeAlias = bool | int | float | str | None
 STANDARD = "tag:yaml.org,2002:"  # begins the tags of the schema: `!!int`
 TAGS: Mapping[type, str] = {
     NoneType: f"{STANDARD}null",
-    bool: f"{STANDARD}bool",
-    int: f"{STANDARD}int",
-    float: f"{STANDARD}float",
-    str: f"{STANDARD}str",
+    **{kind: STANDARD + kind.__name__ for kind in (bool, int, float, str)},
 }
 _WORDS: Mapping[str, bool | float | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),

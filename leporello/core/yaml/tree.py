@@ -1,4 +1,4 @@
-"""YAML text -> a tree that remembers the file and line of everything in it."""
+"""YAML text -> a tree that keeps the file and line of each value."""
 
 from __future__ import annotations
 
@@ -9,17 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    CollectionStartEvent,
-    DocumentStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    StreamEndEvent,
-)
 from yaml.reader import Reader
 
 from leporello.core.environment.input_limits import (
@@ -39,6 +28,7 @@ _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # some builds are 
 # No tag makes an object: a config names classes by `class`, and nowhere else. Dates are texts.
 _ALLOWED = {"!", *TAGS.values(), *(STANDARD + name for name in ("seq", "map", "timestamp"))}
 _TOO_DEEP = f"is nested too deeply: at most {CONFIG_DEPTH} mappings and lists lie in each other"
+_TOO_MANY = f"aliases make it more than {CONFIG_NODES:,} mappings, lists and values"
 _LONGEST = 1_000  # letters of a message, which may repeat what the file says
 
 
@@ -49,7 +39,7 @@ class Tree:
     Attributes:
         value: Children are trees too.
         file: File in which it was written; None for the command line.
-        line: Line from 1; that of the key, for what stands under a key.
+        line: Line from 1; for the value of a key, that of the key.
     """
 
     value: dict[str, Tree] | list[Tree] | Scalar
@@ -79,8 +69,8 @@ class Tree:
 
     def fault(self, text: str) -> Fault:
         """Returns a fault at this place."""
-        told = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-        return Fault(self.file, self.line, told)
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        return Fault(self.file, self.line, text)
 
 
 def read_tree(path: ConfigSource) -> Tree:
@@ -155,7 +145,7 @@ class _TreeBuilder:
     PyYAML's own nodes are composed by recursion without a bound, which ends the interpreter.
     """
 
-    def __init__(self, events: Iterator[Event], file: Path | None) -> None:
+    def __init__(self, events: Iterator[yaml.Event], file: Path | None) -> None:
         self.events, self.file = events, file
         self.faults: list[Fault] = []
         self.anchors: dict[str, Tree | None] = {}  # None until the node is complete
@@ -164,22 +154,22 @@ class _TreeBuilder:
     def document(self) -> Tree:
         next(self.events)  # the start of the stream
         start = next(self.events)
-        if not isinstance(start, DocumentStartEvent):
+        if not isinstance(start, yaml.DocumentStartEvent):
             return Tree({}, self.file, 1)
         if start.version not in (None, (1, 2)):
             version = "{}.{}".format(*start.version)
             self.fault(start, f"a config is YAML 1.2, not {version}; remove the line %YAML")
         tree = self.node(next(self.events), 1)
         next(self.events)  # the end of the document
-        if not isinstance(second := next(self.events), StreamEndEvent):
+        if not isinstance(second := next(self.events), yaml.StreamEndEvent):
             self.fault(second, "not valid YAML: a second document begins; a config is only one")
         return tree
 
-    def node(self, event: Event, depth: int, line: int = 0) -> Tree:
+    def node(self, event: yaml.Event, depth: int, line: int = 0) -> Tree:
         line = line or _line(event)
-        if isinstance(event, AliasEvent):
+        if isinstance(event, yaml.AliasEvent):
             return self.alias(event, depth, line)
-        assert isinstance(event, (ScalarEvent, CollectionStartEvent))
+        assert isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent))
         self.admit(event, depth)
         anchor = event.anchor
         if anchor:
@@ -189,25 +179,25 @@ class _TreeBuilder:
             self.anchors[anchor] = tree
         return tree
 
-    def admit(self, event: Event, depth: int) -> None:
+    def admit(self, event: yaml.Event, depth: int) -> None:
         self.count += 1
         if depth > CONFIG_DEPTH:
             self.fault(event, _TOO_DEEP)
-            raise ConfigError(self.faults)
-        if self.count > CONFIG_NODES:
-            many = f"aliases make it more than {CONFIG_NODES:,} mappings, lists and values"
-            self.fault(event, many)
-            raise ConfigError(self.faults)
+        elif self.count > CONFIG_NODES:
+            self.fault(event, _TOO_MANY)
+        else:
+            return
+        raise ConfigError(self.faults)
 
     def value(
-        self, event: ScalarEvent | CollectionStartEvent, depth: int
+        self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, depth: int
     ) -> dict[str, Tree] | list[Tree] | Scalar:
         if event.tag and event.tag not in _ALLOWED:
             self.fault(event, f"the tag {event.tag!r} is not allowed; plain YAML only")
-        if isinstance(event, MappingStartEvent):
+        if isinstance(event, yaml.MappingStartEvent):
             return dict(self.pairs(depth + 1))
-        if isinstance(event, CollectionStartEvent):
-            return [self.node(child, depth + 1) for child in self.until(SequenceEndEvent)]
+        if isinstance(event, yaml.CollectionStartEvent):
+            return [self.node(child, depth + 1) for child in self.until(yaml.SequenceEndEvent)]
         try:
             text, is_plain = event.value, event.implicit[0]
             return scalar_of(text) if is_plain else typed_scalar(text, event.tag)
@@ -215,14 +205,14 @@ class _TreeBuilder:
             self.fault(event, str(error))
             return None
 
-    def until(self, end: type[Event]) -> Iterator[Event]:
+    def until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
         """Yields the events that begin the parts of a mapping or a list."""
         while not isinstance(event := next(self.events), end):
             yield event
 
     def pairs(self, depth: int) -> Iterator[tuple[str, Tree]]:
         lines: dict[str, int] = {}
-        for event in self.until(MappingEndEvent):
+        for event in self.until(yaml.MappingEndEvent):
             line, key = _line(event), self.key(event, depth)
             child = self.node(next(self.events), depth, line)
             # YAML forbids it, and most parsers keep the last one without a word.
@@ -232,8 +222,8 @@ class _TreeBuilder:
                 lines[key] = line
                 yield key, child
 
-    def key(self, event: Event, depth: int) -> str | None:
-        if isinstance(event, ScalarEvent) and not event.anchor:
+    def key(self, event: yaml.Event, depth: int) -> str | None:
+        if isinstance(event, yaml.ScalarEvent) and not event.anchor:
             return str(event.value)
         key = self.node(event, depth).value
         if isinstance(key, str):
@@ -241,7 +231,7 @@ class _TreeBuilder:
         self.fault(event, "a key must be a plain name")
         return None
 
-    def alias(self, event: AliasEvent, depth: int, line: int) -> Tree:
+    def alias(self, event: yaml.AliasEvent, depth: int, line: int) -> Tree:
         tree = self.anchors.get(str(event.anchor))
         if tree is None:
             text = "an alias may not point at what contains it"
@@ -252,18 +242,18 @@ class _TreeBuilder:
         self.admit_again(tree, event, depth)
         return Tree(tree.value, self.file, line)
 
-    def admit_again(self, tree: Tree, event: Event, depth: int) -> None:
+    def admit_again(self, tree: Tree, event: yaml.Event, depth: int) -> None:
         """Counts the nodes of an alias, as if they were written where it is."""
         self.admit(event, depth)
         children = tree.value if isinstance(tree.value, list) else tree.items.values()
         for child in children:
             self.admit_again(child, event, depth + 1)
 
-    def fault(self, event: Event, text: str) -> None:
+    def fault(self, event: yaml.Event, text: str) -> None:
         self.faults.append(Fault(self.file, _line(event), text))
 
 
-def _line(event: Event) -> int:
+def _line(event: yaml.Event) -> int:
     assert event.start_mark
     return int(event.start_mark.line) + 1
 
@@ -275,12 +265,12 @@ def check_settings(
 
     Args:
         path: Place of the settings, for messages: `mine.train`.
-        tree: The tree that stands there.
+        tree: The settings as they were read.
         check: Function of the name of a setting and its value that returns the value to keep, and
             what is wrong with it, or None.
 
     Returns:
-        What it says by setting, and all that is wrong with it.
+        The values to keep, by setting, and all faults.
     """
     if not isinstance(tree.value, dict):
         return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
