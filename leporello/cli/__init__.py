@@ -19,7 +19,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from leporello import __version__
 from leporello.cli import (
     ask,
     benchmarks,
@@ -38,6 +37,7 @@ from leporello.cli import (
 from leporello.cli import list as listing
 from leporello.cli.display.progress import progress_bar
 from leporello.cli.options import stderr
+from leporello.core import __version__
 from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, UserError
 from leporello.engine.progress import show_progress_with

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from leporello.config.parameters import Parameter, parameters, path_from_file
 from leporello.config.tree import Scalar, Tree
-from leporello.core.annotations import marked
+from leporello.core.annotations import MODEL_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import UserError
-from leporello.core.protocols import KINDS, MODEL_MARK, ModelSource
+from leporello.core.protocols import KINDS, ModelSource
 from leporello.models.naming import NamedModel, is_served, resolve
 
 # What a pipeline says of its reader that holds for a reader of another class too.

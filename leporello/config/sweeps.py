@@ -15,11 +15,11 @@ from leporello.config.parameters import Parameter, nested_kind, parameters, take
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
 from leporello.config.tree import Tree, built_in_path, parse
-from leporello.core.annotations import marked
+from leporello.core.annotations import ROLE_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import ROLE_MARK, Kind
+from leporello.core.protocols import Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 

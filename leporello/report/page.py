@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leporello.analysis.comparison import ResultTable, TaskComparison
-from leporello.analysis.funnel import Funnel
 from leporello.core.errors import UserError
 from leporello.core.files import atomically
-from leporello.report.join import JobRows
-from leporello.report.plots import Bar, Plot, bars, dots
-
-if TYPE_CHECKING:
-    from leporello.report.sections import ReportSection
+from leporello.report.plots import Bar, Plot, dots
+from leporello.report.sections import ReportSection
 
 _HERE = Path(__file__).parent
 # What HTML cannot hold: control characters, lone surrogates, and what is no character at all.
@@ -71,19 +67,6 @@ def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
         top = max([_FULL, *(row.high or row.value for row in rows)])
         if rows:
             yield dots(f"{score} on {comparison.task}, with 95 % intervals", rows, top=top)
-
-
-def funnel_plots(
-    jobs: Sequence[JobRows], funnels: Mapping[tuple[Path, str, str], Funnel]
-) -> Iterator[Plot]:
-    """Yields for each pipeline the share of examples whose whole proof each stage kept."""
-    for job in jobs:
-        funnel = funnels.get(job.key)
-        if funnel and funnel.steps:
-            title = f"{job.label} on {job.task}: examples whose proof each stage kept whole"
-            steps = [step for step in funnel.steps if step.of]
-            labels = [f"{step.stage} ({step.lost:,} lost)" for step in steps]
-            yield bars(title, [Bar(n, s.share) for n, s in zip(labels, steps, strict=True)])
 
 
 def write(page: Page, out: Path) -> None:
