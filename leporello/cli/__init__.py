@@ -26,10 +26,8 @@ from leporello.cli import (
     compare,
     explain,
     export,
-    mcp,
     new,
     run,
-    score,
     serve,
     train,
     tune,
@@ -55,8 +53,8 @@ app = typer.Typer(
 )
 _VERBS = (
     run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
-    listing.schema, ask.ask, ask.extract, serve.serve, mcp.mcp,
-    explain.explain, score.score, compare.table, compare.compare, compare.report, compare.watch,
+    listing.schema, ask.ask, ask.extract, serve.serve, serve.mcp,
+    explain.explain, export.score, compare.table, compare.compare, compare.report, compare.watch,
     export.export, export.track, train.train, train.examples, tune.tune, benchmarks.fetch,
     benchmarks.submit, benchmarks.analyze,
 )  # fmt: skip

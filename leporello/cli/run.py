@@ -310,7 +310,7 @@ def plan(
 
     overrides = with_model(overrides, model)
     if ladder:
-        from leporello.cli.display.plan_oracles import print_oracle_command
+        from leporello.cli.display.plan import print_oracle_command
 
         print_oracle_command(
             pipelines or (),

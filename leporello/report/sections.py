@@ -19,9 +19,8 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary
 from leporello.jobs.ways import ways_table
 from leporello.report.curves import curves
-from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
-from leporello.report.join import JobRows
+from leporello.report.join import ExampleFacts, JobRows
 from leporello.report.lengths import effective_lengths, length_plots
 from leporello.report.plots import Bar, Plot, bars
 from leporello.report.training_section import TrainingSummary, trainings

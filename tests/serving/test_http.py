@@ -27,8 +27,7 @@ from leporello.readers import BestSentence
 from leporello.retrievers import BM25
 from leporello.runs.ask import AskSettings, Session
 from leporello.serving import serve
-from leporello.serving.access import AccessControl
-from leporello.serving.app import application
+from leporello.serving.app import AccessControl, application
 from leporello.serving.documents import OpenDocuments, piece
 from leporello.serving.tools import outline
 

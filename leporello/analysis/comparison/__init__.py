@@ -7,7 +7,7 @@ resamples by `significance`; `tables` lays the result out.
 from __future__ import annotations
 
 from leporello.analysis.comparison.comparison import compare
-from leporello.analysis.comparison.oracle_gap import OracleGap
+from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.analysis.comparison.tables import (
     Comparison,

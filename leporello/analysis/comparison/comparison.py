@@ -8,8 +8,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from leporello.analysis.comparison.oracle_gap import oracle_gaps
-from leporello.analysis.comparison.outcomes import Outcome, Outcomes, outcomes
+from leporello.analysis.comparison.outcomes import Outcome, Outcomes, oracle_gaps, outcomes
 from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
 from leporello.core.coverage import mean_shares

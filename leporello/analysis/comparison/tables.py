@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leporello.analysis.comparison.oracle_gap import OracleGap
+from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable, frame, html

@@ -12,9 +12,10 @@ from leporello.analysis.funnel.example_trace import (
     ChunkCover,
     ExampleResult,
     ExampleTrace,
+    Gold,
+    gold_of,
     trace_example,
 )
-from leporello.analysis.funnel.gold import Gold, gold_of
 from leporello.cache.store import Cache
 from leporello.config import Config, load_config
 from leporello.config.metrics import metrics_of
