@@ -30,7 +30,7 @@ from leporello.core.protocols import Chunker
 from leporello.engine.selection import select
 from leporello.loaders.collection import load_collection
 from leporello.retrievers import BM25
-from leporello.retrievers.index.vectors import SegmentedVectors, graph, products, search_graph
+from leporello.retrievers.dense import SegmentedVectors, graph, products, search_graph
 
 CHUNKERS: Mapping[str, Chunker] = {
     "Paragraphs": Paragraphs(size=100),

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from leporello.combiners.algorithms.odds import smoothed
-from leporello.combiners.lists.author_pairs import ComparesAuthors, answer
+from leporello.combiners.lists.author_pairs import ComparesAuthors, answer, smoothed
 from leporello.core.protocols import Count, Positive, Share
 from leporello.core.records import JSON
 

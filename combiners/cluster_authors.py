@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leporello.combiners.algorithms.odds import averaged, log_odds
 from leporello.combiners.lists.author_pairs import (
     ComparesAuthors,
     answer,
+    averaged,
     by_appearance,
     changes_of,
+    log_odds,
 )
 from leporello.core.protocols import Count, NonNegative, Positive, Share
 from leporello.core.records import JSON

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.combiners.lists.merge import Gathering, overlapping, reads_of
-from leporello.combiners.lists.parse import key
+from leporello.combiners.lists.parse import Gathering, key, overlapping, reads_of
 from leporello.combiners.stuff import chunks_of
 from leporello.combiners.union import LIST
 from leporello.core.items import Item, with_items

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeVar
 
 import regex
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read, Request, Search
@@ -60,11 +59,6 @@ class MultiHop:
     ask: str = (
         "The text answers only a part of the question. Answer that part with a name or a few words."
     )
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a round of reads a hop, if the reader makes queries; then the combiner's."""

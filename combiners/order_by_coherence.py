@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from leporello.combiners.algorithms.retry_halves import Attempt, attempt
 from leporello.combiners.lists.ordering import answer, check_attempts, check_pairs, items
+from leporello.combiners.lists.retry_halves import Attempt, attempt
 from leporello.core.protocols import Positive
 from leporello.core.records import Combination, Example, Hit, Read
 

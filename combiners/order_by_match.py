@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Gt
 
-from leporello.combiners.algorithms.kemeny import most_agreed
-from leporello.combiners.lists.ordering import answer
+from leporello.combiners.lists.ordering import answer, most_agreed
 from leporello.core.notes import note
 from leporello.core.records import Combination, Example, Hit, Search
 

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, TypeAlias
 
-from leporello.combiners.algorithms.kemeny import most_agreed
-from leporello.combiners.algorithms.retry_halves import Attempt, attempt
-from leporello.combiners.lists.ordering import answer, check_attempts, check_pairs, items
+from leporello.combiners.lists.ordering import (
+    answer,
+    check_attempts,
+    check_pairs,
+    items,
+    most_agreed,
+)
+from leporello.combiners.lists.retry_halves import Attempt, attempt
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 from leporello.text.log_odds import log_odds
 

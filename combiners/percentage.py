@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from leporello.combiners.algorithms.retry_halves import attempt, succeeded
+from leporello.combiners.lists.retry_halves import attempt, succeeded
 from leporello.combiners.stuff import arranged
 from leporello.core.notes import note
 from leporello.core.protocols import Count

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.combiners.lists.merge import Gathering, reads_of
+from leporello.combiners.lists.parse import Gathering, reads_of
 from leporello.combiners.stuff import chunks_of
 from leporello.core.items import with_items
 from leporello.core.protocols import Positive, Share

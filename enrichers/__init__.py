@@ -1,7 +1,7 @@
 """Enrichers: they make passages of a document's chunks, which are searched in their place.
 
 They may touch `core`, `models` and `text`. Begin with `parent_chunks`, the simplest; `summarising`
-is what those share that ask for summaries, `context` what those share that tell where a chunk is.
+is what those share that ask for summaries, `contextual_chunks` adds the place of a chunk.
 """
 
 from leporello.enrichers.contextual_chunks import ContextualChunks

@@ -11,7 +11,7 @@ from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment, Generates, Read
-from leporello.enrichers.context import last_names, place
+from leporello.enrichers.contextual_chunks import last_names, place
 from leporello.text.english.clauses import clause_spans
 
 _LONGEST = 30  # words of a clause

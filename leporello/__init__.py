@@ -7,8 +7,8 @@ recombines the outputs.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from leporello.core import __version__
 from leporello.core.environment import signals  # noqa: F401 -- first: a command's begin here
-from leporello.core.environment.old_names import answer_to_old_names
 from leporello.core.passages import Passage
 from leporello.core.records import (
     Chunk,
@@ -56,10 +56,6 @@ __all__ = [
     "compare",
     "run",
 ]
-
-__version__ = "0.2.0"
-
-answer_to_old_names()
 
 if not TYPE_CHECKING:  # the import of what runs takes a second
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from leporello.analysis.comparison import Comparison, compare
 from leporello.analysis.explain import Explanation, explain
@@ -23,7 +23,6 @@ from leporello.analysis.score import score
 from leporello.config import Config, ConfigSource, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages
 from leporello.config import load_config as load_pipelines
-from leporello.core.environment.old_names import renamed
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.records import Document
 from leporello.core.yaml.tree import Tree, read_tree
@@ -293,14 +292,3 @@ def _progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
 
 
 show_progress_with(_progress_bar)  # on a terminal or not, as from the command line
-
-if not TYPE_CHECKING:  # a type checker knows the new names only
-    __getattr__ = renamed(
-        __name__,
-        {
-            "Fate": "ExampleTrace",
-            "Worked": "FewShotExamples",
-            "fates": "trace_examples",
-            "worked_examples": "few_shot_examples",
-        },
-    )

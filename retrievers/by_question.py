@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Retriever
 from leporello.core.records import Chunk, Example, Hit
@@ -25,15 +23,6 @@ class ByQuestion:
     """
 
     retriever: Retriever
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
-
-    def load(self) -> None:
-        """Loads the retriever's models."""
-        load_models(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the hits of each example; where all chunks are, they score 0, in their order."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.ranks import CONSTANT, fused
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever
@@ -33,11 +32,6 @@ class Fusion:
     def __post_init__(self) -> None:
         if not self.retrievers:
             raise ValueError("Fusion needs at least one retriever in `retrievers`")
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether any of the retrievers does."""
-        return any(map(sees_gold, self.retrievers))
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k chunks with the highest sums for each example."""

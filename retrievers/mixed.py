@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
@@ -34,11 +33,6 @@ class Mixed:
     def __post_init__(self) -> None:
         if len(self.retrievers) != 2:  # noqa: PLR2004 -- as the class says
             raise ValueError(f"Mixed needs two `retrievers`, got {len(self.retrievers)}")
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether either of the retrievers does."""
-        return any(map(sees_gold, self.retrievers))
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the hits of each example; a retriever is asked its own examples together."""

@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Count, Retriever
 from leporello.core.records import Chunk, Example, Hit
@@ -29,11 +28,6 @@ class Neighbours:
     retriever: Retriever
     before: Count = 1
     after: Count = 1
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the widened hits of each example, best first."""

@@ -8,7 +8,6 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import ModelSource, Positive, Retriever
@@ -45,11 +44,6 @@ class Rerank:
     model: ModelSource
     k: Positive = 10
     batch_size: Positive = 32
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
 
     def load(self) -> None:
         """Loads the models, which is otherwise done when they are first asked."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.protocols import Positive, Reader, Retriever
 from leporello.core.records import Chunk, Example, Hit, Read
@@ -29,16 +27,6 @@ class RerankByReader:
     retriever: Retriever
     reader: Reader
     k: Positive = 10
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
-
-    def load(self) -> None:
-        """Loads the models, which is otherwise done when they are first asked."""
-        load_models(self.reader)
-        load_models(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k best hits of each example; scores are the reader's.

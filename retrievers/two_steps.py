@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.members import member_at
 from leporello.core.protocols import Count, Positive, Retriever
@@ -33,16 +31,6 @@ class TwoSteps:
     then: Retriever | None = None
     files: Positive = 10
     each: Count = 0
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether one of the retrievers does."""
-        return sees_gold(self.first) or sees_gold(self.then)
-
-    def load(self) -> None:
-        """Loads the retrievers' models."""
-        load_models(self.first)
-        load_models(self.then)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the hits of each example in the files that were chosen for it, best first."""

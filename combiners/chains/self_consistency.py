@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from leporello.combiners.chains.said import answer_key, confidence
 from leporello.combiners.stuff import arranged
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner, watched
 from leporello.core.protocols import Combiner, Positive
 from leporello.core.records import JSON, Combination, Example, Hit
@@ -35,11 +34,6 @@ class SelfConsistency:
 
     combiner: Combiner
     runs: Positive = 5
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of each run, one run after the other."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.combiners.chains.said import confidence
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner
 from leporello.core.passages import Passage, identity, reading_text
 from leporello.core.protocols import Combiner, Positive
@@ -51,11 +50,6 @@ class Walk:
     leaves: Positive = 4
     width: Positive = 24
     ask: str = ASK
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a round of reads a step, then the combiner's."""

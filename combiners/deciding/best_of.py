@@ -10,7 +10,6 @@ from typing import Any, Literal
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.combiners.stuff import read_of
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Role
@@ -43,11 +42,6 @@ class BestOf:
     def __post_init__(self) -> None:
         if len(self.combiners) < 2:  # noqa: PLR2004
             raise ValueError(f"the best of two combiners at least, got {len(self.combiners)}")
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether one of the combiners does."""
-        return any(map(sees_gold, self.combiners))
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of each combiner, one after the other, then a read of the judge's."""

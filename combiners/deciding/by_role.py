@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import run_combiner
-from leporello.core.calls.roles import in_role
+from leporello.core.calls.nested import in_role, run_combiner
 from leporello.core.protocols import Combiner, Count, Role
 from leporello.core.records import Combination, Example, Hit
 
@@ -25,11 +23,6 @@ class ByRole:
     combiner: Combiner
     role: Role
     hits: Count = 0
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the combiner's rounds."""

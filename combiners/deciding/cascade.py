@@ -8,7 +8,6 @@ from typing import Any
 
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import Combiner, Share
@@ -47,11 +46,6 @@ class Cascade:
                 "`each` needs a probability for each step but the last:"
                 f" {len(self.steps) - 1}, got {len(self.each)}"
             )
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether one of the steps does."""
-        return any(map(sees_gold, self.steps))
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of each step that is asked, one step after the other."""

@@ -10,7 +10,6 @@ from typing import Any
 import regex
 
 from leporello.core.calls.answers import with_way
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import check_files, run_combiner
 from leporello.core.errors import UserError
 from leporello.core.protocols import Combiner, Count
@@ -56,11 +55,6 @@ class When:
                 f"no document is {self.shortest:,} characters long at least and"
                 f" {self.longest:,} at most: this route can never match"
             )
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the combiner's rounds."""
@@ -145,11 +139,6 @@ class Route:
                     )
             earlier.append(route)
 
-    @property
-    def sees_gold(self) -> bool:
-        """Whether one of the combiners does."""
-        return any(map(sees_gold, (*self.routes, self.otherwise)))
-
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of the combiner whose way the example goes."""
         routes = (one for one in self.routes if isinstance(one, When) and one.matches(example))
@@ -175,11 +164,6 @@ class LearntRoute:
     def __post_init__(self) -> None:
         if len(self.routes) < 2:  # noqa: PLR2004
             raise ValueError(f"it needs two routes at least, got {len(self.routes)}")
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether one of the combiners does."""
-        return any(map(sees_gold, self.routes))
 
     def check_files(self, data: str) -> None:
         """Reads the weights; see `ChecksFiles`.

@@ -8,7 +8,6 @@ from typing import Literal
 
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.core.calls.answers import as_text, confidence_of, rounded, with_more, with_way
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.nested import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.passages import identity
@@ -59,11 +58,6 @@ class Verify:
     def __post_init__(self) -> None:
         if len({*self.labels}) < (1 if self.pairs else 2):
             raise ValueError("labels needs two at least, the first for what is supported")
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the combiner's rounds, then all checks in one."""

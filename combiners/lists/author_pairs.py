@@ -1,4 +1,4 @@
-"""What assigning authors to paragraphs shares: the pairs to read, and the answer's form.
+"""Pairs of paragraphs to read for authorship, their log odds, and the answer's form.
 
 PAN 2021 asks of a document whether several authors wrote it (task 1), between which paragraphs the
 author changes (task 2), and who wrote each paragraph (task 3).
@@ -210,3 +210,42 @@ def _gold(example: Example) -> list[int]:
             f"example {example.id!r} has {reference!r:.60} as its reference, and no list of the"
             " paragraphs' authors; name a task of style change"
         ) from None
+
+
+_SUREST = 6.0  # beyond, one pair would outweigh many
+
+
+def log_odds(likeness: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the log odds of probabilities; NaN stays NaN."""
+    import numpy as np
+
+    with np.errstate(divide="ignore"):
+        odds: NDArray[np.float64] = np.log(likeness) - np.log1p(-likeness)
+    return np.clip(odds, -_SUREST, _SUREST)
+
+
+def averaged(odds: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
+    """Returns means over squares, of what is known in them; 0, undecided, where nothing is.
+
+    Args:
+        odds: Log odds, shape (paragraphs, paragraphs), symmetric; NaN where nothing is known.
+        radius: Number of paragraphs to either side.
+    """
+    import numpy as np
+    from scipy.ndimage import uniform_filter
+
+    is_known = ~np.isnan(odds)
+    size, shares = 2 * radius + 1, is_known.astype(np.float64)
+    sums = uniform_filter(np.where(is_known, odds, 0.0), size, mode="constant")
+    weights = uniform_filter(shares, size, mode="constant")
+    # The filter keeps running sums, which leave crumbs where there is nothing.
+    some = weights > 0.5 / size**2
+    means: NDArray[np.float64] = np.divide(sums, weights, out=np.zeros_like(sums), where=some)
+    return np.asarray((means + means.T) / 2)
+
+
+def smoothed(likeness: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
+    """Returns the probabilities that averaged log odds stand for."""
+    import numpy as np
+
+    return np.asarray(1 / (1 + np.exp(-averaged(log_odds(likeness), radius))))

@@ -6,14 +6,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leporello.combiners.chains.plan_then_read import STEP
-from leporello.combiners.chains.plans import filled, plan_by_rule
+from leporello.combiners.chains.plan_then_read import STEP, filled, plan_by_rule
 from leporello.combiners.chains.said import says_nothing
 from leporello.combiners.multi_hop import by_turns
 from leporello.combiners.rewriting.wording import brief, lines, on_each_name, unread
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import run_combiner
-from leporello.core.calls.roles import in_role
+from leporello.core.calls.nested import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
@@ -63,11 +60,6 @@ class Decompose:
     split: str = SPLIT
     step: str = STEP
     role: Role = ANSWER
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a read to split, a search a step, a read a step if answered; then the rest."""

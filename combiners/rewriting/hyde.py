@@ -9,10 +9,8 @@ from typing import Any
 
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.rewriting.wording import brief, unread
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.nested import in_role, run_combiner
 from leporello.core.calls.ranks import fused
-from leporello.core.calls.roles import in_role
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
@@ -45,11 +43,6 @@ class HyDE:
     write: str = WRITE
     hits: Positive = 3
     role: Role = ANSWER
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read and one search; then the combiner's rounds."""

@@ -12,9 +12,7 @@ import regex
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.multi_hop import by_turns, names, without
 from leporello.combiners.rewriting.wording import brief, unread
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import run_combiner
-from leporello.core.calls.roles import in_role
+from leporello.core.calls.nested import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import (
@@ -61,11 +59,6 @@ class Iterative:
     new: Positive = 2
     think: str = THINK
     role: Role = ANSWER
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a read and a search a step; then the combiner's rounds."""

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.combiners.rewriting.wording import lines, rewordings, unread
-from leporello.core.calls.contracts import sees_gold
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.nested import in_role, run_combiner
 from leporello.core.calls.ranks import fused
-from leporello.core.calls.roles import in_role
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
@@ -41,11 +39,6 @@ class MultiQuery:
     queries: Positive = 3
     reword: str = REWORD
     role: Role = ANSWER
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the combiner does."""
-        return sees_gold(self.combiner)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read and one round of searches; then the combiner's rounds."""

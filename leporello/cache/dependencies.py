@@ -16,10 +16,10 @@ from importlib import metadata
 from pathlib import Path
 
 from leporello.cache.source_code import code_hash, is_own, source_hash, sources
-from leporello.core.annotations import annotations_of, marked
+from leporello.core.annotations import BACKEND_MARK, MODEL_MARK, annotations_of, marked
 from leporello.core.environment.classes import find_class
 from leporello.core.errors import UserError
-from leporello.core.protocols import BACKEND, BACKEND_MARK, MODEL_MARK
+from leporello.core.protocols import BACKEND
 from leporello.core.records import JSON
 from leporello.models.locate import content_fingerprint, model_fingerprint
 

@@ -12,7 +12,7 @@ from typing import Any
 from leporello.cache.clocks import clock_of
 from leporello.cache.dependencies import dependencies
 from leporello.cache.source_code import public_name
-from leporello.core.calls.memo_key import SCALARS, UnknownParametersError, known_of, parameters_of
+from leporello.core.calls.memory import SCALARS, UnknownParametersError, known_of, parameters_of
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import CodeType, FunctionType
 
 from leporello.core.environment.classes import file_module_name
-from leporello.core.environment.old_names import new_name
 from leporello.core.hashing import canonical
 
 _FOR_TYPES = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
@@ -243,8 +242,7 @@ def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
             except ImportError:  # beyond the top: it fails when it runs, and says so
                 continue
             modules |= {target, *(f"{target}.{alias.name}" for alias in node.names)}
-    # What a plug-in imports by a name of 0.1 counts as what it is.
-    return frozenset(new_name(module) or module for module in modules)
+    return frozenset(modules)
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:

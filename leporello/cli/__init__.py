@@ -19,7 +19,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from leporello import __version__
 from leporello.cli import (
     ask,
     benchmarks,
@@ -27,10 +26,8 @@ from leporello.cli import (
     compare,
     explain,
     export,
-    mcp,
     new,
     run,
-    score,
     serve,
     train,
     tune,
@@ -38,6 +35,7 @@ from leporello.cli import (
 from leporello.cli import list as listing
 from leporello.cli.display.progress import progress_bar
 from leporello.cli.options import stderr
+from leporello.core import __version__
 from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, UserError
 from leporello.engine.progress import show_progress_with
@@ -55,8 +53,8 @@ app = typer.Typer(
 )
 _VERBS = (
     run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
-    listing.schema, ask.ask, ask.extract, serve.serve, mcp.mcp,
-    explain.explain, score.score, compare.table, compare.compare, compare.report, compare.watch,
+    listing.schema, ask.ask, ask.extract, serve.serve, serve.mcp,
+    explain.explain, export.score, compare.table, compare.compare, compare.report, compare.watch,
     export.export, export.track, train.train, train.examples, tune.tune, benchmarks.fetch,
     benchmarks.submit, benchmarks.analyze,
 )  # fmt: skip

@@ -156,10 +156,9 @@ def table(
     ] = "terminal",
 ) -> None:
     """Prints a paper's tables: published numbers, and those of finished runs beside them."""
-    from leporello.analysis.comparison.tables import latex, markdown
     from leporello.cli.display.comparison import comparison
     from leporello.config.suites import suite_named
-    from leporello.core.table import html
+    from leporello.core.table import html, latex, markdown
     from leporello.suites import suite_tables
     from leporello.suites.layout import csv_of, records, text_tables
 

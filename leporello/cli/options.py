@@ -170,29 +170,6 @@ Unsupervised = Annotated[
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of each worker.")]
 
 
-def _renamed(parameter: typer.CallbackParam, given: str | None) -> None:
-    """Answers an option of 0.1 with what says it now."""
-    if given is not None:
-        name = parameter.opts[0]
-        raise UserError(f"{name} is no more; say {_RENAMED[name]}")
-
-
-_RENAMED = {
-    "--flights": "--max-active",
-    "--reader-replicas": "--workers: each worker has a model of its own",
-    "--reader-gpus": "--worker-gpus",
-}
-
-
-def _renamed_option(name: str, *others: str) -> Any:  # noqa: ANN401 -- an annotation
-    return Annotated[
-        str | None, typer.Option(name, *others, hidden=True, callback=_renamed, is_eager=True)
-    ]
-
-
-Flights = _renamed_option("--flights")
-ReaderReplicas = _renamed_option("--reader-replicas", "--replicas")
-ReaderGpus = _renamed_option("--reader-gpus")
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor fill the cache.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

@@ -16,7 +16,6 @@ from leporello.cli.options import (
     ConfigFiles,
     Data,
     Executor,
-    Flights,
     Limit,
     Metrics,
     Model,
@@ -24,8 +23,6 @@ from leporello.cli.options import (
     Out,
     Overrides,
     Pipelines,
-    ReaderGpus,
-    ReaderReplicas,
     Selectors,
     Split,
     SuiteName,
@@ -107,9 +104,6 @@ def run(
         bool, typer.Option("--verify", help="Run a random 5 % again, and compare.")
     ] = False,
     no_cache: NoCache = False,
-    flights: Flights = None,  # noqa: ARG001 -- its callback tells what says it now
-    reader_replicas: ReaderReplicas = None,  # noqa: ARG001 -- likewise
-    reader_gpus: ReaderGpus = None,  # noqa: ARG001 -- likewise
     show: Annotated[int, typer.Option("--show", min=0, help="Print as many answers.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -316,7 +310,7 @@ def plan(
 
     overrides = with_model(overrides, model)
     if ladder:
-        from leporello.cli.display.plan_oracles import print_oracle_command
+        from leporello.cli.display.plan import print_oracle_command
 
         print_oracle_command(
             pipelines or (),

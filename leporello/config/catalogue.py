@@ -10,10 +10,10 @@ from pathlib import Path
 from leporello.config import Config, PipelineSpec
 from leporello.config.parameters import parameters
 from leporello.config.suites import Suite
-from leporello.core.annotations import marked
+from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import ALL_KINDS, MODEL_MARK, SECRET_MARK, TASK, Kind
+from leporello.core.protocols import ALL_KINDS, TASK, Kind
 from leporello.models.locate import locate
 
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}

@@ -9,8 +9,6 @@ from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
 from leporello.core.protocols import ALL_KINDS, KINDS, Kind
 
-# Attributes of stages that 0.1 knew by other names: unheeded, they would change what a run does.
-_RENAMED = {"at_once": "window_size", "tuner": "trainer"}
 # What methods that are called by places are given.
 _TAKEN = {
     "statistics": ("prediction", "example"),
@@ -27,9 +25,6 @@ _EITHER = {
 
 def check_methods(cls: type, kind: Kind) -> str | None:
     """Returns what is wrong with a class as a stage of this kind, or None."""
-    for old, new in _RENAMED.items():
-        if hasattr(cls, old):
-            return f"{cls.__name__} has {old!r}, which is called {new!r} since Leporello 0.2"
     for method in kind.methods:
         function = getattr(cls, method, None)
         if not callable(function):

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from leporello.config.parameters import Parameter, parameters, path_from_file
-from leporello.core.annotations import marked
+from leporello.core.annotations import MODEL_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.errors import UserError
-from leporello.core.protocols import KINDS, MODEL_MARK, ModelSource
+from leporello.core.protocols import KINDS, ModelSource
 from leporello.core.yaml.scalars import Scalar
 from leporello.core.yaml.tree import Tree
 from leporello.models.naming import NamedModel, is_served, resolve

@@ -14,17 +14,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
-from leporello.core.annotations import annotations_of, marked
-from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import (
+from leporello.core.annotations import (
     BACKEND_MARK,
-    KINDS,
-    LOADER,
     MODEL_MARK,
     ROLE_MARK,
     SECRET_MARK,
-    Kind,
+    annotations_of,
+    marked,
 )
+from leporello.core.errors import UserError, did_you_mean
+from leporello.core.protocols import KINDS, LOADER, Kind
 from leporello.core.yaml.tree import Tree
 from leporello.storage import is_url, to_path
 

@@ -112,12 +112,6 @@ class Placement:
 
 _DEFAULTS: Mapping[str, Any] = {each.name: each.default for each in fields(Placement)}
 _RAYS = ("address", "worker_cpus", "worker_gpus")
-# Settings of 0.1, and what says it now.
-RENAMED: Mapping[str, str] = {
-    "reader_replicas": "workers: each worker has a model of its own",
-    "reader_gpus": "worker_gpus",
-    "reader_cpus": "worker_cpus",
-}
 
 
 def kept_under(below: Mapping[str, T], executor: object) -> dict[str, T]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leporello.config.parameters import parameters, validate
-from leporello.config.placement import RENAMED, Placement, kept_under, problems_of
+from leporello.config.placement import Placement, kept_under, problems_of
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.yaml.tree import Tree, check_settings
 
@@ -82,8 +82,6 @@ def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
     settings = parameters(Placement)
     if isinstance(tree.value, list) or name == "sweep" or "sweep" in tree.items:
         return None, _SWEPT
-    if name in RENAMED:
-        return None, f"is no more; say {RENAMED[name]}"
     if name not in settings:
         return None, f"there is no such setting{did_you_mean(name, settings)}"
     return validate(settings[name], tree)

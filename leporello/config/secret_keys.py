@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, get_origin
 
 from leporello.config.parameters import Parameter, members, nested_kind
-from leporello.core.annotations import marked
-from leporello.core.protocols import SECRET_MARK
+from leporello.core.annotations import SECRET_MARK, marked
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable
 

@@ -12,11 +12,11 @@ from typing import Any
 from leporello.config.parameters import Parameter, parameters, takes_list, validate
 from leporello.config.placement_settings import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
-from leporello.core.annotations import marked, roles_of
+from leporello.core.annotations import SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget
 from leporello.core.calls.contracts import StageError
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.protocols import ANSWER, SECRET_MARK, MetricEntry, Task
+from leporello.core.protocols import ANSWER, MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
 from leporello.core.yaml.tree import parse

@@ -15,11 +15,11 @@ from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
-from leporello.core.annotations import marked
+from leporello.core.annotations import ROLE_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import ROLE_MARK, Kind
+from leporello.core.protocols import Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 from leporello.core.yaml.tree import Tree, parse

@@ -1,4 +1,4 @@
-"""What the annotations of a constructor say, resolved."""
+"""Annotations of a constructor, resolved, and the marks that they carry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,39 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args, get_type_hints
 
-from leporello.core.protocols import ROLE_MARK
+
+class _ModelMark:
+    """Marks a parameter that names a model; see `protocols.ModelSource`."""
+
+    def __repr__(self) -> str:
+        return "model"
+
+
+class _SecretMark:
+    """Marks a parameter that is a key; see `protocols.Secret`."""
+
+    def __repr__(self) -> str:
+        return "$VARIABLE"
+
+
+class _BackendMark:
+    """Marks a parameter that names a backend; see `protocols.BackendSource`."""
+
+    def __repr__(self) -> str:
+        return "backend"
+
+
+class _RoleMark:
+    """Marks a parameter that names a reader's role; see `protocols.Role`."""
+
+    def __repr__(self) -> str:
+        return "role"
+
+
+MODEL_MARK = _ModelMark()
+BACKEND_MARK = _BackendMark()
+SECRET_MARK = _SecretMark()
+ROLE_MARK = _RoleMark()
 
 
 def annotations_of(cls: type[Any]) -> dict[str, Any]:

@@ -9,17 +9,34 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from leporello.core.spans import Span, covered, merge
-
-if TYPE_CHECKING:
-    from leporello.core.records import Document, Loss
 
 # Columns into which all that a file holds falls apart, in the order of what is done with it.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "stood_for", "read")
 _PLACES = 4  # that are named of each kind of loss
 _EVER = ("unselected", "cut", "read")  # shown where they are nothing, too
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something of a file that is not in the document's text.
+
+    Attributes:
+        what: Kind of thing, in the singular: `page without text`, `image`, `hidden sheet`.
+        why: Reason, and what would bring it back where anything does.
+        place: Place in the file, as a `Place` is named; may be empty.
+        characters: Length of its text, counted or estimated; 0 where it holds none.
+        count: Number of such things.
+        furniture: Whether it was left out on purpose: running heads and feet, page numbers.
+    """
+
+    what: str
+    why: str
+    place: str = ""
+    characters: int = 0
+    count: int = 1
+    furniture: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +68,29 @@ class Coverage:
     @classmethod
     def of(
         cls,
-        document: Document,
+        characters: int,
+        losses: Sequence[Loss],
         selected: Iterable[Span],
         read: Iterable[Span],
+        *,
         unchunked: int = 0,
         stood_for: Iterable[Span] = (),
     ) -> Coverage:
         """Returns the ledger of one example.
 
         Args:
-            document: The document.
+            characters: Length of the document's text.
+            losses: Losses of the document.
             selected: Spans of the hits.
             read: Spans that the reader saw.
             unchunked: Number of characters that are in no chunk.
             stood_for: Spans of passages that the reader saw in their place.
         """
-        characters = len(document.text)
         chosen, was_read = merge(selected), merge(read)
         seen, told = covered(was_read), covered((*was_read, *(stood := merge(stood_for))))
         either = covered((*chosen, *was_read, *stood))
         unchunked = min(unchunked, characters - either)  # a combiner may read what is in no chunk
-        furniture = sum(loss.characters for loss in document.losses if loss.furniture)
+        furniture = sum(loss.characters for loss in losses if loss.furniture)
         return cls(
             document=characters,
             selected=sum(map(len, chosen)),
@@ -80,7 +99,7 @@ class Coverage:
             unselected=characters - unchunked - either,
             unchunked=unchunked,
             furniture=furniture,
-            lost=sum(loss.characters for loss in document.losses) - furniture,
+            lost=sum(loss.characters for loss in losses) - furniture,
             stood_for=told - seen,
         )
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from leporello.core.records import JSON
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from annotated_types import Ge, Gt, Le
 
+from leporello.core.annotations import BACKEND_MARK, MODEL_MARK, ROLE_MARK, SECRET_MARK
 from leporello.core.records import (
     JSON,
     Combination,
@@ -31,39 +32,6 @@ from leporello.core.records import (
     Span,
 )
 
-
-class _ModelMark:
-    """Marks a parameter that names a model; see `ModelSource`."""
-
-    def __repr__(self) -> str:
-        return "model"
-
-
-class _SecretMark:
-    """Marks a parameter that is a key; see `Secret`."""
-
-    def __repr__(self) -> str:
-        return "$VARIABLE"
-
-
-class _BackendMark:
-    """Marks a parameter that names a backend; see `BackendSource`."""
-
-    def __repr__(self) -> str:
-        return "backend"
-
-
-class _RoleMark:
-    """Marks a parameter that names a reader's role; see `Role`."""
-
-    def __repr__(self) -> str:
-        return "role"
-
-
-MODEL_MARK = _ModelMark()
-BACKEND_MARK = _BackendMark()
-SECRET_MARK = _SecretMark()
-ROLE_MARK = _RoleMark()
 # The role that reads ask which name none.
 ANSWER = "answer"
 

@@ -7,11 +7,25 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.core.coverage import Coverage
+from leporello.core.calls.memory import (
+    TOKENS,
+    CacheKey,
+    CacheProtocol,
+    Codec,
+    Fingerprint,
+    Index,
+    Made,
+    Tokenizer,
+    memo_key,
+    read_only,
+    tokens_key,
+)
+from leporello.core.coverage import Coverage, Loss
+from leporello.core.hashing import JSON
 from leporello.core.spans import Span
 
 if TYPE_CHECKING:
@@ -48,36 +62,6 @@ __all__ = [
     "Tokenizer",
 ]
 
-JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-# What a retriever's `index` returns: named arrays and plain values, which files can hold.
-Index: TypeAlias = "dict[str, NDArray[Any] | JSON]"
-
-
-class Tokenizer(Hashable, Protocol):
-    """What counts tokens: hashable, so that a document's tokens are kept under it."""
-
-    def offsets(self, text: str) -> NDArray[np.int64]:
-        """Returns the tokens' (start, end) characters, shape (tokens, 2), ascending."""
-        ...
-
-
-class CacheProtocol(Protocol):
-    """Where what was derived from documents is kept between runs: `leporello.cache.store.Cache`."""
-
-    def get(self, kind: str, key: Mapping[str, JSON]) -> Index | None:
-        """Returns what was made by this recipe, its arrays read-only; None if it is not kept."""
-        ...
-
-    def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
-        """Keeps what was made by this recipe; False if it cannot be kept."""
-        ...
-
-    def fingerprint(
-        self, stage: object, without: Collection[str] = ()
-    ) -> Mapping[str, JSON] | None:
-        """Returns what a stage's results depend on besides some parameters; None if unknown."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -109,27 +93,6 @@ class Place:
     name: str
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Something of a file that is not in the document's text.
-
-    Attributes:
-        what: Kind of thing, in the singular: `page without text`, `image`, `hidden sheet`.
-        why: Reason, and what would bring it back where anything does.
-        place: Place in the file, as a `Place` is named; may be empty.
-        characters: Length of its text, counted or estimated; 0 where it holds none.
-        count: Number of such things.
-        furniture: Whether it was left out on purpose: running heads and feet, page numbers.
-    """
-
-    what: str
-    why: str
-    place: str = ""
-    characters: int = 0
-    count: int = 1
-    furniture: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +173,45 @@ class Document:
 
     def tokens(self, tokenizer: Tokenizer) -> NDArray[np.int64]:
         """Returns the tokens' offsets, shape (tokens, 2); a document is tokenised once."""
-        from leporello.core.calls.derived import tokens
 
-        return tokens(self, tokenizer)
+        def key(fingerprint: Fingerprint) -> CacheKey | None:
+            return tokens_key(self.sha256, tokenizer, fingerprint)
+
+        def make() -> NDArray[np.int64]:
+            offsets: NDArray[np.int64] = read_only(tokenizer.offsets(self.text))
+            return offsets
+
+        return self.derived(TOKENS, memo_key(tokenizer), key, make)
+
+    def derived(
+        self,
+        codec: Codec[Made],
+        memo: Hashable,
+        key: Callable[[Fingerprint], CacheKey | None],
+        make: Callable[[], Made],
+    ) -> Made:
+        """Returns a value from the document's memory, from its cache, or made now.
+
+        Args:
+            codec: Form that the value has in a cache.
+            memo: Key of the value in memory, within its kind.
+            key: Function that returns its key in a cache; None keeps it out.
+            make: Function that makes it.
+        """
+
+        def find() -> Made:
+            known = key(self.cache.fingerprint) if self.cache else None
+            if self.cache is None or known is None:
+                return make()
+            if (kept := self.cache.get(codec.kind, known)) is not None:
+                return codec.unpack(kept)
+            value = make()
+            if (packed := codec.pack(value)) is not None:
+                self.cache.put(codec.kind, known, packed)
+            return value
+
+        value: Made = self.memo((codec.kind, memo), find)
+        return value
 
     def memo(self, key: Hashable, compute: Callable[[], Any]) -> Any:  # noqa: ANN401 -- any value can be kept
         """Returns what `compute` gave for this key, computing it at most once a document."""

@@ -1,7 +1,8 @@
-"""Tables: of text, as a notebook shows them, and of values, as pandas has them."""
+"""Tables of text as HTML, Markdown and LaTeX, and tables of values as frames of pandas."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -43,6 +44,65 @@ def _html(table: ResultTable) -> str:
     notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
     caption = f"<caption>{escape(table.title)}</caption>"
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def markdown(found: Iterable[ResultTable]) -> str:
+    """Returns tables as Markdown."""
+    return "\n".join(map(_markdown, found))
+
+
+def _markdown(table: ResultTable) -> str:
+    lines = [
+        table.headers,
+        ("---", *("---:" for _ in table.headers[1:])),
+        *table.rows,
+    ]
+    text = "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
+    notes = "".join(f"\n{_in_markdown(note)}\n" for note in table.notes)
+    return f"### {_in_markdown(table.title)}\n\n{text}{notes}"
+
+
+def _in_markdown(text: str) -> str:
+    return re.sub(r"([\\|*_<`])", r"\\\1", " ".join(text.split()))
+
+
+def latex(found: Iterable[ResultTable]) -> str:
+    """Returns tables as LaTeX tables; they need the package booktabs."""
+    return "\n".join(map(_latex, found))
+
+
+def _latex(table: ResultTable) -> str:
+    columns = "l" + "r" * (len(table.headers) - 1)
+    lines = [f"{' & '.join(map(_in_latex, row))} \\\\" for row in table.rows]
+    return "\n".join(
+        [
+            "\\begin{table}",
+            "\\centering",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            f"{' & '.join(map(_in_latex, table.headers))} \\\\",
+            "\\midrule",
+            *lines,
+            "\\bottomrule",
+            "\\end{tabular}",
+            *(f"\\par\\footnotesize {_in_latex(note)}" for note in table.notes),
+            f"\\caption{{{_in_latex(table.title)}}}",
+            "\\end{table}\n",
+        ]
+    )
+
+
+_LATEX: Mapping[str, str] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+}
+
+
+def _in_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:

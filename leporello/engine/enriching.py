@@ -13,8 +13,7 @@ from leporello.config import Pipeline
 from leporello.core.annotations import annotations_of, roles_of
 from leporello.core.calls import derived
 from leporello.core.calls.contracts import StageError
-from leporello.core.calls.nested import load_models
-from leporello.core.calls.roles import in_role
+from leporello.core.calls.nested import in_role, load_models
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.passages import fault_of, flat_read
 from leporello.core.protocols import ANSWER

@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-import leporello
 from leporello.core.environment import signals
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.errors import Stopped, UserError
@@ -106,7 +105,7 @@ def is_passed_on(error: BaseException) -> bool:
 def trace_of(error: BaseException) -> str:
     """Returns an error's traceback: Leporello's own files from their package on, others in full."""
     trace = "".join(traceback.format_exception(error))
-    folder = Path(leporello.__file__).parent
+    folder = Path(__file__).parents[1]
     trace = trace.replace(f'File "{folder}/', f'File "{folder.name}/')
     for original, copy in REMAPPED_PATHS.items():
         trace = trace.replace(f'File "{copy}"', f'File "{original}"')

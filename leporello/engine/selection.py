@@ -9,7 +9,7 @@ from functools import partial
 
 from leporello.config import Pipeline
 from leporello.core.calls.contracts import asks_question
-from leporello.core.calls.memo_key import memo_key
+from leporello.core.calls.memory import memo_key
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.segments import chunks as chunks_of
 from leporello.core.calls.stage_calls import divide, retrieve

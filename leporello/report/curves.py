@@ -12,8 +12,8 @@ from statistics import fmean, stdev
 
 from leporello.analysis.comparison import PipelineScores, TaskComparison
 from leporello.jobs.confidence import Answers, reliability, scores_by_coverage
-from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
+from leporello.report.join import ExampleFacts
 from leporello.report.plots import Plot, Point, Series, lines
 
 _BINS, _IN_BIN = 8, 5  # at most so many bins, with at least so many examples each

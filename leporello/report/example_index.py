@@ -17,8 +17,7 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
 from leporello.report.example_details import Detail, ExcerptBudget, job_detail
-from leporello.report.example_facts import ExampleFacts
-from leporello.report.join import JobRows, JoinedExample, Row, with_data, without_data
+from leporello.report.join import ExampleFacts, JobRows, JoinedExample, Row, with_data, without_data
 from leporello.report.rendered_prompts import Configs, Prompts
 
 _SHORT = 80  # characters of questions and predictions in a list

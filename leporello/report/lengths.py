@@ -1,4 +1,4 @@
-"""Scores over lengths, where runs hold several lengths of one task."""
+"""Scores over lengths of one task, and RULER's effective length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from leporello.analysis.comparison import TaskComparison
-from leporello.analysis.effective_length import THRESHOLD, effective_length, length_of
 from leporello.report.curves import ascending, measured
 from leporello.report.plots import Plot, Point, Series, lines
 
@@ -73,3 +72,27 @@ def effective_lengths(boards: Sequence[TaskComparison]) -> str:
         told.append(f"{label}: {shown} ({tasks} of 13 tasks)")
     head = f"Effective length, the longest with a mean of at least {THRESHOLD} (RULER)"
     return f"{head}: {'; '.join(told)}." if told else ""
+
+
+# Llama2-7b's average at 4K: "exceeding a qualitative threshold, Llama-2-7b performance at 4K
+# (85.6%)" (README of hsiehjackson/RULER).
+THRESHOLD = 85.6
+
+
+def effective_length(averages: Mapping[int, float], threshold: float = THRESHOLD) -> int | None:
+    """Returns the longest length whose average is not below the threshold; None if none is.
+
+    Args:
+        averages: Means over the tasks of RULER, 0 to 100, by length in tokens.
+        threshold: Score that counts as coping.
+    """
+    return max((length for length, mean in averages.items() if mean >= threshold), default=None)
+
+
+def length_of(task: str) -> tuple[str, int] | None:
+    """Returns the name without it and the length of `NAME@length=8192`; None of other names."""
+    base, _, settings = task.partition("@")
+    pairs = [setting.partition("=") for setting in settings.split(",")]
+    lengths = [int(value) for name, _, value in pairs if name == "length" and value.isdecimal()]
+    others = ",".join(f"{name}={value}" for name, _, value in pairs if name != "length")
+    return (f"{base}@{others}" if others else base, lengths[0]) if lengths else None

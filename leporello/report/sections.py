@@ -5,12 +5,13 @@ A class of the user's own is one too: `section(data)` is given all that the repo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison import Comparison, ResultTable
+from leporello.analysis.funnel import Funnel
 from leporello.config.suites import read_suites
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
@@ -18,12 +19,10 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary
 from leporello.jobs.ways import ways_table
 from leporello.report.curves import curves
-from leporello.report.example_facts import ExampleFacts
 from leporello.report.example_index import Packed
-from leporello.report.join import JobRows
+from leporello.report.join import ExampleFacts, JobRows
 from leporello.report.lengths import effective_lengths, length_plots
-from leporello.report.page import funnel_plots
-from leporello.report.plots import Plot
+from leporello.report.plots import Bar, Plot, bars
 from leporello.report.training_section import TrainingSummary, trainings
 from leporello.suites import suite_tables
 from leporello.suites.layout import text_tables
@@ -72,8 +71,21 @@ class Lost:
 
     def section(self, data: ReportData) -> ReportSection:
         """Returns a plot a pipeline."""
-        found = (funnel_plots(one.jobs, data.facts.funnels) for one in data.packed)
+        found = (_funnel_plots(one.jobs, data.facts.funnels) for one in data.packed)
         return ReportSection("Where answers are lost", plots=[*chain.from_iterable(found)])
+
+
+def _funnel_plots(
+    jobs: Sequence[JobRows], funnels: Mapping[tuple[Path, str, str], Funnel]
+) -> Iterator[Plot]:
+    """Yields for each pipeline the share of examples whose whole proof each stage kept."""
+    for job in jobs:
+        funnel = funnels.get(job.key)
+        if funnel and funnel.steps:
+            title = f"{job.label} on {job.task}: examples whose proof each stage kept whole"
+            steps = [step for step in funnel.steps if step.of]
+            labels = [f"{step.stage} ({step.lost:,} lost)" for step in steps]
+            yield bars(title, [Bar(n, s.share) for n, s in zip(labels, steps, strict=True)])
 
 
 class Ways:

@@ -249,7 +249,9 @@ class Session:
         spans = [span for hit in selected.hits for span in spans_of(hit.chunk)]
         prediction = prediction_of(example, selected.hits, (), "")
         found = _passages(document, prediction)
-        return tuple(found), Coverage.of(document, spans, (), selected.unchunked)
+        return tuple(found), Coverage.of(
+            len(document.text), document.losses, spans, (), unchunked=selected.unchunked
+        )
 
     def _alone(self, question: str) -> str:
         """Returns a follow-up as it is understood alone; nothing where the model cannot tell."""

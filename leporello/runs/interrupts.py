@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from leporello.core.environment import signals
@@ -30,12 +30,7 @@ class Interrupts:
             signals.handle(self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             if handler is not None:  # one of another language's, which Python cannot set
                 signal.signal(number, handler)

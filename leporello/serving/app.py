@@ -1,32 +1,32 @@
-"""What the page asks for: itself, stretches of documents, files taken in, answers step by step."""
+"""Application of the page, and the server that runs it on this machine until it is stopped."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
+import secrets
+import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
-from leporello.serving.documents import (
-    OpenDocuments,
-    TooLargeError,
-    about,
-    piece,
-    turn,
-)
+from leporello.serving.documents import OpenDocuments, TooLargeError, about, piece, turn
 from leporello.serving.http_api import refused, tool_routes
 
 _HERE = Path(__file__).parent
@@ -154,3 +154,108 @@ async def _steps(session: Session, question: str) -> AsyncIterator[bytes]:
             event = await events.get()
     finally:
         steps.cancel()
+
+
+_SECONDS = 2  # that open connections have when it ends
+
+
+def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print) -> None:
+    """Serves a conversation until Ctrl-C or SIGTERM.
+
+    Args:
+        session: Conversation about the files that are given.
+        port: Port on 127.0.0.1; 0 takes a free one.
+        ready: Function that is told the address, with its token, once connections are taken.
+
+    Raises:
+        UserError: The port is taken, or may not be used.
+        KeyboardInterrupt: It was told to end, and has.
+    """
+    import uvicorn
+
+    from leporello.serving.app import AccessControl, application
+    from leporello.serving.documents import OpenDocuments
+
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        raise UserError(f"port {port} of 127.0.0.1 cannot be had: {error}") from None
+    with listening:
+        port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
+        app = AccessControl(application(OpenDocuments([session])), token, port)
+        config = uvicorn.Config(
+            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
+            server_header=False, timeout_graceful_shutdown=_SECONDS,
+        )  # fmt: skip
+        ready(f"http://127.0.0.1:{port}/?token={token}")
+        uvicorn.Server(config).run([listening])
+
+
+_HEADERS: Mapping[str, str] = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessControl:
+    """Lets a request through that names this server, has the token and comes from its own page.
+
+    The token stands in the address at first and in a cookie afterwards; a program sends it as a
+    bearer's.
+
+    Attributes:
+        app: Application behind it.
+        token: Secret of this server.
+        port: Port that it listens on.
+    """
+
+    app: ASGIApp
+    token: str
+    port: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request itself, or hands it on."""
+        if scope["type"] != "http":
+            raise ValueError(f"nothing here speaks {scope['type']}")
+        request, cookie = Request(scope), f"leporello-{self.port}"
+        arrives = request.url.path == "/" and self._is_token(request.query_params.get("token"))
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                if arrives:
+                    value = f"{cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+                    headers.append("set-cookie", value)
+            await send(message)
+
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        known = arrives or any(map(self._is_token, (request.cookies.get(cookie), bearer)))
+        refusal = self._refusal(request, known=known)
+        page = request.url.path == "/"
+        as_json = {"error": refusal}
+        no = PlainTextResponse(refusal, 403) if page else JSONResponse(as_json, 403)
+        answer: ASGIApp = no if refusal else self.app
+        await answer(scope, receive, told)
+
+    def _is_token(self, text: str | None) -> bool:
+        return hmac.compare_digest((text or "").encode(), self.token.encode())
+
+    def _refusal(self, request: Request, *, known: bool) -> str:
+        """Returns why a request is refused; empty if it is not."""
+        # A site whose name is made to lead here (DNS rebinding) says that name.
+        hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
+        if request.headers.get("host") not in hosts:
+            return "This server answers to 127.0.0.1 alone."
+        if not known:
+            return "Open the address that `serve` printed, or send its token as a bearer's."
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in [f"http://{host}" for host in hosts]:
+            return "Another site's page asked for this."
+        return ""

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from leporello import __version__
+from leporello.core import __version__
 from leporello.core.errors import UserError
 from leporello.runs.ask import Session
 from leporello.serving.documents import DocumentEntry

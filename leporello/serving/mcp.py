@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel
 
-from leporello import __version__
+from leporello.core import __version__
 from leporello.core.errors import UserError
 from leporello.runs.ask import Session
 from leporello.serving.tools import TOOLS, as_utf8, parameters_of, purpose_of

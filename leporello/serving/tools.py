@@ -131,7 +131,7 @@ def passages(
         found: tuple[CitedPassage, ...] = (
             CitedPassage(span, text, 0.0, cited(document, span), True),
         )
-        coverage = Coverage.of(document, [span], [span])
+        coverage = Coverage.of(len(document.text), document.losses, [span], [span])
         return PassagesReply(
             passages=[_found(found[0], _PIECE)], more_passages=0, ledger=_ledger(document, coverage)
         )
@@ -159,7 +159,7 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
             for name, one in listed[:most]
         ],
         more_entries=max(0, len(listed) - most),
-        ledger=_ledger(document, Coverage.of(document, (), ())),
+        ledger=_ledger(document, Coverage.of(len(document.text), document.losses, (), ())),
     )
 
 

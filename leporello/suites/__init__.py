@@ -2,12 +2,12 @@
 
 It reads finished runs and the data files in `published/`, and starts nothing. What a suite is,
 names of tasks and pipelines, stands in `pipelines.yaml`, and is read by `config/suites`. Begin with
-`tables`; `cells` has what runs say, `published` the papers' numbers.
+`tables`; `cells` has the scores of runs and the papers' numbers.
 """
 
 from __future__ import annotations
 
-from leporello.suites.published_tables import check_published, published_of
+from leporello.suites.cells import check_published, published_of
 from leporello.suites.tables import SuiteTable, suite_tables
 
 __all__ = ["SuiteTable", "check_published", "published_of", "suite_tables"]

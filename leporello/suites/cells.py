@@ -1,21 +1,165 @@
-"""Cells: what runs say of one pipeline on one task of a suite."""
+"""Cells of a suite's tables: published numbers with their sources, and scores of runs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.suites import Suite
-from leporello.core.errors import UserError
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.yaml.tree import Tree, read_tree
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
+
+_FORBID = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRow:
+    """A row of a paper's table.
+
+    Attributes:
+        name: Name of the row in the paper.
+        numbers: Numbers by column; a column is left out where the paper has a dash.
+        quote: Line of the text that they were read from.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
+    name: str
+    # A count stays whole, and is shown so.
+    numbers: Mapping[str, tuple[int | float | None, ...]]
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A table of a paper.
+
+    Attributes:
+        title: Number of the table, and what it shows.
+        columns: Labels of the numbers by column.
+        rows: Rows in the paper's order.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
+    title: str
+    columns: Mapping[str, tuple[str, ...]]
+    rows: tuple[PublishedRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPaper:
+    """The tables of a paper.
+
+    Attributes:
+        paper: Authors, year and title.
+        source: URL of the text that the numbers stand in.
+        tables: Tables by name.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FORBID
+    paper: str = ""
+    source: str = ""
+    tables: Mapping[str, PublishedTable] = field(default_factory=dict)
+
+
+def published_of(suite: Suite) -> PublishedPaper:
+    """Returns the published numbers of a suite; none if it names no data file.
+
+    Raises:
+        UserError: The file cannot be read.
+        ConfigError: What is wrong with it, and what the suite takes from it that is not there.
+    """
+    if suite.file is None:
+        return PublishedPaper()
+    tree = read_tree(suite.file)
+    try:
+        published = TypeAdapter(PublishedPaper).validate_python(tree.plain())
+    except ValidationError as error:
+        raise ConfigError([_fault(tree, one) for one in error.errors()]) from None
+    faults = [*_faults(published, tree), *_unmatched(suite, published)]
+    if faults:
+        raise ConfigError(faults)
+    return published
+
+
+def check_published(suites: Mapping[str, Suite]) -> None:
+    """Reads the published numbers of all suites.
+
+    Raises:
+        UserError: A file cannot be read.
+        ConfigError: Everything that is wrong with them.
+    """
+    faults: list[Fault] = []
+    for suite in suites.values():
+        try:
+            published_of(suite)
+        except ConfigError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+
+
+def _fault(tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
+    for key in error["loc"]:
+        if isinstance(key, int) and isinstance(tree.value, list) and key < len(tree.value):
+            tree = tree.value[key]
+        tree = tree.items.get(str(key), tree)
+    place = ".".join(map(str, error["loc"]))
+    return tree.fault(f"{place}: {error['msg']}")
+
+
+def _faults(published: PublishedPaper, tree: Tree) -> Iterator[Fault]:
+    """Yields the numbers that no column has labels for."""
+    for name, table in published.tables.items():
+        rows: Any = tree.items["tables"].items[name].items["rows"].value
+        for row, place in zip(table.rows, rows, strict=True):
+            for column, numbers in row.numbers.items():
+                labels = table.columns.get(column)
+                if labels is None:
+                    hint = did_you_mean(column, table.columns)
+                    yield place.fault(f"{name}: {row.name}: there is no column {column!r}{hint}")
+                elif len(labels) != len(numbers):
+                    said = f"has {len(numbers)} numbers for {len(labels)} labels"
+                    yield place.fault(f"{name}: {row.name}: {column} {said}")
+
+
+def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
+    """Yields what a suite takes from the published table that is not there."""
+    table = published.tables.get(suite.table)
+    if table is None and suite.table in suite.groups:
+        table = PublishedTable("", {}, ())  # its own means, which no text at hand has
+    if table is None:
+        hint = did_you_mean(suite.table, published.tables)
+        yield suite.fault(f"{suite.file} has no table {suite.table!r}{hint}", "table")
+        return
+    names = {row.name for one in published.tables.values() for row in one.rows}
+    for key, row in suite.rows.items():
+        if row.published and row.published not in names:
+            hint = did_you_mean(row.published, names)
+            text = f"{suite.file.name if suite.file else ''} has no row {row.published!r}{hint}"
+            yield suite.fault(text, "rows", key, "published")
+    for name, groups in suite.groups.items():
+        columns = published.tables[name].columns if name in published.tables else {}
+        for key in groups if columns or name != suite.table else ():
+            if key not in columns:
+                text = f"{suite.file} has no column {key!r} in {name!r}{did_you_mean(key, columns)}"
+                yield suite.fault(text, "groups", name, key)
+    for key, column in suite.columns.items():
+        labels = table.columns.get(key)
+        if labels is not None and len(labels) != len(column.parts):
+            text = f"shows {len(column.parts)} scores where the paper has {'/'.join(labels)}"
+            yield suite.fault(text, "columns", key)
+
 
 # As many as an interval's first digits need: a table is to be there at once.
 _DRAWS = Draws(samples=1_000)

@@ -11,8 +11,7 @@ from statistics import fmean
 
 from leporello.config.suites import Suite, SuiteColumn, further
 from leporello.core.errors import UserError, did_you_mean
-from leporello.suites.cells import Cell, cells_of
-from leporello.suites.published_tables import PublishedPaper, PublishedTable, published_of
+from leporello.suites.cells import Cell, PublishedPaper, PublishedTable, cells_of, published_of
 
 AVERAGE = "average"  # column of a published table that holds the paper's own
 

@@ -21,8 +21,7 @@ from leporello.engine.task_examples import checked_metrics, examples_of, normali
 from leporello.metrics import GoldError, check_metrics
 from leporello.metrics.protocol import Asks
 from leporello.testing.contract import Maker, PlugInContract, alike, fail, told_of
-from leporello.testing.echo import Echo
-from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
+from leporello.testing.texts import DOCUMENTS, QUESTIONS, Echo, examples_on
 
 __all__ = ["LoaderContract", "MetricContract", "TaskContract"]
 

@@ -24,8 +24,8 @@ from leporello.engine.limits import Limits
 from leporello.engine.selection import select
 from leporello.engine.shard_rows import rows_of
 from leporello.testing.contract import Maker, alike, fail, variants
-from leporello.testing.echo import Echo
 from leporello.testing.text_contract import TextContract
+from leporello.testing.texts import Echo
 
 __all__ = [
     "ChunkerContract",

@@ -18,8 +18,7 @@ from leporello.core.protocols import KINDS
 from leporello.core.records import Document, Example, Span
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.testing.contract import Maker, PlugInContract, fail, steps
-from leporello.testing.echo import Echo
-from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, examples_on, long_text
+from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, Echo, examples_on, long_text
 
 __all__ = ["TextContract"]
 

@@ -15,7 +15,7 @@ from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.jobs.files import JobFiles
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
-from leporello.training.choice import only
+from leporello.training.splits import only
 
 _FEWEST = 20  # answers
 _FULL = 100.0

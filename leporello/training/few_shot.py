@@ -19,7 +19,7 @@ from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.directory import safe_name
 from leporello.models.locate import cache_directory
-from leporello.training.choice import only
+from leporello.training.splits import only
 from leporello.training.training_pairs import Supervision, supervise
 
 

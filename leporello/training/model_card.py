@@ -1,10 +1,15 @@
-"""What a training leaves besides the model: its pipeline, its record, its card."""
+"""Folder that a training leaves: the pipeline, the record and the card beside the model.
+
+It is free before training begins, and is written completely or not at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.core.errors import UserError
@@ -180,3 +185,26 @@ def _bars(values: Sequence[float]) -> str:
     shown = values[::step]
     low, span = min(shown), max(shown) - min(shown) or 1.0
     return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in shown)
+
+
+def check_free(path: Path, *, update: bool) -> None:
+    """Refuses a directory that holds something; another training may be replaced if told to."""
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return
+    made_here = (path / RECORD).exists()
+    if not (update and made_here):
+        advice = "--update replaces it" if made_here else "it was not made by train"
+        raise UserError(f"{path} is there already ({advice}); --out names another place")
+
+
+@contextmanager
+def written(path: Path) -> Generator[Path]:
+    """Gives a directory to write in, which takes its place only when all of it is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as temporary:
+        folder = Path(temporary) / "made"
+        folder.mkdir()
+        yield folder
+        if path.exists():
+            path.rename(Path(temporary) / "replaced")
+        folder.rename(path)

@@ -1,13 +1,13 @@
-"""What is learnt and what is validated on: two splits, or one whose documents are drawn apart."""
+"""Data of a training: its pipeline and task, and the documents for training and validation."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from leporello.config import TaskSpec
+from leporello.config import PipelineSpec, TaskSpec
 from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Example
@@ -126,3 +126,25 @@ class Part:
     def fingerprint(self) -> str:
         """Returns the hash of all of the task's data."""
         return str(self.source.fingerprint())
+
+
+_NAMED = 5  # of many, in a message
+
+T = TypeVar("T", PipelineSpec, TaskSpec)
+
+
+def only(verb: str, choices: Sequence[T]) -> T:
+    """Returns the pipeline or task, if it is one.
+
+    Args:
+        verb: Name of the verb that takes one; for messages.
+        choices: Pipelines or tasks, one at least.
+
+    Raises:
+        UserError: There are several.
+    """
+    if len(choices) > 1:
+        kind = "task" if isinstance(choices[0], TaskSpec) else "pipeline"
+        names = ", ".join(choice.name for choice in choices[:_NAMED])
+        raise UserError(f"{verb} takes one {kind}, and these are {len(choices)}: {names}; name one")
+    return choices[0]

@@ -14,10 +14,9 @@ from leporello.core.training import Training
 from leporello.jobs.directory import safe_name
 from leporello.models.distributed import main_process_only, processes
 from leporello.models.locate import cache_directory
-from leporello.training.choice import only
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
-from leporello.training.model_card import CONFIG, TrainingRecord
-from leporello.training.model_folder import check_free
+from leporello.training.model_card import CONFIG, TrainingRecord, check_free
+from leporello.training.splits import only
 from leporello.training.splits import split as splits_of
 from leporello.training.training_run import TrainingPlan, TrainingRun
 

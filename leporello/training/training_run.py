@@ -26,8 +26,7 @@ from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
-from leporello.training.model_card import TrainingRecord, write_pipeline, write_record
-from leporello.training.model_folder import written
+from leporello.training.model_card import TrainingRecord, write_pipeline, write_record, written
 from leporello.training.splits import Splits
 from leporello.training.training_pairs import Supervision, supervise
 from leporello.training.validation import Evaluation, scores_of

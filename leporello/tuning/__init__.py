@@ -6,6 +6,7 @@ by document, `documents` says which are looked at, `estimates` compares over the
 """
 
 from leporello.tuning.budget import SearchBudget
-from leporello.tuning.tune import Tuned, tune
+from leporello.tuning.record import Tuned
+from leporello.tuning.tune import tune
 
 __all__ = ["SearchBudget", "Tuned", "tune"]

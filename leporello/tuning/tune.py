@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -23,62 +23,10 @@ from leporello.jobs.jobs import check_files
 from leporello.models.locate import cache_directory
 from leporello.tuning.budget import Account, SearchBudget
 from leporello.tuning.documents import Round, rounds_of, tuned_task
-from leporello.tuning.estimates import Estimate, Estimates
+from leporello.tuning.estimates import Estimates
 from leporello.tuning.evaluation import Evaluator, Measured
-from leporello.tuning.record import write_config
+from leporello.tuning.record import Tuned, write_config
 from leporello.tuning.search import PointSearch, ScoredPoint
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """What a search found.
-
-    Attributes:
-        pipeline: Name of the pipeline that it wrote.
-        config: File that declares it.
-        tasks: Names of the tasks.
-        metrics: Score of each task, by its name.
-        chosen: What was chosen, by path; nothing where the pipeline as it is was best.
-        points: Number of points that were scored, the pipeline as it is among them.
-        stopped: Number of these that were stopped early.
-        refused: Number of proposals that stages refused.
-        documents: Number of documents chosen on.
-        score: Mean of the tasks' scores on these.
-        gain: Difference to the pipeline as it is, on these.
-        apart: Number of documents that the search, or each search in its turn, never looked at.
-        estimate: Mean of the tasks' scores on those.
-        apart_gain: Difference to the pipeline as it is, on those.
-        optimism: Points by which the score chosen on is higher than the estimate.
-        harder: Points of these by which the pipeline as it is scores lower there too, since those
-            documents are harder; negative where they are easier.
-        searches: Number of searches; above one, each document was kept apart from one of them.
-        by_task: Scores chosen on and kept apart, of the pipeline as it is and as tuned, by task.
-        front: Choices, score and cost of the points than which none is better and not dearer.
-        seed: Seed of documents and proposals.
-        cost: Unit of the costs; empty where they did not count.
-    """
-
-    pipeline: str
-    config: Path
-    tasks: tuple[str, ...]
-    metrics: Mapping[str, str]
-    chosen: Mapping[str, float | str]
-    points: int
-    stopped: int
-    refused: int
-    documents: int
-    score: float
-    gain: Estimate
-    apart: int
-    estimate: Estimate
-    apart_gain: Estimate
-    optimism: float
-    harder: float
-    searches: int
-    by_task: Mapping[str, Mapping[str, float]]
-    front: tuple[Mapping[str, JSON], ...]
-    seed: int
-    cost: str = ""
 
 
 def tune(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.derived import spans_hash
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.passages import Passage
@@ -34,11 +33,6 @@ class Compress:
     retriever: Retriever
     sentences: Retriever
     share: Share = 0.5
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether one of the retrievers does."""
-        return sees_gold(self.retriever) or sees_gold(self.sentences)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the hits of each example in their order, with their scores, shorter."""

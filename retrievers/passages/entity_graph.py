@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.derived import spans_hash
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever, Share
@@ -47,11 +46,6 @@ class EntityGraph:
     k: Positive = 10
     damping: Share = 0.5
     names: Share = 0.3
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k passages of each example in which the walk is most often."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
@@ -28,11 +27,6 @@ class MMR:
     retriever: Retriever
     k: Positive = 10
     diversity: Share = 0.3
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the chosen hits of each example; scores are what each added."""

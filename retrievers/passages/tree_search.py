@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.passages import Passage, identity
 from leporello.core.protocols import Positive, Retriever
@@ -31,11 +30,6 @@ class TreeSearch:
     retriever: Retriever
     k: Positive = 10
     beam: Positive = 5
-
-    @property
-    def sees_gold(self) -> bool:
-        """Whether the retriever does."""
-        return sees_gold(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the best chunks below the best passages; scores are the retriever's."""

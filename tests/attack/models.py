@@ -19,10 +19,10 @@ from typing import Any
 from leporello import Pipeline
 from leporello.cache.fingerprint import fingerprint
 from leporello.config.parameters import parameters
-from leporello.core.annotations import marked
+from leporello.core.annotations import MODEL_MARK, marked
 from leporello.core.environment.classes import built_ins
 from leporello.core.errors import UserError
-from leporello.core.protocols import KINDS, MODEL_MARK
+from leporello.core.protocols import KINDS
 from tests.attack.command import scratch
 
 NAME = "models"

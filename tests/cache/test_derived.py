@@ -28,7 +28,8 @@ from leporello.chunkers import FixedTokens
 from leporello.config import Pipeline
 from leporello.config.classes import check_methods
 from leporello.core.calls.contracts import StageError, index_methods, indexers
-from leporello.core.calls.derived import cached_chunks, chunks_key, index_key, tokens_key
+from leporello.core.calls.derived import cached_chunks, chunks_key, index_key
+from leporello.core.calls.memory import tokens_key
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
@@ -368,7 +369,7 @@ def test_tokens_take_four_bytes_an_offset(tmp_path: Path) -> None:
     cache, document = Cache(tmp_path), Document("d", TEXT)
     document.use_cache(cache)
     document.tokens(Words())
-    recipe = tokens_key(document, Words(), fingerprint)
+    recipe = tokens_key(document.sha256, Words(), fingerprint)
     assert recipe
     kept: Any = cache.get("tokens", recipe)
     assert kept["offsets"].dtype == np.uint32

@@ -26,13 +26,13 @@ from leporello.cache.dependencies import (
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.source_code import code_hash, source_hash
 from leporello.chunkers import FixedTokens, Recursive
-from leporello.core.annotations import marked
-from leporello.core.calls import memo_key as memo_keys
-from leporello.core.calls.memo_key import memo_key
+from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
+from leporello.core.calls import memory
+from leporello.core.calls.memory import memo_key
 from leporello.core.environment.classes import built_ins, find_class
 from leporello.core.errors import UserError
 from leporello.core.hashing import canonical, differences
-from leporello.core.protocols import ALL_KINDS, KINDS, MODEL_MARK, SECRET_MARK, ModelSource, Secret
+from leporello.core.protocols import ALL_KINDS, KINDS, ModelSource, Secret
 from leporello.retrievers import BM25, Dense, Fusion, TfIdf
 from leporello.text.tokens import HuggingFace, Words
 
@@ -395,7 +395,7 @@ def test_an_identity_is_worked_out_once_an_instance(monkeypatch: pytest.MonkeyPa
     del stage
     gc.collect()
     assert gone() is None
-    assert number not in memo_keys._KNOWN._known
+    assert number not in memory._KNOWN._known
 
 
 def test_likeness_is_of_class_and_parameters() -> None:

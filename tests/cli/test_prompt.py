@@ -17,14 +17,14 @@ from unittest.mock import Mock
 import pytest
 from command_line import command, leporello
 
-from chunkers import Paragraphs
-from combiners import Stuff
 from leporello import Document, Output, Read
+from leporello.chunkers import Paragraphs
 from leporello.cli.prompt import Prompt
+from leporello.combiners import Stuff
 from leporello.config import Pipeline
+from leporello.readers import Lead
+from leporello.retrievers import BM25
 from leporello.runs.ask import AskSettings, Session
-from readers import Lead
-from retrievers import BM25
 
 TEXT = "Ann Dunning found the fax. Her brother Ned lost it.\n\nThe ferry runs since 1871."
 

@@ -307,10 +307,6 @@ def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
         ("x = 1\n", "has no class 'Mine'"),
         ("class Mine:\n    pass\n", "Mine is no retriever: it has no method 'retrieve'"),
         (
-            "class Mine:\n    at_once = 8\n",
-            "Mine has 'at_once', which is called 'window_size' since Leporello 0.2",
-        ),
-        (
             "class Mine:\n    def chunk(self, document):\n        return []\n",
             "Mine is no retriever: it has no method 'retrieve'; it looks like a chunker",
         ),

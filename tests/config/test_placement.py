@@ -115,7 +115,7 @@ def test_every_fault_of_a_placement_is_told_with_its_line(tmp_path: Path) -> Non
         "mine.yaml:19: four.placement.address: is Ray's alone; say `executor: ray`",
         "mine.yaml:20: five.placement.worker_gpus: is Ray's alone: here each of several",
         "mine.yaml:21: six.placement.selectors: are kept by workers, and 0 workers are none",
-        "mine.yaml:22: seven.placement.reader_replicas: is no more; say workers: each worker has a",
+        "mine.yaml:22: seven.placement.reader_replicas: there is no such setting",
     ]
     assert [line[: len(want)] for line, want in zip(told, wanted, strict=True)] == wanted
 
@@ -208,7 +208,7 @@ def test_flags_that_contradict_each_other_are_refused(
 
 
 def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
-    """What 0.1 called otherwise is answered with what says it now."""
+    """They are checked as the YAML's settings are."""
     config = mine(tmp_path, "{workers: 0}")
     given: list[str | Path] = ["--config", config, "--out", tmp_path / "out"]
     ray = ["--executor", "ray", "--address", "head", "--selectors", "2", "--worker-gpus", "1.5"]
@@ -217,11 +217,6 @@ def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
     assert "Ray's alone" not in done.stderr
     done = leporello("run", "mine", *given, "--workers", "many", status=2)
     assert "--workers takes a number or 'auto', got 'many'" in done.stderr
-    for old, new in {"--reader-replicas": "--workers", "--replicas": "--workers"}.items():
-        done = leporello("run", "mine", *given, old, "2", status=2)
-        assert f"--reader-replicas is no more; say {new}: each worker has a model" in done.stderr
-    done = leporello("run", "mine", *given, "--reader-gpus", "1", status=2)
-    assert "--reader-gpus is no more; say --worker-gpus" in done.stderr
 
 
 def test_where_a_run_works_is_no_part_of_what_it_is(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leporello import Document, Span
+from leporello import Span
 from leporello.core.coverage import PARTS, Coverage, ledger_line, loss_lines, mean_shares, shares
 from leporello.core.records import Loss
 
@@ -22,8 +22,7 @@ def test_parts_add_up_to_the_file(
 ) -> None:
     """Whatever was selected, read or lost, each character is in one part; shares are 1 in all."""
     losses = tuple(Loss("image", "is one", "", length, 1, aside) for length, aside in lost)
-    document = Document("d", "x" * 50, losses=losses)
-    ledger = asdict(Coverage.of(document, selected, read, unchunked))
+    ledger = asdict(Coverage.of(50, losses, selected, read, unchunked=unchunked))
     assert min(ledger.values()) >= 0
     assert sum(ledger[part] for part in PARTS) == 50 + sum(length for length, _ in lost)
     assert abs(sum(shares(ledger).values()) - 1) < 1e-9
@@ -31,8 +30,8 @@ def test_parts_add_up_to_the_file(
 
 def test_an_empty_file_has_no_shares() -> None:
     """Where there is nothing, nothing is a share of it, and no mean counts it."""
-    empty = asdict(Coverage.of(Document("d", ""), (), ()))
-    half = asdict(Coverage.of(Document("d", "abcd"), (Span(0, 2),), (Span(0, 2),)))
+    empty = asdict(Coverage.of(0, (), (), ()))
+    half = asdict(Coverage.of(4, (), (Span(0, 2),), (Span(0, 2),)))
     assert shares(empty) == {}
     assert mean_shares([empty, half])["read"] == 0.5
     assert ledger_line(empty).startswith("0 characters: unselected 0 (0.0 %)")

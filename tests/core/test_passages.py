@@ -60,7 +60,7 @@ def test_the_ledger_adds_up_over_whatever_was_derived(
     stood = stood_for(read, cut)
     seen = [part.span for part in flat_read(read).passages if isinstance(part, Chunk)]
     selected = [span for hit in hits for span in spans_of(hit)]
-    ledger = asdict(Coverage.of(DOCUMENT, selected, seen, 5, stood))
+    ledger = asdict(Coverage.of(len(TEXT), (), selected, seen, unchunked=5, stood_for=stood))
     assert min(ledger.values()) >= 0
     assert sum(ledger[part] for part in PARTS) == len(TEXT)
     assert ledger["read"] + ledger["stood_for"] == sum(map(len, merge((*seen, *stood))))

@@ -17,8 +17,7 @@ from leporello.engine.shard_rows import rows_of
 from leporello.engine.sliding import Slots
 from leporello.readers import BestSentence, Lead
 from leporello.retrievers import BM25
-from leporello.testing.echo import Echo
-from leporello.testing.texts import long_text
+from leporello.testing.texts import Echo, long_text
 
 TEXT = long_text(4000)
 EXAMPLES = [

@@ -21,7 +21,8 @@ ALLOWED = {
     "combiners/lists/parse.py": "one character, by a set difference that `re` does not know",
 }
 MADE = {
-    "leporello/cli/display/items.py": "blanks between words, each followed by a letter",
+    "combiners/lists/parse.py": "blanks between words, each followed by a letter",
+    "leporello/cli/display/answer.py": "blanks between words, each followed by a letter",
     "leporello/core/secrets.py": "plain texts, side by side",
     "leporello/loaders/markup/latex.py": "tried once for each of three names",
     "leporello/loaders/markup/code.py": "of a table, from which they are taken below",
@@ -38,7 +39,6 @@ MADE = {
     "leporello/training/recipes/answers/questions.py": "patterns of the file itself",
     "chunkers/recursive.py": "the user's own",
     "combiners/deciding/route.py": "the user's own",
-    "combiners/lists/merge.py": "blanks between words, each followed by a letter",
     "combiners/percentage.py": "the user's own",
     "readers/backends/pretrained.py": "plain texts, side by side",
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,23 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def name_of(path: Path) -> str:
+    """Returns the name under which a module is imported; a package's is that of its `__init__`."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "leporello" else ("leporello", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
+    """Yields the modules among `names` that a file imports, also in functions and for types."""
+    for node in nodes(path):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in names else node.module for name in inner)
+
+
 def rooms_of(path: Path) -> set[str]:
     """Returns the rooms and stages that a file imports from."""
     names = (name.split(".") for name in imports(path))
@@ -60,6 +79,17 @@ def test_a_room_imports_only_rooms_above_it(room: str) -> None:
     """No room imports a stage: they are found by the names in YAML."""
     guilty = {str(path): rooms_of(path) - ALLOWED[room] for path in modules(room)}
     assert {path: wrong for path, wrong in guilty.items() if wrong} == {}
+
+
+def test_no_modules_import_each_other() -> None:
+    """The package itself and each `__init__` are modules like others."""
+    top = [*(ROOT / "leporello").glob("*.py")]
+    files = {name_of(path): path for path in [*chain.from_iterable(map(modules, ALLOWED)), *top]}
+    graph = {name: {*imported_modules(path, files)} - {name} for name, path in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
 
 
 @pytest.mark.parametrize("room", ALLOWED)

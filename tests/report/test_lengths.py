@@ -8,9 +8,8 @@ import pytest
 from report_page import DRAWS
 
 from leporello.analysis.comparison import Comparison, PipelineScores, Score, TaskComparison
-from leporello.analysis.effective_length import effective_length, length_of
-from leporello.report.example_facts import ExampleFacts
-from leporello.report.lengths import effective_lengths, length_plots
+from leporello.report.join import ExampleFacts
+from leporello.report.lengths import effective_length, effective_lengths, length_of, length_plots
 from leporello.report.sections import Lengths, ReportData
 
 

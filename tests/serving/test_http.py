@@ -16,21 +16,20 @@ import pytest
 from command_line import ROOT, command, leporello
 from starlette.testclient import TestClient
 
-from chunkers import Paragraphs
-from combiners import Stuff
 from leporello import Document
+from leporello.chunkers import Paragraphs
+from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.members import join
 from leporello.core.records import Loss, Place
+from leporello.readers import BestSentence
+from leporello.retrievers import BM25
 from leporello.runs.ask import AskSettings, Session
 from leporello.serving import serve
-from leporello.serving.access import AccessControl
-from leporello.serving.app import application
+from leporello.serving.app import AccessControl, application
 from leporello.serving.documents import OpenDocuments, piece
 from leporello.serving.tools import outline
-from readers import BestSentence
-from retrievers import BM25
 
 TOKEN, OWN = "secret", "http://127.0.0.1:8000"
 TEXT = "Ann 🦉 found the fax.\n\nThe ferry runs \ud800 since 1871."

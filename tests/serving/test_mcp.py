@@ -16,7 +16,7 @@ TEXT = "# Office\n\nAnn found the fax.\n\n# Harbour\n\nNed has a boat. \\ud800\n
 NOISY = """
 import sys
 from dataclasses import dataclass
-from readers import BestSentence
+from leporello.readers import BestSentence
 
 @dataclass(frozen=True)
 class Noisy(BestSentence):

@@ -15,7 +15,6 @@ from results import reseal
 from rich.console import Console
 from typer.testing import CliRunner
 
-from leporello.analysis.comparison.tables import latex, markdown
 from leporello.api import load_pipelines, run
 from leporello.cli import app
 from leporello.cli.display.comparison import comparison
@@ -23,7 +22,7 @@ from leporello.config import Config
 from leporello.config.metrics import metrics_of
 from leporello.config.suites import Suite, read_suites, suite_named
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.table import html
+from leporello.core.table import html, latex, markdown
 from leporello.suites import check_published, published_of, suite_tables
 from leporello.suites.layout import csv_of, records, text_tables
 from leporello.suites.tables import SuiteTable, TableRow

@@ -6,16 +6,17 @@ resamples by `significance`; `tables` lays the result out.
 
 from __future__ import annotations
 
-from leporello.analysis.comparison.comparison import (
+from leporello.analysis.comparison.comparison import compare
+from leporello.analysis.comparison.outcomes import OracleGap
+from leporello.analysis.comparison.scores import Difference, Draws, Score
+from leporello.analysis.comparison.tables import (
     Comparison,
     PipelineScores,
     TaskComparison,
-    compare,
+    csv_of,
+    tables_of,
 )
-from leporello.analysis.comparison.oracle_gap import OracleGap
-from leporello.analysis.comparison.scores import Difference, Draws, Score
-from leporello.analysis.comparison.tables import csv_of, latex, markdown, tables_of
-from leporello.core.table import ResultTable
+from leporello.core.table import ResultTable, latex, markdown
 
 __all__ = [
     "Comparison",

@@ -3,120 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
-from leporello.analysis.comparison.oracle_gap import OracleGap, oracle_gaps
-from leporello.analysis.comparison.outcomes import Outcome, Outcomes, outcomes
+from leporello.analysis.comparison.outcomes import Outcome, Outcomes, oracle_gaps, outcomes
 from leporello.analysis.comparison.scores import Draws, Score, compared
+from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
 from leporello.jobs.confidence import answers_of, selectivity
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 _SHOWN = 3  # ids in a message
 _POINT = 0.01  # a difference of the mean share cut that is worth telling
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineScores:
-    """One pipeline on one task, over the examples that are compared.
-
-    Attributes:
-        label: Label of the pipeline: its name, with its run's where several runs have it.
-        run: Directory of the run.
-        pipeline: Name of the pipeline.
-        scores: Scores by metric.
-        examples: Number of examples that are compared.
-        failures: Number of these that failed; they score as empty predictions.
-        shares: Mean shares of the ledger by column, 0 to 1.
-        seconds: Seconds of an example's dividing, selecting and reading; None if they were not
-            measured.
-        input_tokens: Number of tokens that the reader was given.
-        output_tokens: Number of tokens that the reader wrote.
-        dollars: Dollars that reading cost, where the reader knows prices.
-        sees_gold: Whether a stage had the references or the evidence in view.
-        normalised: Whether answers were brought into the form that metrics read.
-        tuned: Number of the documents that its parameters were chosen on.
-        confidence: What `leporello.jobs.confidence.selectivity` says, by the first metric.
-    """
-
-    label: str
-    run: Path
-    pipeline: str
-    scores: Mapping[str, Score]
-    examples: int
-    failures: int
-    shares: Mapping[str, float]
-    seconds: float | None
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None
-    sees_gold: bool
-    normalised: bool
-    confidence: Mapping[str, float]
-    tuned: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TaskComparison:
-    """All pipelines on one task.
-
-    Attributes:
-        task: Name of the task.
-        baseline: The label of the pipeline that the others are tested against.
-        metrics: Headline by metric: the name of the score that it ranks by.
-        entries: Scores of pipelines, one each, in the order of the runs.
-        ladders: Oracle gaps: pipelines that differ only in a retriever that is an oracle, chance or
-            none.
-        warnings: Warnings of what makes the scores hard to compare.
-    """
-
-    task: str
-    baseline: str
-    metrics: Mapping[str, str]
-    entries: tuple[PipelineScores, ...]
-    ladders: tuple[OracleGap, ...]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What `compare` found.
-
-    Attributes:
-        boards: Comparisons by task, one each.
-        draws: Settings of the resampling.
-    """
-
-    boards: tuple[TaskComparison, ...]
-    draws: Draws
-
-    def to_pandas(self) -> DataFrame:
-        """Returns a row a task, metric and pipeline: scores, intervals, tests, shares and costs.
-
-        Raises:
-            UserError: pandas is not installed.
-        """
-        from leporello.analysis.comparison.tables import rows_of
-        from leporello.core.table import frame
-
-        return frame(rows_of(self))
-
-    def _repr_html_(self) -> str:
-        """Returns what a notebook shows."""
-        from leporello.analysis.comparison.tables import tables_of
-        from leporello.core.table import html
-
-        return html(tables_of(self))
 
 
 def compare(

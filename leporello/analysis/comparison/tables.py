@@ -1,25 +1,114 @@
-"""A comparison as tables of text, and the formats of pages and papers."""
+"""A comparison, and its tables."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from leporello.analysis.comparison.comparison import Comparison, PipelineScores, TaskComparison
-from leporello.analysis.comparison.oracle_gap import OracleGap
-from leporello.analysis.comparison.scores import Difference, Score
+from leporello.analysis.comparison.outcomes import OracleGap
+from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
-from leporello.core.table import ResultTable
+from leporello.core.table import ResultTable, frame, html
 from leporello.jobs.confidence import TOLD
 from leporello.jobs.results import marks
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _LEVEL = 0.05
 _HUNDRED = 100
 _NO = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineScores:
+    """One pipeline on one task, over the examples that are compared.
+
+    Attributes:
+        label: Label of the pipeline: its name, with its run's where several runs have it.
+        run: Directory of the run.
+        pipeline: Name of the pipeline.
+        scores: Scores by metric.
+        examples: Number of examples that are compared.
+        failures: Number of these that failed; they score as empty predictions.
+        shares: Mean shares of the ledger by column, 0 to 1.
+        seconds: Seconds of an example's dividing, selecting and reading; None if they were not
+            measured.
+        input_tokens: Number of tokens that the reader was given.
+        output_tokens: Number of tokens that the reader wrote.
+        dollars: Dollars that reading cost, where the reader knows prices.
+        sees_gold: Whether a stage had the references or the evidence in view.
+        normalised: Whether answers were brought into the form that metrics read.
+        tuned: Number of the documents that its parameters were chosen on.
+        confidence: What `leporello.jobs.confidence.selectivity` says, by the first metric.
+    """
+
+    label: str
+    run: Path
+    pipeline: str
+    scores: Mapping[str, Score]
+    examples: int
+    failures: int
+    shares: Mapping[str, float]
+    seconds: float | None
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    sees_gold: bool
+    normalised: bool
+    confidence: Mapping[str, float]
+    tuned: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskComparison:
+    """All pipelines on one task.
+
+    Attributes:
+        task: Name of the task.
+        baseline: The label of the pipeline that the others are tested against.
+        metrics: Headline by metric: the name of the score that it ranks by.
+        entries: Scores of pipelines, one each, in the order of the runs.
+        ladders: Oracle gaps: pipelines that differ only in a retriever that is an oracle, chance or
+            none.
+        warnings: Warnings of what makes the scores hard to compare.
+    """
+
+    task: str
+    baseline: str
+    metrics: Mapping[str, str]
+    entries: tuple[PipelineScores, ...]
+    ladders: tuple[OracleGap, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes:
+        boards: Comparisons by task, one each.
+        draws: Settings of the resampling.
+    """
+
+    boards: tuple[TaskComparison, ...]
+    draws: Draws
+
+    def to_pandas(self) -> DataFrame:
+        """Returns a row a task, metric and pipeline: scores, intervals, tests, shares and costs.
+
+        Raises:
+            UserError: pandas is not installed.
+        """
+        return frame(rows_of(self))
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        return html(tables_of(self))
 
 
 def tables_of(comparison: Comparison) -> list[ResultTable]:
@@ -166,65 +255,6 @@ def _cost(entry: PipelineScores, parts: Sequence[str]) -> tuple[str, ...]:
         f"{entry.output_tokens:,}",
         _NO if entry.dollars is None else f"{entry.dollars:.4f}",
     )
-
-
-def markdown(found: Iterable[ResultTable]) -> str:
-    """Returns tables as Markdown."""
-    return "\n".join(map(_markdown, found))
-
-
-def _markdown(table: ResultTable) -> str:
-    lines = [
-        table.headers,
-        ("---", *("---:" for _ in table.headers[1:])),
-        *table.rows,
-    ]
-    text = "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
-    notes = "".join(f"\n{_in_markdown(note)}\n" for note in table.notes)
-    return f"### {_in_markdown(table.title)}\n\n{text}{notes}"
-
-
-def _in_markdown(text: str) -> str:
-    return re.sub(r"([\\|*_<`])", r"\\\1", " ".join(text.split()))
-
-
-def latex(found: Iterable[ResultTable]) -> str:
-    """Returns tables as LaTeX tables; they need the package booktabs."""
-    return "\n".join(map(_latex, found))
-
-
-def _latex(table: ResultTable) -> str:
-    columns = "l" + "r" * (len(table.headers) - 1)
-    lines = [f"{' & '.join(map(_in_latex, row))} \\\\" for row in table.rows]
-    return "\n".join(
-        [
-            "\\begin{table}",
-            "\\centering",
-            f"\\begin{{tabular}}{{{columns}}}",
-            "\\toprule",
-            f"{' & '.join(map(_in_latex, table.headers))} \\\\",
-            "\\midrule",
-            *lines,
-            "\\bottomrule",
-            "\\end{tabular}",
-            *(f"\\par\\footnotesize {_in_latex(note)}" for note in table.notes),
-            f"\\caption{{{_in_latex(table.title)}}}",
-            "\\end{table}\n",
-        ]
-    )
-
-
-_LATEX: Mapping[str, str] = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
-}
-
-
-def _in_latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
 def rows_of(comparison: Comparison) -> list[dict[str, Any]]:

@@ -1,11 +1,10 @@
 """What other programs read of a run: tables, TREC's files, leaderboards' CSVs, trackers.
 
-It reads finished runs and changes nothing in them. Begin with `parquet`.
+It reads finished runs and changes nothing in them. Begin with `formats`.
 """
 
 from __future__ import annotations
 
-from leporello.analysis.export.parquet import write_parquet
-from leporello.analysis.export.trec import write_trec
+from leporello.analysis.export.formats import write_parquet, write_trec
 
 __all__ = ["write_parquet", "write_trec"]

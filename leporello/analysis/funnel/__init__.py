@@ -1,7 +1,7 @@
 """Where answers are lost: what became of each example's proof, from stage to stage.
 
 It reads runs and their tasks' data, and divides documents again by the cache. Begin with `collect`,
-which makes a trace an example (`example_trace`, by `gold`); `counts` adds them up.
+which makes a trace an example (`example_trace`); `counts` adds them up.
 """
 
 from leporello.analysis.funnel.collect import answer_metric, trace_examples
@@ -12,9 +12,10 @@ from leporello.analysis.funnel.example_trace import (
     ChunkCover,
     ExampleResult,
     ExampleTrace,
+    Gold,
+    gold_of,
     trace_example,
 )
-from leporello.analysis.funnel.gold import Gold, gold_of
 
 __all__ = [
     "ANSWERED",

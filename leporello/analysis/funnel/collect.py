@@ -12,15 +12,16 @@ from leporello.analysis.funnel.example_trace import (
     ChunkCover,
     ExampleResult,
     ExampleTrace,
+    Gold,
+    gold_of,
     trace_example,
 )
-from leporello.analysis.funnel.gold import Gold, gold_of
 from leporello.cache.store import Cache
 from leporello.config import Config, load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
-from leporello.core.calls.memo_key import memo_key
+from leporello.core.calls.memory import memo_key
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
 from leporello.core.notes import collect_notes

@@ -12,7 +12,7 @@ from rich.panel import Panel
 
 from leporello.analysis.explain import Explanation, ReadInput
 from leporello.analysis.funnel import Gold, gold_of
-from leporello.cli.display.items import show_items
+from leporello.cli.display.answer import show_items
 from leporello.cli.display.tables import excerpt
 from leporello.core.calls.answers import way_of
 from leporello.core.coverage import ledger_line, loss_lines

@@ -47,8 +47,12 @@ def check_size(text: str, what: str) -> None:
 
 
 def sees_gold(stage: object) -> bool:
-    """Returns whether a stage declares that it looks at references and evidence (oracles)."""
-    return bool(getattr(stage, "sees_gold", False))
+    """Returns whether a stage looks at references and evidence, as oracles declare.
+
+    A stage that declares nothing does if a stage nested in it does.
+    """
+    declared = getattr(stage, "sees_gold", None)
+    return any(map(sees_gold, nested(stage))) if declared is None else bool(declared)
 
 
 def indexers(retriever: object) -> Iterator[object]:

@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from leporello.core.calls.memo_key import memo_key
+from leporello.core.calls.memory import CacheKey, Codec, Fingerprint, Index, memo_key, read_only
 from leporello.core.hashing import canonical
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import content_hash, from_table, to_table
-from leporello.core.records import JSON, Chunk, Document, Index, Tokenizer
+from leporello.core.records import JSON, Chunk, Document
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
-    "CacheKey",
     "cached_chunks",
     "cached_passages",
     "chunks",
@@ -37,32 +36,7 @@ __all__ = [
     "index_key",
     "passages",
     "passages_key",
-    "tokens",
-    "tokens_key",
 ]
-
-CacheKey: TypeAlias = "Mapping[str, JSON]"
-# Returns what a stage depends on besides some parameters, as `leporello.cache.fingerprint` does.
-Fingerprint: TypeAlias = "Callable[[object, Collection[str]], CacheKey | None]"
-Made = TypeVar("Made")
-
-_LARGEST = 2**32 - 1  # what a cache keeps of offsets; a text of more characters stays in memory
-
-
-@dataclass(frozen=True, slots=True)
-class _Codec(Generic[Made]):
-    """How one kind of thing is put into a cache, and taken from it.
-
-    Attributes:
-        kind: Its name there.
-        pack: Function that returns the value as arrays and plain values, or None if they cannot
-            hold it.
-        unpack: Function that returns the value of what `pack` returned.
-    """
-
-    kind: str
-    pack: Callable[[Made], Index | None]
-    unpack: Callable[[Index], Made]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +45,6 @@ class _Divided:
 
     chunks: tuple[Chunk, ...]
     notes: Sequence[str]
-
-
-def tokens(document: Document, tokenizer: Tokenizer) -> NDArray[np.int64]:
-    """Returns the tokens' (start, end) characters, shape (tokens, 2)."""
-    codec = _Codec("tokens", _packed_offsets, _offsets)
-    key = partial(tokens_key, document, tokenizer)
-
-    def make() -> NDArray[np.int64]:
-        offsets: NDArray[np.int64] = _read_only(tokenizer.offsets(document.text))
-        return offsets
-
-    return _derived(document, codec, memo_key(tokenizer), key, make)
 
 
 def chunks(
@@ -111,7 +73,7 @@ def chunks(
 
     key = partial(chunks_key, document, chunker, question)
     memo = (memo_key(chunker), question)
-    divided = _derived(document, _divided_of(whole, at), memo, key, make)
+    divided = document.derived(_divided_of(whole, at), memo, key, make)
     for text in divided.notes:
         note(text)
     return divided.chunks
@@ -150,11 +112,11 @@ def index(
     Raises:
         ValueError: A chunk of another document.
     """
-    codec: _Codec[Any] = _Codec("index", lambda made: made, lambda kept: kept)
+    codec: Codec[Any] = Codec("index", lambda made: made, lambda kept: kept)
     key = partial(index_key, document, retriever, chunks)
     memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
     make = make or partial(retriever.index, chunks=chunks)
-    return _derived(document, codec, memo, key, lambda: _read_only(make()))
+    return document.derived(codec, memo, key, lambda: read_only(make()))
 
 
 def passages(
@@ -175,7 +137,7 @@ def passages(
 
     memo = (*map(memo_key, makers), spans_hash(document, chunks))
     key = partial(passages_key, chunks, makers)
-    enriched = _derived(document, _enriched_of(document), memo, key, made)
+    enriched = document.derived(_enriched_of(document), memo, key, made)
     for text in enriched.notes:
         note(text)
     return enriched.chunks
@@ -211,14 +173,6 @@ def passages_key(
         "document": content_of(document),
         "chunks": spans_hash(document, chunks),
     }
-
-
-def tokens_key(
-    document: Document, tokenizer: Tokenizer, fingerprint: Fingerprint
-) -> CacheKey | None:
-    """Returns what a document's tokens are made from; None if that cannot be told."""
-    identity = fingerprint(tokenizer, ())
-    return None if identity is None else {"tokenizer": {**identity}, "text": document.sha256}
 
 
 def chunks_key(
@@ -257,49 +211,7 @@ def index_key(
     }
 
 
-def _derived(
-    document: Document,
-    form: _Codec[Made],
-    memo: Hashable,
-    key: Callable[[Fingerprint], CacheKey | None],
-    make: Callable[[], Made],
-) -> Made:
-    """Returns what the document keeps under the key: from its cache, or else made now."""
-
-    def find() -> Made:
-        cache = document.cache
-        known = key(cache.fingerprint) if cache else None
-        if cache is None or known is None:
-            return make()
-        if (kept := cache.get(form.kind, known)) is not None:
-            return form.unpack(kept)
-        made = make()
-        if (packed := form.pack(made)) is not None:
-            cache.put(form.kind, known, packed)
-        return made
-
-    found: Made = document.memo((form.kind, memo), find)
-    return found
-
-
-def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
-    """Returns offsets in half the bytes, all starts before all ends, as they are used."""
-    import numpy as np
-
-    if offsets.size and (offsets.min() < 0 or offsets.max() > _LARGEST):
-        return None
-    return {"offsets": np.ascontiguousarray(offsets.T, dtype=np.uint32)}
-
-
-def _offsets(kept: Index) -> NDArray[np.int64]:
-    import numpy as np
-
-    packed: Any = kept["offsets"]
-    offsets: NDArray[np.int64] = _read_only(packed.astype(np.int64).T)
-    return offsets
-
-
-def _divided_of(document: Document, at: int) -> _Codec[_Divided]:
+def _divided_of(document: Document, at: int) -> Codec[_Divided]:
     """Returns how chunks are kept, counted from a character of their document."""
 
     def pack(made: _Divided) -> Index:
@@ -312,17 +224,17 @@ def _divided_of(document: Document, at: int) -> _Codec[_Divided]:
         moved = (packed + at).T.tolist()  # checked when they were made, as is the file
         return _Divided(tuple(map(Chunk, repeat(document), *moved)), notes)
 
-    return _Codec("chunks", pack, unpack)
+    return Codec("chunks", pack, unpack)
 
 
-def _enriched_of(document: Document) -> _Codec[_Divided]:
+def _enriched_of(document: Document) -> Codec[_Divided]:
     """Returns how passages are kept."""
 
     def unpack(kept: Index) -> _Divided:
         table: Any = kept
         return _Divided(from_table(document, table), table["notes"])
 
-    return _Codec("passages", lambda m: {**to_table(m.chunks), "notes": [*m.notes]}, unpack)
+    return Codec("passages", lambda m: {**to_table(m.chunks), "notes": [*m.notes]}, unpack)
 
 
 def spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
@@ -377,20 +289,3 @@ def _digest(things: Sequence[Any]) -> JSON:
 def search_only(retriever: object) -> tuple[str, ...]:
     names: tuple[str, ...] = getattr(type(retriever), "search_only", ())
     return names
-
-
-def _read_only(made: Any) -> Any:  # noqa: ANN401 -- whatever `index` returned
-    """Returns an index with arrays that cannot be written to, as those from a cache cannot."""
-    import numpy as np
-
-    if type(made) is np.ndarray:
-        made = made.view()
-        made.flags.writeable = False
-    elif type(made) is dict:
-        return {
-            name: value if type(value) is dict else _read_only(value)
-            for name, value in made.items()
-        }
-    elif type(made) in (list, tuple) and any(type(value) is np.ndarray for value in made):
-        return type(made)(map(_read_only, made))
-    return made

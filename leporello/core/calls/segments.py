@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.calls import derived
-from leporello.core.calls.memo_key import memo_key
+from leporello.core.calls.memory import CacheKey, Fingerprint, memo_key
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import Passage
@@ -102,8 +102,8 @@ def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  #
 
 
 def index_keys(
-    document: Document, retriever: object, given: Sequence[Chunk], fingerprint: derived.Fingerprint
-) -> list[tuple[str, derived.CacheKey | None]]:
+    document: Document, retriever: object, given: Sequence[Chunk], fingerprint: Fingerprint
+) -> list[tuple[str, CacheKey | None]]:
     """Returns kind and key of all that an index of chunks is put together of."""
     segmented = document.members and has_segments(type(retriever))
     if not segmented or (parts := _parts(document, given)) is None:
@@ -149,8 +149,8 @@ def _key(
     retriever: object,
     number: int,
     spans: NDArray[np.int64],
-    fingerprint: derived.Fingerprint,
-) -> derived.CacheKey | None:
+    fingerprint: Fingerprint,
+) -> CacheKey | None:
     """Returns what a member's segment is made from; None if that cannot be told."""
     join_only = getattr(type(retriever), "join_only", ())
     known = fingerprint(retriever, (*derived.search_only(retriever), *join_only))

@@ -241,8 +241,7 @@ def _reason(error: BaseException, name: str, folder: Path) -> str:
     top = name.partition(".")[0]
     found = sys.modules.get(top)
     places = [*getattr(found, "__path__", ())] if absent and found else [str(folder)]
-    names = (f"{absent}.", f"{absent}.".removeprefix("leporello."))  # as 0.1 had it
-    if absent is None or not f"{name}.".startswith(names):
+    if absent is None or not f"{name}.".startswith(f"{absent}."):
         return f"importing {name} failed: {told_with_lines(error)}"
     beside = folder / top
     if found and beside.is_dir() and str(beside) not in places:

@@ -96,7 +96,14 @@ def prediction_of(
         raw=value,
         hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
         read=read,
-        coverage=Coverage.of(document, selected, read, unchunked, stood),
+        coverage=Coverage.of(
+            len(document.text),
+            document.losses,
+            selected,
+            read,
+            unchunked=unchunked,
+            stood_for=stood,
+        ),
         document_sha256=document.sha256,
         stood_for=stood,
         passages={
@@ -115,7 +122,7 @@ def _seen(read: Read, output: Output) -> tuple[Span, ...]:
 
 def empty_prediction(example: Example) -> Prediction:
     """Returns what a failed example is scored as."""
-    ledger = Coverage.of(example.document, (), ())
+    ledger = Coverage.of(len(example.document.text), example.document.losses, (), ())
     return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
 
 

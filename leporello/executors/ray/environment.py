@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import leporello
 from leporello.cache.source_code import is_own, sources
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
@@ -26,7 +25,7 @@ _PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
 
 def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
     """Returns the folders that travel: Leporello's package, and copies of plug-ins' files."""
-    package = Path(leporello.__file__).parent  # with the stages, which are links in a checkout
+    package = Path(__file__).parents[2]  # with the stages, which are links in a checkout
     plug_ins = folder / _PLUG_INS
     plug_ins.mkdir()
     for file, place in _plug_ins(spec).items():

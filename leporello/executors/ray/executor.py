@@ -12,7 +12,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any
 
 from leporello.config import Pipeline
@@ -80,12 +79,7 @@ class RayExecutor:
             self._resources = opening.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._resources.close()
 
     def sizes(self) -> Mapping[str, int]:
@@ -229,12 +223,7 @@ class _Dataset:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join(timeout=5.0)  # Ray Data ends its actors
 

@@ -18,8 +18,7 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import write_json
 from leporello.models.distributed import processes
-from leporello.training.model_card import RECORD
-from leporello.training.model_folder import check_free, written
+from leporello.training.model_card import RECORD, check_free, written
 from leporello.training.recipes.settings import read_settings
 
 __all__ = ["RECIPES", "run_recipe"]

@@ -17,9 +17,9 @@ from leporello.combiners import (
     StructuredMapReduce,
     Stuff,
 )
-from leporello.combiners.chains.findings import finding
-from leporello.combiners.chains.plans import filled, plan_by_rule, written_plan
+from leporello.combiners.chains.plan_then_read import filled, plan_by_rule, written_plan
 from leporello.combiners.chains.self_consistency import arrangements
+from leporello.combiners.chains.structured_map_reduce import finding
 from leporello.config import Pipeline
 from leporello.core.passages import Passage
 from leporello.core.records import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leporello.combiners import AssignAuthors
-from leporello.combiners.algorithms.odds import averaged, log_odds, smoothed
+from leporello.combiners.lists.author_pairs import averaged, log_odds, smoothed
 
 NAN = float("nan")
 

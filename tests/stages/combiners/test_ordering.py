@@ -20,7 +20,7 @@ from tiny_models import save
 from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
-from leporello.combiners.algorithms.kemeny import most_agreed
+from leporello.combiners.lists.ordering import most_agreed
 from leporello.combiners.order_by_coherence import best_path
 from leporello.combiners.order_by_pairs import merge_sort
 from leporello.core.calls.stage_calls import divide, retrieve

@@ -20,8 +20,7 @@ from leporello.core.records import JSON
 from leporello.engine.progress import Progress
 from leporello.jobs.manifest import versions
 from leporello.training.fine_tuning import CheckpointDirectory
-from leporello.training.model_card import RECORD
-from leporello.training.model_folder import written
+from leporello.training.model_card import RECORD, written
 from leporello.training.recipes.answers.base import Base, load_base
 from leporello.training.recipes.answers.negatives import nearest_passages
 from leporello.training.recipes.answers.questions import Question, read_questions, split
