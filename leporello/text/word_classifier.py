@@ -72,7 +72,7 @@ def read_word_classifier(path: Path) -> WordClassifier:
         return _read(path, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
-            f"{path}: {error}; `train SETTINGS --recipe routes` writes such a file"
+            f"{path}: {error}; docs/deciding.md shows how to learn such a file"
         ) from None
 
 
