@@ -15,7 +15,6 @@ from typing import Any
 import regex
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
@@ -55,10 +54,6 @@ class WordClassifier:
             for n, bias in enumerate(self.bias)
         ]
         return max(range(len(values)), key=values.__getitem__)
-
-    def row(self) -> dict[str, JSON]:
-        """Returns what a file of it holds."""
-        return {"bias": [*self.bias], "words": {word: [*row] for word, row in self.words.items()}}
 
 
 def read_word_classifier(path: Path) -> WordClassifier:

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.training import AboveZero
-from leporello.readers.embedded import choices, statements
+from leporello.readers.embedded import choices
 from leporello.text.english.options import TRAITS, option_terms
 from leporello.text.tokens import Words
+from recipes import encoder
 from recipes.settings import exclusion
 from recipes.weights import pack, write_model
 
@@ -174,7 +175,7 @@ def _cross_validated(
 
 def _observed(settings: ChoicesSettings, questions: Sequence[Multiple]) -> list[Floats]:
     asked = [(q.question, q.options, q.passages) for q in questions]
-    head = statements.head_of(settings.encoder)
+    head = encoder.head_of(settings.encoder)
     return [rows for rows, _ in choices.features(head, asked)]
 
 

@@ -13,6 +13,7 @@ from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import write_json
 from leporello.core.protocols import Positive
+from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -67,7 +68,8 @@ def train(settings: RouteSettings, folder: Path) -> dict[str, Any]:
     gains = [max(scores) - fmean(scores) for _, scores in told]
     learnt = fit([q for q, _ in told], best, gains, len(settings.pipelines), settings)
     folder.mkdir(parents=True)
-    write_json(folder / "routes.json", learnt.row())
+    words: JSON = {word: [*row] for word, row in learnt.words.items()}
+    write_json(folder / "routes.json", {"bias": [*learnt.bias], "words": words})
     routed = [scores[learnt.class_of(question)] for question, scores in rows]
     single = {
         name: round(fmean(scores[n] for _, scores in rows), 2)

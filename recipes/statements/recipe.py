@@ -21,6 +21,7 @@ from leporello.core.protocols import Positive, Share
 from leporello.core.training import AboveZero
 from leporello.readers.embedded import statements as reader
 from leporello.text.english.clauses import clause_vectors, strongest
+from recipes import encoder
 from recipes.settings import exclusion
 from recipes.statements.contracts import (
     LABELS,
@@ -205,7 +206,7 @@ class _General:
         order = np.random.default_rng(settings.seed).permutation(len(whole))[: settings.read]
         chosen = [whole[number] for number in order]
         asked = [(statement, contract.clauses) for contract in chosen for statement in statements]
-        head = reader.head_of(settings.encoder)
+        head = encoder.head_of(settings.encoder)
         features = [row for row, _ in reader.observed(head, asked)]
         self._features = np.array(features).reshape(len(chosen), len(statements), -1)
         self._labels = np.array([contract.labels for contract in chosen])

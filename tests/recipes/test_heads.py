@@ -13,9 +13,9 @@ import pytest
 from plain_head import PlainHead
 
 from leporello.core.errors import ConfigError, UserError
-from leporello.readers.embedded import statements as stage
 from leporello.readers.embedded.choices import ChoiceRanker
 from leporello.readers.embedded.statements import StatementJudge
+from recipes import encoder
 from recipes.command import run_recipe
 from recipes.settings import exclusion
 from recipes.statements.contracts import read_contracts, read_evidence
@@ -31,7 +31,7 @@ CLAUSES = {
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads by rules instead of an encoder."""
-    monkeypatch.setattr(stage, "head_of", PlainHead)
+    monkeypatch.setattr(encoder, "head_of", PlainHead)
 
 
 def contract(number: int) -> dict[str, Any]:
