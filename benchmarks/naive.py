@@ -90,7 +90,7 @@ def left_out(task: Scrolls) -> str:
     Raises:
         UserError: The split is not there, or not sound.
     """
-    [metric] = metrics_of(task.metrics).values()
+    metric, *_ = metrics_of(task.metrics).values()
     assert isinstance(metric, Resampled)
     examples = [example for example in task.examples() if not example.fault]
     texts = [example.document.text for example in examples]

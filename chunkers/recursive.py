@@ -76,16 +76,22 @@ class Recursive:
     language: Language | None = None
 
     def __post_init__(self) -> None:
-        require("splitting as LangChain does", "langchain_text_splitters")
         check_overlap(self.overlap, self.size)
         if len(self.separators) > _MOST:
             raise ValueError(
                 f"separators: {len(self.separators)} are given, and {_MOST} is the most"
             )
 
+    def check_files(self, data: str) -> None:
+        """Raises `UserError` where a task is known and LangChain is not installed."""
+        if data:
+            require("the chunker Recursive", "langchain_text_splitters")
+
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
         import numpy as np
+
+        require("the chunker Recursive", "langchain_text_splitters")
 
         pieces = token_units(document, self.tokenizer)
         if not pieces:

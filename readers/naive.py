@@ -217,8 +217,15 @@ def _length(read: Read) -> int:
     return sum(len(passage_text(passage)) for passage in read.passages)
 
 
+_MEANING = {
+    "share": "the mean of output / document in characters of the train split, as --set"
+    " reader.share=0.05",
+    "option": "the place where the right option of the train split is most often, as --set"
+    " reader.option=2",
+    "answers": "the commonest answer to each question of the train split, as"
+    " {reader: {answers: {QUESTION: ANSWER, …}}} in a pipeline",
+}
+
+
 def _not_learned(parameter: str) -> UserError:
-    return UserError(
-        f"`{parameter}` is not set: it is learned from the task's train split with"
-        " `python -m benchmarks.naive` (docs/baselines.md)"
-    )
+    return UserError(f"`{parameter}` is not set: give {_MEANING[parameter]} (docs/baselines.md)")

@@ -151,7 +151,8 @@ class Route:
 class LearntRoute:
     """Runs that of several combiners which did best on questions of such words.
 
-    `train SETTINGS --recipe routes` learns it from a run of the combiners, each as a pipeline.
+    The recipe `routes` of a checkout learns the weights from a run of the combiners, each as a
+    pipeline (docs/deciding.md).
 
     Attributes:
         routes: Combiners, in the order of the pipelines that were learnt from.

@@ -24,13 +24,7 @@ def train(
     *,
     pipeline: Annotated[
         str,
-        typer.Argument(
-            help="A pipeline whose reader can learn [default: the default one], or settings."
-        ),
-    ] = "",
-    recipe: Annotated[
-        str,
-        typer.Option("--recipe", help="Carry out this recipe, by a YAML or JSON file of settings."),
+        typer.Argument(help="A pipeline whose reader can learn. [default: the default one]"),
     ] = "",
     suite: Annotated[
         str,
@@ -78,19 +72,6 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Trains a pipeline's reader on what the pipeline has it read; tells how to use it."""
-    if recipe:
-        others: dict[str, object] = {
-            "--suite": suite,
-            "--calibrate": calibrate,
-            "--task": task,
-            "--config": config,
-            "--set": overrides,
-            "--split": split,
-        }
-        others |= {"--limit": limit, "--no-cache": no_cache}
-        _check_recipe_options(recipe, pipeline, [name for name, given in others.items() if given])
-        _carry_out(recipe, Path(pipeline), out, update=update, as_json=as_json)
-        return
     from leporello.models.distributed import is_main_process
     from leporello.training import calibrate as fit_calibration
     from leporello.training import train as train_reader
@@ -152,35 +133,6 @@ def _of_row(suite: str, row: str, task: str, config: Sequence[Path]) -> str:
         )
         raise UserError(f"name a row of {suite!r} ({', '.join(found.rows)}) and a task: {choices}")
     return next(iter(named))
-
-
-def _check_recipe_options(recipe: str, settings: str, others: list[str]) -> None:
-    if not settings:
-        raise UserError(f"name the file of settings: train SETTINGS --recipe {recipe}")
-    if others:
-        raise UserError(f"{', '.join(others)}: a recipe takes its settings from its file alone")
-
-
-def _carry_out(
-    recipe: str, settings: Path, out: Path | None, *, update: bool, as_json: bool
-) -> None:
-    from leporello.training.recipes import run_recipe
-
-    with redirect_stdout(sys.stderr):  # what a library prints is no result
-        done = run_recipe(recipe, settings, out or Path("models") / recipe, update=update)
-    if as_json:
-        print_json(done)
-        return
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False, soft_wrap=True)
-    if "steps" in done:
-        console.print(f"{done['steps']:,} steps, {done['tokens']:,} tokens")
-    if scores := done.get("validation"):
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in scores.items())
-        console.print(f"on validation: {shown}")
-    console.print("to use it in a pipeline with a stage of this kind:")
-    console.print(shlex.join(["--set", f"{done['parameter']}={done['folder']}"]))
 
 
 def _summary(done: Trained) -> Iterator[str]:

@@ -15,7 +15,6 @@ from typing import Any
 import regex
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
@@ -56,10 +55,6 @@ class WordClassifier:
         ]
         return max(range(len(values)), key=values.__getitem__)
 
-    def row(self) -> dict[str, JSON]:
-        """Returns what a file of it holds."""
-        return {"bias": [*self.bias], "words": {word: [*row] for word, row in self.words.items()}}
-
 
 def read_word_classifier(path: Path) -> WordClassifier:
     """Returns the classifier of a JSON file.
@@ -72,7 +67,7 @@ def read_word_classifier(path: Path) -> WordClassifier:
         return _read(path, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
-            f"{path}: {error}; `train SETTINGS --recipe routes` writes such a file"
+            f"{path}: {error}; docs/deciding.md shows how to learn such a file"
         ) from None
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.models.weights import ModelFolder, unpack
-from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import SpanHead
 from leporello.text.english.clauses import clause_spans, clause_vectors, nearest, strongest
 from leporello.text.squad import normalise
@@ -179,15 +178,6 @@ def _judgement(
     neither, so, contrary = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
     place = (clause.passage, clause.start, clause.end) if clause else (0, 0, 0)
     return Judgement((neither, so, contrary), known, *place)
-
-
-def head_of(encoder: Path) -> SpanHead:
-    """Returns what reads statements with an encoder of the recipe `answers`.
-
-    Args:
-        encoder: Folder that the recipe wrote.
-    """
-    return SpanHead(Encoder(encoder))
 
 
 class ClaimJudge:

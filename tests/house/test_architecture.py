@@ -15,7 +15,7 @@ from leporello.core.protocols import KINDS
 
 def test_a_directory_at_the_top_is_a_key_of_a_pipeline() -> None:
     """`ls` is the pipeline, beside the machinery, the tests and what is around them."""
-    around = {"leporello", "tests", "benchmarks", "docs"}
+    around = {"leporello", "recipes", "tests", "benchmarks", "docs"}
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert packages - around == {f"{key}s" for key in KINDS}
 

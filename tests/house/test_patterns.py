@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 SIZES = (6, 12, 18)  # repeats of what is hostile
 # Patterns that may take longer, and those that hold what is known only when they are used.
 ALLOWED = {
-    "leporello/training/recipes/polarity/recipe.py": "reads a corpus that is named with its hash",
     "combiners/lists/parse.py": "one character, by a set difference that `re` does not know",
 }
 MADE = {
@@ -36,7 +35,6 @@ MADE = {
     "leporello/text/typed/spans.py": "plain text, with blanks between its words",
     "leporello/text/typed/values.py": "a date, each part of few characters",
     "leporello/text/person_names.py": "each part is of characters that no other one takes",
-    "leporello/training/recipes/answers/questions.py": "patterns of the file itself",
     "chunkers/recursive.py": "the user's own",
     "combiners/deciding/route.py": "the user's own",
     "combiners/percentage.py": "the user's own",

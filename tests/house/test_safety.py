@@ -32,9 +32,10 @@ from leporello.retrievers import Dense
 from leporello.retrievers.index.embedders import load_cross_encoder, load_embedder
 from leporello.text.tokens import HuggingFace
 
+STAGES = ("chunkers", "retrievers", "readers", "combiners")
 SOURCES = sorted(
     path
-    for folder in ("leporello", "chunkers", "retrievers", "readers", "combiners", "benchmarks")
+    for folder in ("leporello", *STAGES, "recipes", "benchmarks")
     for path in (ROOT / folder).rglob("*.py")
 )
 
@@ -52,7 +53,7 @@ _SAFE = {"allow_pickle": "False", "trust_remote_code": "False", "shell": "False"
 _EXEMPT = {
     "leporello/executors/pickling.py": ["pickle", "pickle.loads"],
     # With `weights_only`, which takes tensors and plain values: checkpoints of the training itself.
-    "leporello/training/recipes/answers/train.py": ["torch.load", "torch.load"],
+    "recipes/answers/train.py": ["torch.load", "torch.load"],
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-from leporello import __version__
+from leporello.core import __version__
 
 FINGERPRINT = (
     "import json, leporello; from leporello.cache.fingerprint import fingerprint;"

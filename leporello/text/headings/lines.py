@@ -121,10 +121,6 @@ class TextLines:
             len(neighbour) <= LONGEST and _PAGE_AT_END.search(neighbour) for neighbour in around
         )
 
-    def ends_nothing(self, line: int) -> bool:
-        """Says whether a line is no text that a heading could head: blank, or a page's number."""
-        return not self.texts[line] or bool(_PAGE_NUMBER.match(self.texts[line][:40]))
-
 
 def has_leader(text: str) -> bool:
     """Says whether a line leads to a page's number, or on with dots."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,6 +27,7 @@ from leporello.chunkers import (
     Whole,
 )
 from leporello.chunkers.recursive import LANGUAGES, Language
+from leporello.core.errors import UserError
 from leporello.core.protocols import Chunker
 from leporello.text.sentences import sentence_starts
 from leporello.text.tokens import tokenizer
@@ -355,3 +357,13 @@ def test_a_document_is_tokenised_once(entry: Entry, folders: dict[str, str]) -> 
 
 def _memo(document: Document) -> Iterator[tuple[object, object]]:
     yield from document._memo.items()
+
+
+def test_recursive_needs_langchain_only_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A config that names it is sound without the package; a run and a question are refused."""
+    monkeypatch.setitem(sys.modules, "langchain_text_splitters", None)
+    chunker = Recursive()
+    chunker.check_files("")
+    for work in (lambda: chunker.check_files("data"), lambda: chunker.chunk(Document("d", "a b"))):
+        with pytest.raises(UserError, match=r"pip install 'leporello\[langchain\]'"):
+            work()

@@ -91,8 +91,8 @@ def test_a_majority_answer_belongs_to_its_question() -> None:
     [(Prefix(), "share"), (MajorityOption(), "option"), (MajorityAnswer(), "answers")],
 )
 def test_what_was_not_learned_is_refused(reader: Reader, parameter: str) -> None:
-    """The message names what learns it, before any work where a task is known."""
-    told = rf"`{parameter}` is not set.*benchmarks\.naive"
+    """The message states what to give, before any work where a task is known."""
+    told = rf"`{parameter}` is not set: give the .* of the train split"
     with pytest.raises(UserError, match=told):
         answer(reader, Read((whole(),), choices=("x",)))
     with pytest.raises(UserError, match=told):

@@ -1,0 +1,106 @@
+"""The base encoder: one that transformers knows, or a quantised cross-encoder in ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModel, AutoTokenizer
+
+from leporello.core.errors import UserError
+from leporello.models.locate import loadable, locate
+from leporello.models.quantised import quantised_bert
+from leporello.models.safety import keep_token_here, refuse_pickles
+from leporello.readers.backends import pretrained
+from recipes.answers.settings import AnswersSettings
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class Base:
+    """An encoder that is trained further, with its tokenizer.
+
+    Attributes:
+        encoder: Encoder without dropout.
+        tokenizer: Tokenizer that neither cuts nor pads.
+        special: Numbers of the tokens that open a window and close each of its parts.
+        longest: Tokens of a window at most.
+    """
+
+    encoder: PreTrainedModel
+    tokenizer: Tokenizer
+    special: tuple[int, int]
+    longest: int
+
+
+def load_base(settings: AnswersSettings) -> Base:
+    """Loads the base of a training.
+
+    Raises:
+        UserError: It cannot be had, or is no encoder that can be trained here.
+    """
+    if settings.base.endswith(".onnx"):
+        encoder: PreTrainedModel = quantised_bert(
+            Path(locate(settings.base)), settings.attention_heads
+        )
+        tokenizer, ids = _tokenizer_file(settings.tokenizer)
+    else:
+        encoder, tokenizer, ids = _pretrained(settings.base, settings.tokenizer)
+    cls, sep = ids
+    if cls is None or sep is None:
+        raise UserError(
+            f"base {settings.base!r}: its tokenizer has no tokens that open a text and part two"
+            " ([CLS], [SEP]); choose an encoder, such as BERT, DeBERTa or ModernBERT"
+        )
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return Base(encoder, tokenizer, (cls, sep), min(settings.window, _positions(encoder)))
+
+
+def _pretrained(base: str, tokenizer: str) -> tuple[PreTrainedModel, Tokenizer, tuple[Any, Any]]:
+    config = pretrained.read_config(base)
+    if config.is_encoder_decoder:
+        raise UserError(f"base {base!r} is an encoder with a decoder; choose an encoder")
+    for name, value in vars(config).items():  # so that a step depends on its batch alone
+        if "dropout" in name and isinstance(value, float):
+            setattr(config, name, 0.0)
+    keep_token_here()
+    with pretrained.faults_explained(base), pretrained.quiet():
+        place = loadable(base)
+        refuse_pickles(base, [Path(place)], pretrained.CONVERT.format("AutoModel", place))
+        encoder, report = AutoModel.from_pretrained(
+            place, config=config, dtype=torch.float32, use_safetensors=True,
+            trust_remote_code=False, output_loading_info=True,
+        )  # fmt: skip
+        fast = AutoTokenizer.from_pretrained(loadable(tokenizer or base), trust_remote_code=False)
+    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):
+        raise UserError(f"base {base!r} lacks weights of its own encoder ({missing[0]})")
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    if not fast.is_fast:
+        raise UserError(f"base {base!r} has no fast tokenizer, which tells where tokens stand")
+    core = Tokenizer.from_str(fast.backend_tokenizer.to_str())
+    return encoder, core, (fast.cls_token_id, fast.sep_token_id)
+
+
+def _tokenizer_file(file: str) -> tuple[Tokenizer, tuple[int | None, int | None]]:
+    if not file:
+        raise UserError("a base in ONNX needs the setting `tokenizer`, its tokenizer.json")
+    try:
+        tokenizer = Tokenizer.from_file(locate(file))
+    except Exception as error:  # tokenizers raises nothing more precise
+        raise UserError(f"tokenizer {file!r} cannot be read: {error}") from None
+    return tokenizer, (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
+
+
+def _positions(encoder: PreTrainedModel) -> int:
+    """Returns the number of tokens that an encoder reads at most."""
+    embeddings = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
+    padding = getattr(embeddings, "padding_idx", None)  # RoBERTa counts positions from there
+    taken = 0 if padding is None else padding + 1
+    return int(encoder.config.max_position_embeddings) - taken

@@ -1,0 +1,167 @@
+"""The network: an encoder with a head for spans and a head for what a window says; its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from recipes.answers.windows import LABELS, Group
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_SPAN = LABELS.index("span")
+_NOWHERE = -1e4
+
+
+@dataclass(frozen=True)
+class WindowBatch:
+    """Windows as tensors, padded to one length.
+
+    Attributes:
+        ids: Numbers of the tokens, (windows, length).
+        types: Zero for the question, one for the text.
+        mask: One for tokens, zero for padding.
+        text: True for the tokens of the text.
+        starts: True where an answer starts.
+        ends: True where an answer ends.
+        labels: Label of each window.
+        groups: Number of the group that each window is of.
+    """
+
+    ids: Tensor
+    types: Tensor
+    mask: Tensor
+    text: Tensor
+    starts: Tensor
+    ends: Tensor
+    labels: Tensor
+    groups: Tensor
+
+
+class AnswerNetwork(nn.Module):
+    """Scores every token of a window as start and end of the answer, and the window as a whole.
+
+    Args:
+        encoder: Encoder whose states the heads read.
+        frozen: Number of layers, from the first, that are not trained.
+    """
+
+    def __init__(self, encoder: PreTrainedModel, frozen: int = 0) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.has_types = getattr(encoder.config, "type_vocab_size", 0) > 1
+        # the words' own vectors stay as they are: most are too rare to learn anything here
+        encoder.get_input_embeddings().requires_grad_(False)
+        if frozen:
+            encoder.get_submodule("embeddings").requires_grad_(False)
+        for layer in self._layers()[:frozen]:
+            layer.requires_grad_(False)
+        self.span = nn.Linear(encoder.config.hidden_size, 2)
+        self.label = nn.Linear(encoder.config.hidden_size, len(LABELS))
+        for head in (self.span, self.label):
+            nn.init.normal_(head.weight, std=0.02)
+            nn.init.zeros_(head.bias)
+
+    def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns logits of starts and ends (windows, length, 2), and of labels (windows, 4).
+
+        Args:
+            ids: Numbers of the tokens, (windows, length).
+            types: Zero for the question, one for the text.
+            mask: One for tokens, zero for padding.
+        """
+        more = {"token_type_ids": types.long()} if self.has_types else {}
+        read = self.encoder(input_ids=ids.long(), attention_mask=mask.long(), **more)
+        states = read.last_hidden_state
+        return self.span(states), self.label(states[:, 0])
+
+    def _layers(self) -> nn.ModuleList:
+        count = self.encoder.config.num_hidden_layers
+        lists = (part for part in self.encoder.modules() if isinstance(part, nn.ModuleList))
+        return next(part for part in lists if len(part) == count)
+
+
+def collate(groups: Sequence[Group], special: tuple[int, int], device: str = "cpu") -> WindowBatch:
+    """Returns the windows of groups as tensors.
+
+    Args:
+        groups: Groups of one batch.
+        special: Numbers of the tokens that open a window and close each of its parts.
+        device: Device of the tensors.
+    """
+    cls, sep = special
+    windows = [(number, window) for number, group in enumerate(groups) for window in group]
+    shape = (len(windows), max(len(window) for _, window in windows))
+    ids, types, mask = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
+    text, starts, ends = (torch.zeros(shape, dtype=torch.bool) for _ in range(3))
+    for row, (_, window) in enumerate(windows):
+        first, length = len(window.question) + 2, len(window)
+        ids[row, :length] = torch.tensor([cls, *window.question, sep, *window.text, sep])
+        mask[row, :length] = 1
+        types[row, first:length] = 1
+        text[row, first : length - 1] = True
+        starts[row, [first + place for place in window.starts]] = True
+        ends[row, [first + place for place in window.ends]] = True
+    labels = torch.tensor([window.label for _, window in windows])
+    numbers = torch.tensor([number for number, _ in windows])
+    tensors = (ids, types, mask, text, starts, ends, labels, numbers)
+    return WindowBatch(*(tensor.to(device) for tensor in tensors))
+
+
+def loss_of(
+    logits: tuple[Tensor, Tensor], batch: WindowBatch, window: float, label: float
+) -> tuple[Tensor, dict[str, float]]:
+    """Returns the loss of a batch, and its parts.
+
+    Three parts: *group*, where the tokens of all windows of a question compete to be start and
+    end; *window*, where the tokens of one window compete with the first, which is right where the
+    window has no span; and *label*, the label of each window. Where several places are right,
+    their probabilities are summed.
+
+    Args:
+        logits: Logits of spans and of labels, as the network gives them.
+        batch: Windows with what is right.
+        window: Weight of the window part.
+        label: Weight of the label part.
+    """
+    spans, labels = logits
+    free = batch.text.clone()
+    free[:, 0] = True
+    null = batch.labels != _SPAN
+    grouped, alone = [], []
+    for side, right in enumerate((batch.starts, batch.ends)):
+        scores = spans[..., side].float()
+        goal = right.clone()
+        goal[null, 0] = True
+        alone.append((_log_sum(scores, free) - _log_sum(scores, goal)).mean())
+        grouped.append(
+            _over_groups(_log_sum(scores, batch.text), batch.groups)
+            - _over_groups(_log_sum(scores, right), batch.groups)
+        )
+    answered = torch.unique(batch.groups[~null])
+    # batches of questions for yes and no alone have no group part
+    both = (grouped[0] + grouped[1])[answered] / 2
+    parts = {
+        "group": both.mean() if len(answered) else labels.sum() * 0,
+        "window": (alone[0] + alone[1]) / 2,
+        "label": cross_entropy(labels.float(), batch.labels),
+    }
+    total = parts["group"] + window * parts["window"] + label * parts["label"]
+    return total, {name: float(part.detach()) for name, part in parts.items()}
+
+
+def _log_sum(logits: Tensor, places: Tensor) -> Tensor:
+    """Returns the logarithm of the summed exponentials at some places of each window."""
+    return logits.masked_fill(~places, _NOWHERE).logsumexp(dim=1)
+
+
+def _over_groups(values: Tensor, groups: Tensor) -> Tensor:
+    """Returns the same over the windows of each group."""
+    spread = values.new_full((int(groups.max()) + 1, len(values)), _NOWHERE)
+    return spread.scatter(0, groups[None, :], values[None, :]).logsumexp(dim=1)

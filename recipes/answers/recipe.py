@@ -1,0 +1,207 @@
+"""The recipe from its settings to what is shipped: data, training, validation, files."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from leporello.core.environment.classes import ClassError, find_class
+from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import opened, write_json
+from leporello.core.protocols import KINDS
+from leporello.core.records import JSON
+from leporello.engine.progress import Progress
+from leporello.jobs.manifest import versions
+from leporello.training.fine_tuning import CheckpointDirectory
+from leporello.training.model_card import RECORD, written
+from recipes.answers.base import Base, load_base
+from recipes.answers.negatives import nearest_passages
+from recipes.answers.questions import Question, read_questions, split
+from recipes.answers.settings import AnswersSettings
+from recipes.answers.ship import ship
+from recipes.answers.train import (
+    AnswersTraining,
+    device_named,
+    validation_scores,
+)
+from recipes.answers.windows import Draw, Group, GroupMaker
+from recipes.settings import exclusion
+
+_NEGATIVES = 5  # passages without the answer that a question may be given
+_VALIDATED = 40  # questions of each set that are validated on at most
+_STEPS = "steps"
+_FREE = ("checkpoint_seconds", "threads", "device")  # what may differ when a training goes on
+
+_log = logging.getLogger("leporello")
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a training reads.
+
+    Attributes:
+        train: Questions to train on.
+        validation: Questions of other documents, to validate on.
+        excluded: Number of questions that were left out.
+    """
+
+    train: list[Question]
+    validation: list[Question]
+    excluded: int
+
+
+SETTINGS = AnswersSettings
+
+
+def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[str, Any]:
+    """Trains, or goes on with it, and writes `answers/`, the log and a record into a folder.
+
+    Args:
+        settings: Settings.
+        out: Folder that is written.
+        update: Whether to replace what an earlier training left, finished or not.
+
+    Raises:
+        UserError: A mistake of the user's.
+    """
+    device_named(settings.device)
+    base = load_base(settings)
+    unfinished = CheckpointDirectory(out.with_name(f"{out.name}.unfinished"), _STEPS)
+    with unfinished.locked(_identity(settings), update=update):
+        data = prepare(settings)
+        folder = unfinished.path / _STEPS
+        training = AnswersTraining(
+            settings, base, _maker(data.train, settings, base), _rows(data.train), folder
+        )
+        with Progress("training, in steps") as progress:
+            training.run(progress.example)
+        groups = _validation_groups(data.validation, settings, base)
+        scores = validation_scores(training.network, base.special, groups, settings.batch)
+        record = _record(settings, training, data, scores)
+        with written(out) as made:
+            ship(training.network, base, made / "answers", _card(record), settings.language)
+            shutil.copy(folder / "log.jsonl", made)
+            write_json(made / RECORD, {**record, **versions()})
+    unfinished.remove()
+    return record
+
+
+def prepare(settings: AnswersSettings) -> TrainingData:
+    """Reads the questions, leaves out what is excluded, and splits them by document.
+
+    Raises:
+        UserError: A file cannot be read, a set of the settings is not there, or nothing is left.
+    """
+    everything = [question for file in settings.questions for question in read_questions(file)]
+    is_apart = cache(exclusion(settings.exclude))
+    free = [q for q in everything if not any(map(is_apart, (q.passage, *q.others)))]
+    train, validation = split(free, settings.validation, settings.seed)
+    sets = {question.source for question in train}
+    for phase in settings.phases:
+        for name in phase.weights or ():
+            if name not in sets:
+                raise UserError(
+                    f"weights: no question is of the set {name!r}{did_you_mean(name, sets)}"
+                )
+        if phase.weights is not None and not any(phase.weights.values()):
+            raise UserError("weights: are all zero; leave them out to weigh every set by its size")
+    if not train:
+        raise UserError("there are no questions to train on")
+    return TrainingData(train, validation, len(everything) - len(free))
+
+
+def _maker(questions: Sequence[Question], settings: AnswersSettings, base: Base) -> GroupMaker:
+    try:
+        retriever: Any = find_class(settings.retriever, KINDS["retriever"], Path())
+    except ClassError as error:
+        raise UserError(f"retriever: {error}") from None
+    negatives = nearest_passages(questions, retriever(k=4 * _NEGATIVES + 4), _NEGATIVES)
+    return GroupMaker(questions, negatives, base.tokenizer, settings, base.longest)
+
+
+def _rows(questions: Sequence[Question]) -> dict[str, list[int]]:
+    rows = defaultdict(list)
+    for row, question in enumerate(questions):
+        rows[question.source].append(row)
+    return dict(rows)
+
+
+def _validation_groups(
+    questions: Sequence[Question], settings: AnswersSettings, base: Base
+) -> list[Group]:
+    chosen = [questions[row] for rows in _rows(questions).values() for row in rows[:_VALIDATED]]
+    maker = _maker(chosen, settings, base)
+    return [maker.make(Draw(row, (0, row)), settings.phases[-1]) for row in range(len(chosen))]
+
+
+def _identity(settings: AnswersSettings) -> dict[str, JSON]:
+    """Returns all that checkpoints depend on, as JSON."""
+    files: dict[str, JSON] = {}
+    for path in (*settings.questions, *([settings.exclude] if settings.exclude else [])):
+        with opened(path) as file:
+            files[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
+    plain = {name: value for name, value in _plain(settings).items() if name not in _FREE}
+    return {"settings": plain, "files": files}
+
+
+def _plain(settings: AnswersSettings) -> dict[str, Any]:
+    raw = asdict(settings)
+    raw["questions"] = [str(path) for path in settings.questions]
+    raw["exclude"] = settings.exclude and str(settings.exclude)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in raw.items()}
+
+
+def _record(
+    settings: AnswersSettings,
+    training: AnswersTraining,
+    data: TrainingData,
+    scores: Mapping[str, float],
+) -> dict[str, Any]:
+    counts = Counter(question.source for question in data.train)
+    return {
+        "recipe": "answers",
+        "questions": dict(sorted(counts.items())),
+        "excluded": data.excluded,
+        "validated": len(data.validation),
+        "validation": {name: round(value, 4) for name, value in scores.items()},
+        "steps": training.state.steps,
+        "tokens": training.state.all_tokens,
+        "seconds": round(training.state.seconds),
+        "settings": _plain(settings),
+    }
+
+
+def _card(record: Mapping[str, Any]) -> str:
+    """Returns a model card of what is known; what a person must add is said."""
+    settings = record["settings"]
+    sets = "\n".join(f"| {name} | {count:,} |" for name, count in record["questions"].items())
+    scores = ", ".join(f"{name} {value:.3f}" for name, value in record["validation"].items())
+    return f"""# Answers: a reader of passages
+
+An encoder that reads a question and a passage, and says where the answer stands (a span), whether
+the passage says yes or no, or that it says nothing to the question.
+
+**Base.** {settings["base"]}, its first {settings["frozen"]} layers and its word embeddings left as
+they were.
+
+**Data.** {record["excluded"]:,} questions were excluded; validation has other documents.
+
+| set | questions to train on |
+|---|---|
+{sets}
+
+**Recipe.** `answers`: {record["steps"]:,} steps, {record["tokens"]:,} tokens, seed
+{settings["seed"]}; all settings stand in `{RECORD}`.
+
+**Validation.** On {record["validated"]:,} questions ({_VALIDATED} of each set at most):
+{scores or "none"}.
+
+To be added by who publishes it: licences of base and data, scores with intervals, limits.
+"""

@@ -1,0 +1,149 @@
+"""Writes a trained network as the reader `Embedded` reads it."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper
+
+from leporello.core.errors import UserError
+from leporello.core.records import JSON
+from leporello.models.weights import Arrays
+from recipes.answers.graph import build_graph
+from recipes.answers.names import is_transposed, shipped_names
+from recipes.answers.network import AnswerNetwork
+from recipes.answers.windows import LABELS
+from recipes.weights import pack, write_model
+
+if TYPE_CHECKING:
+    from recipes.answers.base import Base
+
+HEADS = {"span": True, "label": False}
+"""The heads, and whether each reads every token or only the first."""
+
+_INPUTS = ("ids", "types", "mask")
+_OPSET = 17
+_SAME = 1e-3  # logits of a graph that was exported rightly differ less
+
+
+def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: str = "") -> None:
+    """Writes graph, weights, tokenizer, card and `config.json` into a new folder.
+
+    A BERT's matrices are stored in 8 bits; any other encoder's weights lie in its graph, in 32.
+
+    Args:
+        network: Trained network.
+        base: Base that it was made of.
+        folder: Folder that is written.
+        card: Text of the model card.
+        language: Language that it reads, as ISO 639-1 has it.
+
+    Raises:
+        UserError: The architecture cannot be exported to ONNX.
+    """
+    network = network.cpu().eval()
+    graph, weights = _bert(network) if _is_plain_bert(network) else (_exported(network), {})
+    files = {
+        "graph.onnx": graph,
+        "weights.safetensors": pack(weights),
+        "tokenizer.json": base.tokenizer.to_str().encode(),
+        "card.md": card.encode(),
+    }
+    told: dict[str, JSON] = {
+        "cls": base.special[0],
+        "sep": base.special[1],
+        "labels": list(LABELS),
+        "heads": {**HEADS},
+        "longest": base.longest,
+        "language": language,
+    }
+    write_model(folder, files, told)
+
+
+def _is_plain_bert(network: AnswerNetwork) -> bool:
+    config = network.encoder.config
+    positions = getattr(config, "position_embedding_type", None)
+    plain = config.model_type == "bert" and config.hidden_act == "gelu" and network.has_types
+    return plain and positions in (None, "absolute")
+
+
+def _bert(network: AnswerNetwork) -> tuple[bytes, Arrays]:
+    config = network.encoder.config
+    weights = shipped_names(network.state_dict(), config.num_hidden_layers)
+    shapes = {
+        name: value.shape[::-1] if is_transposed(name, value) else value.shape
+        for name, value in weights.items()
+    }
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    return build_graph(shapes, layers, heads, HEADS, config.layer_norm_eps), weights
+
+
+def _exported(network: AnswerNetwork) -> bytes:
+    """Returns the graph of any encoder, weights included; its logits are compared with torch's."""
+    kind = network.encoder.config.model_type
+    batch, length = {0: "windows", 1: "length"}, 16
+    axes = {**dict.fromkeys((*_INPUTS, "span"), batch), "label": {0: "windows"}}
+    content = io.BytesIO()
+    try:
+        network.encoder.set_attn_implementation("eager")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                network, _example(length), content,  # type: ignore[arg-type]  # its stub knows no files
+                input_names=list(_INPUTS),
+                output_names=list(HEADS), dynamic_axes=axes, opset_version=_OPSET, dynamo=False,
+            )  # fmt: skip
+        graph = _with_all_inputs(content.getvalue())
+        # another length than the traced one: what depends on it must not stand fast in the graph
+        difference = _difference(network, graph, _example(3 * length))
+    except Exception as error:  # torch, onnx and onnxruntime have each their own
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UserError(f"a {kind} cannot be exported to ONNX here: {first}") from error
+    if not difference < _SAME:
+        raise UserError(
+            f"a {kind} exported to ONNX gives other logits than torch, by {difference:.2g};"
+            " choose a base of another architecture"
+        )
+    return graph
+
+
+def _example(length: int) -> tuple[torch.Tensor, ...]:
+    """Returns ids, types and mask of two windows, the second a shorter one."""
+    ids = (torch.arange(2 * length, dtype=torch.int32) % 7 + 3).reshape(2, length)
+    mask = torch.ones_like(ids)
+    mask[1, length - 4 :] = 0
+    return ids, torch.zeros_like(ids), mask
+
+
+def _with_all_inputs(content: bytes) -> bytes:
+    """Returns the graph with all three inputs; the exporter leaves out what is not used."""
+    model = onnx.load_from_string(content)
+    there = {given.name for given in model.graph.input}
+    model.graph.input.extend(
+        helper.make_tensor_value_info(name, TensorProto.INT32, ["windows", "length"])
+        for name in _INPUTS
+        if name not in there
+    )
+    graph: bytes = model.SerializeToString()
+    return graph
+
+
+def _difference(network: AnswerNetwork, graph: bytes, inputs: tuple[torch.Tensor, ...]) -> float:
+    """Returns by how much logits of the first window differ at most."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    fed = {name: value.numpy() for name, value in zip(_INPUTS, inputs, strict=True)}
+    found = session.run(list(HEADS), fed)
+    with torch.no_grad():
+        wanted = network(*inputs)
+    return max(
+        float(np.abs(one[0].numpy() - other[0]).max())
+        for one, other in zip(wanted, found, strict=True)
+    )

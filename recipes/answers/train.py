@@ -1,0 +1,239 @@
+"""Trains the network phase by phase, and goes on where it was stopped.
+
+What is drawn depends on the settings alone: a training that was stopped ends as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from leporello.core.errors import UserError
+from recipes.answers.base import Base
+from recipes.answers.network import AnswerNetwork, collate, loss_of
+from recipes.answers.settings import AnswersSettings, Phase
+from recipes.answers.windows import Group, GroupMaker, draws, in_batches
+
+_CHUNK = 192  # groups that are sorted into batches together
+
+
+@dataclass
+class TrainingState:
+    """How far a training has come.
+
+    Attributes:
+        phase: Number of the phase.
+        chunk: Number of the chunk of groups in it.
+        batch: Number of the next batch in that.
+        tokens: Tokens of the phase that were read.
+        steps: Number of steps in all.
+        all_tokens: Tokens in all.
+        seconds: Seconds that steps took.
+    """
+
+    phase: int = 0
+    chunk: int = 0
+    batch: int = 0
+    tokens: int = 0
+    steps: int = 0
+    all_tokens: int = 0
+    seconds: float = 0.0
+
+
+class AnswersTraining:
+    """A training under way.
+
+    Args:
+        settings: Settings.
+        base: Base that is trained further.
+        maker: Maker of groups.
+        rows: Places of the questions of each set.
+        folder: Folder of checkpoint, snapshots and log; what is there is gone on from.
+    """
+
+    def __init__(
+        self,
+        settings: AnswersSettings,
+        base: Base,
+        maker: GroupMaker,
+        rows: Mapping[str, Sequence[int]],
+        folder: Path,
+    ) -> None:
+        self.settings, self.base, self.folder = settings, base, folder
+        self._maker, self._rows = maker, rows
+        self._device = device_named(settings.device)
+        torch.manual_seed(settings.seed)
+        self.network = AnswerNetwork(base.encoder, settings.frozen).to(self._device)
+        heads = [*self.network.span.parameters(), *self.network.label.parameters()]
+        body = [p for p in self.network.encoder.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(
+            [{"params": body, "scale": 1.0}, {"params": heads, "scale": settings.head_rate}],
+            lr=0.0,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+        self.state = TrainingState()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._resume()
+
+    def run(self, after_step: Callable[[], None]) -> None:
+        """Trains to the end of the last phase; the network then has the averaged weights.
+
+        Args:
+            after_step: Function that is called after each step.
+        """
+        torch.set_num_threads(self.settings.threads)
+        saved = time.monotonic()
+        state, phases = self.state, self.settings.phases
+        while state.phase < len(phases):
+            phase = phases[state.phase]
+            for groups in self._batches(phase):
+                self._step(phase, groups)
+                if state.tokens >= phase.tokens:
+                    state.phase += 1
+                    state.chunk = state.batch = state.tokens = 0
+                ended = state.phase == len(phases)
+                if ended or state.steps % self.settings.snapshot_steps == 0:
+                    self._snapshot()
+                if ended or time.monotonic() - saved >= self.settings.checkpoint_seconds:
+                    self._save()
+                    saved = time.monotonic()
+                after_step()
+                if not state.tokens:
+                    break
+        self.network.load_state_dict(self._average())
+
+    def _batches(self, phase: Phase) -> Iterator[list[Group]]:
+        """Yields what is left of a phase, for ever."""
+        settings, state = self.settings, self.state
+        seed = settings.seed * 1000 + state.phase
+        weights = phase.weights or {name: len(rows) for name, rows in self._rows.items()}
+        for number, chunk in enumerate(draws(self._rows, weights, seed, _CHUNK)):
+            if number < state.chunk:
+                continue
+            groups = [self._maker.make(draw, phase) for draw in chunk]
+            for batch in in_batches(groups, settings.batch, (seed, number))[state.batch :]:
+                state.batch += 1
+                yield batch
+            state.chunk += 1
+            state.batch = 0
+
+    def _rate(self, phase: Phase) -> float:
+        state = self.state
+        rising = min(1.0, (state.tokens + 1) / self.settings.warmup) if state.phase == 0 else 1.0
+        left = max(0.0, 1 - state.tokens / phase.tokens) if phase.decay else 1.0
+        return phase.learning_rate * rising * left
+
+    def _step(self, phase: Phase, groups: list[Group]) -> None:
+        start, rate = time.monotonic(), self._rate(phase)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["scale"]
+        batch = collate(groups, self.base.special, self._device)
+        logits = self.network(batch.ids, batch.types, batch.mask)
+        weights = (self.settings.window_loss, self.settings.label_loss)
+        loss, parts = loss_of(logits, batch, *weights)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        tokens = int(batch.mask.sum())
+        self.state.tokens += tokens
+        self.state.all_tokens += tokens
+        self.state.steps += 1
+        self.state.seconds += time.monotonic() - start
+        counts = {"rate": rate, "groups": len(groups), "windows": len(batch.labels)}
+        line = {**asdict(self.state), **counts, "padded": batch.mask.numel(), **parts}
+        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def _save(self) -> None:
+        """Writes what the training goes on from."""
+        saved = {
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "state": asdict(self.state),
+        }
+        _write(saved, self.folder / "checkpoint-last.pt")
+
+    def _resume(self) -> None:
+        path, log = self.folder / "checkpoint-last.pt", self.folder / "log.jsonl"
+        if path.exists():
+            saved = torch.load(path, weights_only=True, map_location=self._device)
+            self.network.load_state_dict(saved["network"])
+            self.optimizer.load_state_dict(saved["optimizer"])
+            self.state = TrainingState(**saved["state"])
+        if log.exists():  # steps after the checkpoint are done again
+            lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+            log.write_text("".join(lines[: self.state.steps]), encoding="utf-8")
+
+    def _snapshot(self) -> None:
+        """Keeps the weights of this step, and those of as many before as are averaged."""
+        _write(self.network.state_dict(), self.folder / f"snapshot-{self.state.steps:08d}.pt")
+        for old in self._snapshots()[: -self.settings.average]:
+            old.unlink()
+
+    def _snapshots(self) -> list[Path]:
+        found = sorted(self.folder.glob("snapshot-*.pt"))
+        return [path for path in found if int(path.stem[-8:]) <= self.state.steps]
+
+    def _average(self) -> dict[str, Tensor]:
+        """Returns the mean of the last snapshots, which does what a falling rate does."""
+        sums: dict[str, Tensor] = {}
+        snapshots = self._snapshots()[-self.settings.average :]
+        for path in snapshots:
+            state = torch.load(path, weights_only=True, map_location=self._device)
+            sums = {name: sums.get(name, 0) + value for name, value in state.items()}
+        return {name: value / len(snapshots) for name, value in sums.items()}
+
+
+def validation_scores(
+    network: AnswerNetwork, special: tuple[int, int], groups: Sequence[Group], batch: int
+) -> dict[str, float]:
+    """Returns the mean of each part of the loss over groups, and the share of right labels.
+
+    Args:
+        network: Network.
+        special: Numbers of the tokens that open a window and close each of its parts.
+        groups: Groups of windows.
+        batch: Tokens of a batch at most.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    device = str(network.span.weight.device)
+    network.eval()
+    for read in in_batches(groups, batch, (0,)):
+        tensors = collate(read, special, device)
+        with torch.no_grad():
+            logits = network(tensors.ids, tensors.types, tensors.mask)
+            _, parts = loss_of(logits, tensors, 1.0, 1.0)
+        right = (logits[1].argmax(dim=1) == tensors.labels).float().mean()
+        for name, value in {**parts, "labels right": float(right)}.items():
+            sums[name] += value * len(read) / len(groups)
+    return dict(sums)
+
+
+def device_named(name: str) -> str:
+    """Returns a device that is there.
+
+    Raises:
+        UserError: There is none of this name.
+    """
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+    try:
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
+        raise UserError(f"device {name!r}: {str(error).splitlines()[0]}") from None
+    return chosen
+
+
+def _write(value: Any, path: Path) -> None:  # noqa: ANN401 -- whatever torch saves
+    part = path.with_suffix(".part")
+    torch.save(value, part)
+    part.replace(path)

@@ -1,0 +1,113 @@
+"""The recipe from SQuALITY's summaries to the folder `plots`."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leporello.core.files import opened
+from leporello.core.records import JSON
+from leporello.text.english.plots import plot_words
+from leporello.text.sentences import sentence_spans
+from recipes.settings import exclusion
+from recipes.word_weights import LearntWords, write_words
+
+_FEWEST = 5  # sentences of a summary
+_STORIES = 3  # in whose summaries a word must stand: fewer is a name
+_REGULARISATION = 100.0
+
+_CARD = """\
+# Plots
+
+Weights of {words} words and pairs of words, a ridge regression on where in a summary of a story a
+sentence stands; English. It tells which of two parts of a story comes first, and is read by
+`Precedence`.
+
+- *Data*: {summaries} summaries of {stories} stories, SQuALITY v1.3 (Wang et al. 2022), CC BY 4.0.
+- *Recipe*: `recipes/plots`. {excluded} stories were left out, which belong to
+  documents of the final measurement.
+- *Scores*: docs/decisions/0023-ordering.md.
+- *Limits*: science fiction of the fifties; texts that are no summaries are unknown to it.
+"""
+
+Plots = dict[str, list[list[str]]]
+
+
+@dataclass(frozen=True)
+class PlotsSettings:
+    """Settings; relative paths count from their file.
+
+    Attributes:
+        data: Files of SQuALITY, JSON Lines.
+        exclude: Python file with `is_apart(text)`, which is run: stories it knows are left out.
+    """
+
+    data: tuple[Path, ...]
+    exclude: Path | None = None
+
+
+SETTINGS = PlotsSettings
+
+
+def train(settings: PlotsSettings, folder: Path) -> dict[str, Any]:
+    """Ships weights by settings, and returns what was counted."""
+    is_apart = exclusion(settings.exclude)
+    rows = [row for file in settings.data for row in _rows(file)]
+    free = [row for row in rows if not is_apart(row["document"])]
+    plots = read_plots(free)
+    learnt = fit(plots)
+    every, stories = ({row["metadata"]["passage_id"] for row in some} for some in (rows, free))
+    told: dict[str, JSON] = {
+        "stories": len(plots),
+        "summaries": sum(map(len, plots.values())),
+        "excluded": len(every) - len(stories),
+    }
+    card = _CARD.format(words=len(learnt.words), **told)
+    write_words(learnt, folder, card, told)
+    return {**told, "words": len(learnt.words)}
+
+
+def read_plots(rows: Sequence[dict[str, Any]]) -> Plots:
+    """Returns the sentences of each summary of a whole story, by story.
+
+    Args:
+        rows: Rows of SQuALITY; the first question of each asks for the plot.
+    """
+    plots: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+    for row in rows:
+        for response in row["questions"][0]["responses"]:
+            text = response["response_text"].strip()
+            sentences = [text[start:end] for start, end in sentence_spans(text)]
+            if len(sentences) >= _FEWEST:
+                plots[row["metadata"]["passage_id"]][text] = sentences
+    return {story: [*summaries.values()] for story, summaries in plots.items()}
+
+
+def fit(plots: Plots) -> LearntWords:
+    """Returns the weights of words; their sum is a place from -0.5 to 0.5, about."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import Ridge
+
+    stories: defaultdict[str, set[str]] = defaultdict(set)
+    texts, places = [], []
+    for story, summaries in plots.items():
+        for sentences in summaries:
+            texts += sentences
+            places += [*np.linspace(-0.5, 0.5, len(sentences))]
+            for word in plot_words(" ".join(sentences)):
+                stories[word].add(story)
+    words = sorted(word for word, found in stories.items() if len(found) >= _STORIES)
+    rows = CountVectorizer(analyzer=plot_words, vocabulary=words).transform(texts)
+    model = Ridge(alpha=_REGULARISATION).fit(rows, places)
+    return LearntWords(words, model.coef_, float(model.intercept_))
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    with opened(file) as lines:
+        yield from map(json.loads, lines)

@@ -1,0 +1,161 @@
+"""The recipe from labelled opinions to the folder `polarity`."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leporello.core.errors import UserError
+from leporello.core.records import JSON
+from leporello.text.english.polarity import opinion_words
+from recipes.settings import exclusion
+from recipes.word_weights import LearntWords, write_words
+
+_SEEN = 3  # opinions that a word must stand in
+_STRENGTH = 0.2  # of the regularisation, inverse
+_WEIGHTS = {"pros_cons": 0.05}  # pairs of phrases without a sentence: many, and unlike reviews
+# Of sums of weights: sentences are shorter than reviews, whose words are no independent witnesses;
+# and reviews say bad things even of what they like (decision 22).
+_SLOPE, _OFFSET = 0.8, 0.5
+_CARD = """\
+# Polarity
+
+Weights of {words} words and negated words, a logistic regression; English. It tells positive from
+negative reviews, and is read by `Polarity`.
+
+- *Data*, all CC BY 4.0: {counts}. Sentence polarity v1.0 (Pang and Lee 2005); product reviews (Hu
+  and Liu 2004; Ding, Liu and Yu 2008); pros and cons (Ganapathibhotla and Liu 2008); sentiment
+  labelled sentences (Kotzias et al. 2015).
+- *Recipe*: `recipes/polarity`. {excluded} texts were left out, which belong to
+  documents of the final measurement.
+- *Scores*: docs/decisions/0022-space-digest.md.
+- *Limits*: no irony, no context; reviews of other things than films, hotels, restaurants and goods
+  are unknown to it.
+"""
+SOURCES = ("sentences", "snippets", "products", "pros_cons")
+_TAG = re.compile(r"<[^>]+>")
+_SIGN = re.compile(r"\[([+-])\d\]")
+
+
+@dataclass(frozen=True)
+class PolaritySettings:
+    """Settings; relative paths count from their file.
+
+    Attributes:
+        data: Folder of `read_opinions`.
+        exclude: Python file with `is_apart(text)`, which is run: opinions it knows are left out.
+    """
+
+    data: Path
+    exclude: Path | None = None
+
+
+SETTINGS = PolaritySettings
+
+
+def train(settings: PolaritySettings, folder: Path) -> dict[str, Any]:
+    """Ships weights by settings, and returns what was counted."""
+    every = read_opinions(settings.data)
+    is_apart = exclusion(settings.exclude)
+    opinions = [opinion for opinion in every if not is_apart(opinion.text)]
+    learnt = fit(opinions)
+    counts = Counter(opinion.source for opinion in opinions)
+    excluded = len(every) - len(opinions)
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    card = _CARD.format(words=len(learnt.words), counts=shown, excluded=excluded)
+    told: dict[str, JSON] = {"opinions": {**counts}, "excluded": excluded}
+    write_words(learnt, folder, card, told)
+    return {**told, "words": len(learnt.words)}
+
+
+def fit(opinions: Sequence[Opinion]) -> LearntWords:
+    """Returns the weights of words; every source weighs as its number, both labels the same."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    labels = np.array([opinion.is_positive for opinion in opinions])
+    kinds = [(opinion.source, opinion.is_positive) for opinion in opinions]
+    of_kind = Counter(kinds)
+    of_source = Counter(source for source, _ in kinds)
+    shares = [_WEIGHTS.get(kind[0], 1.0) * of_source[kind[0]] / 2 / of_kind[kind] for kind in kinds]
+    vectorizer = CountVectorizer(analyzer=opinion_words, min_df=_SEEN)
+    rows = vectorizer.fit_transform(opinion.text for opinion in opinions)
+    model = LogisticRegression(C=_STRENGTH, max_iter=1000).fit(rows, labels, sample_weight=shares)
+    return LearntWords(
+        [*vectorizer.get_feature_names_out()],
+        _SLOPE * model.coef_[0],
+        _SLOPE * (float(model.intercept_[0]) + _OFFSET),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A sentence or so with its label.
+
+    Attributes:
+        text: Text of the opinion.
+        is_positive: Whether it is positive.
+        source: Name of where it is from.
+    """
+
+    text: str
+    is_positive: bool
+    source: str
+
+
+def read_opinions(folder: Path) -> list[Opinion]:
+    """Returns the opinions of a folder with the corpora as they are distributed.
+
+    Args:
+        folder: Folder with NLTK's `sentence_polarity`, `product_reviews_1`, `product_reviews_2` and
+            `pros_cons`, and UCI's `sentiment labelled sentences`, each unpacked.
+
+    Raises:
+        UserError: A file is missing.
+    """
+    opinions = [*_sentences(folder), *_snippets(folder), *_products(folder), *_pros_cons(folder)]
+    return [opinion for opinion in opinions if opinion.text]
+
+
+def _sentences(folder: Path) -> Iterator[Opinion]:
+    for site in ("amazon_cells", "imdb", "yelp"):
+        for line in _lines(folder / "sentiment labelled sentences" / f"{site}_labelled.txt"):
+            text, _, label = line.rpartition("\t")
+            if label in ("0", "1"):
+                yield Opinion(text.strip(), label == "1", f"sentences/{site}")
+
+
+def _snippets(folder: Path) -> Iterator[Opinion]:
+    for name in ("pos", "neg"):
+        for line in _lines(folder / "sentence_polarity" / f"rt-polarity.{name}"):
+            yield Opinion(line.strip(), name == "pos", "snippets")
+
+
+def _products(folder: Path) -> Iterator[Opinion]:
+    for name in ("product_reviews_1", "product_reviews_2"):
+        for file in sorted((folder / name).glob("*.txt")):
+            for line in _lines(file):
+                told, _, text = line.partition("##")
+                signs = set(_SIGN.findall(told))
+                if len(signs) == 1:  # of one mind
+                    yield Opinion(text.strip(), signs == {"+"}, "products")
+
+
+def _pros_cons(folder: Path) -> Iterator[Opinion]:
+    for name in ("Pros", "Cons"):
+        for line in _lines(folder / "pros_cons" / f"Integrated{name}.txt"):
+            yield Opinion(html.unescape(_TAG.sub("", line)).strip(), name == "Pros", "pros_cons")
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from None

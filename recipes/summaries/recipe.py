@@ -1,0 +1,270 @@
+"""The recipe from its settings to what is shipped: rows, features, one regression a kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leporello.core.errors import UserError, did_you_mean
+from leporello.readers.embedded.summaries import kind_of
+from leporello.readers.embedded.summary_features import describe
+from leporello.readers.embedded.summary_units import clean, units_of
+from leporello.text.english.content_terms import EMPTY_TERMS
+from leporello.text.english.scripts import is_script
+from leporello.text.english.summary_requests import Wanted, wanted
+from recipes.settings import exclusion
+from recipes.weights import write_model
+
+_WORD = re.compile(r"[a-z0-9]+")  # as ROUGE has them
+_LONG = 60  # words of a unit beyond which it weighs no more
+_SHAPE = ("redundancy", "words", "power")  # of a kind, as far as they are said
+_UNITS = 6  # of a text at least
+Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class SummarySource:
+    """Rows of one source.
+
+    Attributes:
+        source: Name of the form of its files.
+        path: File or folder; a relative one counts from the settings.
+        share: Weight of the source beside the others of its kind.
+    """
+
+    source: str
+    path: Path
+    share: float
+
+
+@dataclass(frozen=True)
+class SummaryFit:
+    """Settings of one kind of summary.
+
+    Attributes:
+        penalty: Number that is added to the features' variance of 1.
+        sets: Sources that it is learnt from.
+        redundancy: Standard deviations of the score that saying something twice costs.
+        words: Length in words.
+        power: Power by which the length grows with that of the texts.
+    """
+
+    penalty: float
+    sets: tuple[SummarySource, ...]
+    redundancy: int | float | None = None
+    words: int | float | None = None
+    power: int | float | None = None
+
+
+@dataclass(frozen=True)
+class SummariesSettings:
+    """Settings; relative paths count from their file.
+
+    Attributes:
+        questions: Number of questions of a set at most.
+        seed: Seed of their draw.
+        kinds: Settings by kind of summary.
+        exclude: Python file with `is_apart(text)`, which is run: texts that it knows are left out.
+    """
+
+    questions: int
+    seed: int
+    kinds: dict[str, SummaryFit]
+    exclude: Path | None = None
+
+
+SETTINGS = SummariesSettings
+
+
+def train(settings: SummariesSettings, folder: Path) -> dict[str, Any]:
+    """Ships the weights of each kind by settings, and returns what was counted."""
+    is_apart = exclusion(settings.exclude)
+    kinds: dict[str, Any] = {}
+    counts: dict[str, dict[str, int]] = {}
+    for kind, said in settings.kinds.items():
+        found: list[tuple[float, Moments]] = []
+        counts[kind] = {}
+        for part in said.sets:
+            rows = [row for row in _rows(part, is_apart) if _kind(row) == kind]
+            fitting = _draw(rows, settings.questions, settings.seed)
+            moments = [_moments(*_described(row)) for row in fitting]
+            usable = [held for held in moments if held is not None]
+            if not usable:
+                raise UserError(f"{part.path} has nothing of the kind {kind!r}")
+            found.append((part.share, _mean(usable)))
+            counts[kind][part.source] = len(usable)
+        names = _described(fitting[0])[0].names
+        weights = ridge(*_sum(found), said.penalty)
+        kinds[kind] = {
+            "weights": dict(zip(names, np.round(weights, 5).tolist(), strict=True)),
+            **{name: value for name in _SHAPE if (value := getattr(said, name)) is not None},
+        }
+    write_model(folder, {"weights.json": json.dumps(kinds, indent=1).encode() + b"\n"}, {})
+    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    (folder / "card.md").write_text(card, encoding="utf-8")
+    return {"questions": counts}
+
+
+def gains(shown: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
+    """Returns words and neighbouring words of texts that summaries have, shape (texts, 2).
+
+    Words that say little count only beside one that says more: else what has many of them would
+    be chosen, whatever it says.
+
+    Args:
+        shown: Texts.
+        references: Summaries; the mean over them is taken.
+    """
+    found = np.zeros((len(shown), 2))
+    spoken = [_WORD.findall(text.lower()) for text in shown]
+    for reference in references:
+        words = _WORD.findall(reference.lower())
+        single = {*words} - EMPTY_TERMS
+        double = {pair for pair in pairwise(words) if not single.isdisjoint(pair)}
+        found += [
+            (sum(w in single for w in said), sum(p in double for p in pairwise(said)))
+            for said in spoken
+        ]
+    return found / max(len(references), 1)
+
+
+def ridge(
+    products: NDArray[np.float64], targets: NDArray[np.float64], penalty: float
+) -> NDArray[np.float64]:
+    """Returns the weights of features by ridge regression on features of variance 1.
+
+    Args:
+        products: Products of the features, shape (features, features).
+        targets: Products of features and target, shape (features,).
+        penalty: Number that is added to the features' variance of 1.
+    """
+    scale = np.sqrt(np.diag(products)) + 1e-9
+    scaled = products / np.outer(scale, scale) + penalty * np.eye(len(scale))
+    weights: NDArray[np.float64] = np.linalg.solve(scaled, targets / scale) / scale
+    return weights
+
+
+def _described(row: Mapping[str, Any]) -> tuple[Any, NDArray[np.float64]]:
+    """Returns the units' features and gains."""
+    texts, question = [row["text"]], row["question"]
+    script = is_script(texts)
+    units = units_of(texts, script=script, join=script or bool(question))
+    shown = [clean(row["text"][unit.start : unit.end]) for unit in units]
+    return describe(units, texts, question), gains(shown, row["references"])
+
+
+def _moments(found: Any, gained: NDArray[np.float64]) -> Moments | None:  # noqa: ANN401 -- a stage's
+    """Returns the products of features and of target within a text, whose weight is 1."""
+    weights = np.minimum(found.words, _LONG) * found.holds
+    density = gained / np.maximum(found.words, 1)[:, None]
+    weights = weights / max(weights.sum(), 1)
+    mean = weights @ density
+    if (weights > 0).sum() < _UNITS or not mean.all():
+        return None
+    target = (density / mean).sum(axis=1)
+    features = found.values - weights @ found.values
+    weighted = features * weights[:, None]
+    return weighted.T @ features, weighted.T @ (target - weights @ target)
+
+
+def _mean(found: Sequence[Moments]) -> Moments:
+    return _sum([(1 / len(found), moments) for moments in found])
+
+
+def _sum(found: Sequence[tuple[float, Moments]]) -> Moments:
+    products = [share * moments[0] for share, moments in found]
+    targets = [share * moments[1] for share, moments in found]
+    return np.sum(products, axis=0), np.sum(targets, axis=0)
+
+
+def _rows(part: SummarySource, is_apart: Callable[[str], bool]) -> list[dict[str, Any]]:
+    if part.source not in SOURCES:
+        known = did_you_mean(part.source, SOURCES)
+        raise UserError(f"there is no source {part.source!r}{known}")
+    rows: Iterable[dict[str, Any]] = SOURCES[part.source](part.path)
+    apart: dict[str, bool] = {}
+    kept = []
+    for row in rows:
+        if row["document"] not in apart:
+            apart[row["document"]] = is_apart(row["text"])
+        if not apart[row["document"]]:
+            kept.append(row)
+    return kept
+
+
+def _draw(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, Any]]:
+    if len(rows) <= most:
+        return rows
+    drawn = np.random.default_rng(seed).choice(len(rows), most, replace=False)
+    return [rows[place] for place in sorted(drawn.tolist())]
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    texts, question = [row["text"]], row["question"]
+    whole = wanted(question, "", texts) is not Wanted.TOPIC
+    return kind_of(question, script=is_script(texts), whole=whole)
+
+
+def qmsum(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yields the queries on the meetings of QMSum's folder `data/ALL/train` (MIT)."""
+    for path in sorted(folder.glob("*.json")):
+        meeting = json.loads(path.read_text(encoding="utf-8"))
+        turns = (f"{turn['speaker']}: {turn['content']}" for turn in meeting["meeting_transcripts"])
+        text = "\n".join(turns)
+        for query in meeting["general_query_list"] + meeting["specific_query_list"]:
+            yield _row(path.stem, text, query["query"], [query["answer"]])
+
+
+def squality(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields the questions on the stories of SQuALITY's `v1-3/txt/train.jsonl` (CC BY 4.0)."""
+    for story in _lines(file):
+        for question in story["questions"]:
+            answers = [answer["response_text"] for answer in question["responses"]]
+            name = story["metadata"]["passage_id"]
+            yield _row(name, story["document"], question["question_text"], answers)
+
+
+def bamboo(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields papers with their own abstracts from BAMBOO's `abshallu_4k.jsonl` (MIT; CC BY)."""
+    for paper in _lines(file):
+        if str(paper["answer"]) == "True":  # the others' abstracts were falsified
+            yield _row(paper["title"], paper["content"], "", [paper["hypothesis"]])
+
+
+def gov_report(file: Path) -> Iterator[dict[str, Any]]:
+    """Yields the reports of a file of SCROLLS' `gov_report` (US government, public domain)."""
+    for report in _lines(file):
+        yield _row(report["id"], report["input"].removeprefix("Report:"), "", [report["output"]])
+
+
+SOURCES: Mapping[str, Callable[[Path], Iterator[dict[str, Any]]]] = {
+    "qmsum": qmsum,
+    "squality": squality,
+    "bamboo": bamboo,
+    "gov_report": gov_report,
+}
+
+
+def _row(document: str, text: str, question: str, references: list[str]) -> dict[str, Any]:
+    return {
+        "document": document,
+        "text": text.strip(),
+        "question": question,
+        "references": references,
+    }
+
+
+def _lines(file: Path) -> Iterator[Any]:
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read: {error}") from None

@@ -1,0 +1,274 @@
+"""From the rows of the answers' training to a judge of claims and of questions for yes or no.
+
+The upper layers of the answers' encoder are trained further to tell a text that says so, says the
+contrary, or says neither. There is no data for entailment whose licence lets weights be given on:
+claims are made of questions with right and wrong answers (`claims`), beside real questions for yes
+or no.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from tokenizers import Tokenizer
+from torch.nn.functional import cross_entropy
+from transformers import BertConfig, BertModel
+
+from leporello.core.protocols import Count, Positive
+from leporello.core.training import AboveZero, PartOf
+from leporello.models.weights import Arrays, ModelFolder, unpack
+from recipes.answers.names import restored, shipped_names
+from recipes.answers.network import AnswerNetwork, collate
+from recipes.answers.questions import Question, read_questions, split
+from recipes.answers.windows import (
+    LABELS,
+    QUESTION,
+    Group,
+    LabelledWindow,
+    in_batches,
+)
+from recipes.settings import exclusion
+from recipes.verdicts.pairs import Pair, asked_pairs, claimed_pairs
+from recipes.weights import pack, write_model
+
+_TOLD = 50  # batches between two lines of the log
+_HEAD = ("label.weight", "label.bias")
+
+
+@dataclass(frozen=True)
+class VerdictsSettings:
+    """All that decides what a training gives.
+
+    Attributes:
+        encoder: Folder of the answers' encoder, a BERT.
+        questions: Files of the rows that it was trained on.
+        claims: Number of claims to train on.
+        asked: Number of questions for yes or no.
+        frozen: Number of layers, from the first, that are not trained.
+        rank: Rank of what is kept of each matrix's change.
+        learning_rate: Rate at the beginning; it falls to 0.
+        head_rate: Times that rate, for the head.
+        warmup: Share of the batches over which the rate rises.
+        batch: Number of tokens of a batch.
+        text: Number of tokens of a text that are read.
+        validation: Share of the documents that is not trained on.
+        exclude: Python file with `is_apart(text)`, which is run: texts that it knows are left out.
+        threads: Number of threads.
+        seed: Seed of the split, of what is drawn, and of the order.
+    """
+
+    encoder: Path
+    questions: tuple[Path, ...]
+    claims: Count = 5000
+    asked: Count = 3000
+    frozen: Count = 6
+    rank: Positive = 32
+    learning_rate: AboveZero = 1.2e-4
+    head_rate: AboveZero = 4.0
+    warmup: PartOf = 0.06
+    batch: Positive = 1600
+    text: Positive = 176
+    validation: PartOf = 0.03
+    exclude: Path | None = None
+    threads: Positive = 1
+    seed: int = 1
+
+
+SETTINGS = VerdictsSettings
+
+
+def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
+    """Ships a judge by settings, and returns what was measured."""
+    known, held = _pairs_of(settings)
+    folder = ModelFolder(settings.encoder)
+    weights = unpack(folder.checked("weights.safetensors"))
+    graph = folder.checked("graph.onnx")
+    network = _network(weights, _heads(graph), settings.frozen)
+    windows = _PairReader(folder, settings)
+    groups = [windows.of(pair) for pair in known]
+    torch.manual_seed(settings.seed)
+    _fit(network, in_batches(groups, settings.batch, (settings.seed,)), windows, settings, out)
+    scores = _validated(lambda part: windows.predicted(network, part), held)
+    files = {
+        "weights.safetensors": _packed(network, weights, settings.rank),
+        "graph.onnx": graph,
+    }
+    config = folder.config()
+    checksum = config.pop("sha256")["weights.safetensors"]
+    write_model(out, files, {**config, "base": checksum})
+    return {
+        "pairs": len(known),
+        "sources": dict(Counter(pair.source for pair in known)),
+        "labels": dict(Counter(pair.label for pair in known)),
+        "validation": scores,
+    }
+
+
+def _pairs_of(settings: VerdictsSettings) -> tuple[list[Pair], list[Pair]]:
+    """Returns the pairs to train on and those to validate with, of other documents."""
+    excluded = exclusion(settings.exclude)
+    everything = [question for path in settings.questions for question in read_questions(path)]
+    texts = {text for q in everything for text in (q.passage, *q.others)}
+    apart = {text for text in texts if excluded(text)}
+    free = [q for q in everything if apart.isdisjoint((q.passage, *q.others))]
+    parts = split(free, settings.validation, settings.seed)
+    known, held = (_drawn(part, settings) for part in parts)
+    return known, held
+
+
+def _drawn(questions: Sequence[Question], settings: VerdictsSettings) -> list[Pair]:
+    random_ = random.Random(settings.seed)
+    plain = [q for q in questions if not q.source.endswith("_options")]
+    asked = [*asked_pairs(plain, settings.seed)]
+    claimed = [*claimed_pairs(random_.sample(plain, len(plain)), settings.seed)]
+    chosen = random_.sample(asked, min(settings.asked, len(asked)))
+    return [*chosen, *claimed[: settings.claims]]
+
+
+class _PairReader:
+    """Makes windows of pairs, and asks a network for their labels."""
+
+    def __init__(self, folder: ModelFolder, settings: VerdictsSettings) -> None:
+        config = folder.config()
+        self.special = (config["cls"], config["sep"])
+        self._tokenizer = Tokenizer.from_str(folder.checked("tokenizer.json").decode())
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._settings = settings
+
+    def of(self, pair: Pair) -> Group:
+        """Returns the window of a pair, as a group of one."""
+        asked, text = (
+            self._tokenizer.encode(part, add_special_tokens=False).ids
+            for part in (pair.asked, pair.text)
+        )
+        label = LABELS.index(pair.label)
+        return (LabelledWindow(asked[:QUESTION], text[: self._settings.text], label=label),)
+
+    def predicted(self, network: AnswerNetwork, pairs: Sequence[Pair]) -> np.ndarray[Any, Any]:
+        """Returns logits of the labels, shape (pairs, 4)."""
+        network.eval()
+        with torch.no_grad():
+            rows = [collate([self.of(pair)], self.special) for pair in pairs]
+            logits = [network(row.ids, row.types, row.mask)[1] for row in rows]
+        return torch.cat(logits).numpy() if logits else np.zeros((0, len(LABELS)))
+
+
+def _network(weights: Arrays, heads: int, frozen: int) -> AnswerNetwork:
+    layers = sum(name.endswith(".wide.bias") for name in weights)
+    width, size = len(weights["norm.bias"]), len(weights["words"])
+    config = BertConfig(
+        vocab_size=size,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=len(weights["layer.0.wide.bias"]),
+        max_position_embeddings=len(weights["positions"]),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    network = AnswerNetwork(BertModel(config, add_pooling_layer=False), frozen)
+    network.load_state_dict(restored(weights, layers))
+    return network
+
+
+def _heads(graph: bytes) -> int:
+    """Returns the number of attention heads that a shipped graph has."""
+    nodes = onnx.load_from_string(graph).graph.node
+    found = (a.i for n in nodes if n.op_type == "Attention" for a in n.attribute)
+    return int(next(found))
+
+
+def _fit(
+    network: AnswerNetwork,
+    batches: Sequence[Sequence[Group]],
+    windows: _PairReader,
+    settings: VerdictsSettings,
+    out: Path,
+) -> None:
+    """Trains the network, and writes the losses beside what is shipped."""
+    torch.set_num_threads(settings.threads)
+    body = [p for p in network.encoder.parameters() if p.requires_grad]
+    head = [*network.label.parameters()]
+    network.span.requires_grad_(False)
+    optimizer = torch.optim.AdamW(
+        [{"params": body, "scale": 1.0}, {"params": head, "scale": settings.head_rate}],
+        lr=0.0,
+        weight_decay=0.01,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    losses = []
+    for number, groups in enumerate(batches):
+        done = number / len(batches)
+        rate = settings.learning_rate * min(1.0, (done + 1e-3) / settings.warmup) * (1 - done)
+        for group in optimizer.param_groups:
+            group["lr"] = rate * group["scale"]
+        batch = collate(groups, windows.special)
+        _, logits = network(batch.ids, batch.types, batch.mask)
+        loss = cross_entropy(logits, batch.labels)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(float(loss.detach()))
+        if len(losses) % _TOLD == 0:
+            line = {"batch": number + 1, "of": len(batches), "loss": np.mean(losses[-_TOLD:])}
+            with (out.parent / "log.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def _packed(network: AnswerNetwork, base: Arrays, rank: int) -> bytes:
+    """Returns what training changed: matrices as differences of low rank from those of the base."""
+    layers = network.encoder.config.num_hidden_layers
+    plain, differences = {}, {}
+    for name, value in shipped_names(network.state_dict(), layers).items():
+        apart = value - base[name]
+        if name in _HEAD or (apart.ndim < 2 and apart.any()):  # noqa: PLR2004 -- a vector
+            plain[name] = value
+        elif apart.any():
+            left, size, right = np.linalg.svd(apart, full_matrices=False)
+            root = np.sqrt(size[:rank])
+            differences[name] = (left[:, :rank] * root, root[:, None] * right[:rank])
+    return pack(plain, differences)
+
+
+def _validated(
+    predicted: Callable[[Sequence[Pair]], np.ndarray[Any, Any]], pairs: Sequence[Pair]
+) -> dict[str, float]:
+    """Returns shares of right verdicts in percent, of claims and of questions by their data set.
+
+    Of questions, yes and no alone are compared; `always` is the share of the commoner answer.
+
+    Args:
+        predicted: Function that gives logits of the labels, shape (pairs, 4).
+        pairs: Pairs that were not trained on.
+    """
+    logits = predicted(pairs)
+    columns = [LABELS.index(name) for name in ("null", "yes", "no")]
+    groups: dict[str, list[int]] = defaultdict(list)
+    for i, pair in enumerate(pairs):
+        asks = pair.asked.endswith("?") or not pair.asked.endswith(".")
+        groups[pair.source if asks else "claims"].append(i)
+        if not asks:
+            groups[f"claims {pair.label}"].append(i)
+    scores = {}
+    for name, rows in groups.items():
+        kept = [i for i in rows if name.startswith("claims") or pairs[i].label != "null"]
+        if not kept:
+            continue
+        own = columns if name.startswith("claims") else columns[1:]
+        right = [LABELS[own[int(logits[i, own].argmax())]] == pairs[i].label for i in kept]
+        common = Counter(pairs[i].label for i in kept).most_common(1)[0][1]
+        scores[name] = round(100 * float(np.mean(right)), 1)
+        scores[f"{name} always"] = round(100 * common / len(kept), 1)
+        scores[f"{name} count"] = len(kept)
+    return scores

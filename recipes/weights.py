@@ -1,0 +1,59 @@
+"""Folders of shipped models, as `leporello.models.weights` reads them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save
+
+from leporello.core.files import write_json
+from leporello.core.records import JSON
+from leporello.models.weights import LEFT, RIGHT, SCALE, Arrays
+
+
+def write_model(path: Path, files: Mapping[str, bytes], config: Mapping[str, JSON]) -> None:
+    """Writes a folder as `ModelFolder` reads it.
+
+    Args:
+        path: Folder that is written; what else lies in it stays.
+        files: Contents by name.
+        config: Keys of `config.json` besides the checksums of these files.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    checksums: JSON = {n: hashlib.sha256(content).hexdigest() for n, content in files.items()}
+    write_json(path / "config.json", {**config, "sha256": checksums})
+
+
+def pack(weights: Arrays, differences: dict[str, tuple[Any, Any]] | None = None) -> bytes:
+    """Returns weights as the content of a safetensors file, matrices in 8 bits.
+
+    Every row of a matrix is divided by its greatest absolute value and stored as -127 to 127.
+
+    Args:
+        weights: Arrays by name; those of one dimension are stored in 32 bits.
+        differences: Pairs of matrices by name, whose product is added to a weight.
+    """
+    stored: Arrays = {}
+    for name, value in weights.items():
+        _store(stored, name, value)
+    for name, (left, right) in (differences or {}).items():
+        _store(stored, name + LEFT, left)
+        _store(stored, name + RIGHT, right)
+    return save(stored)
+
+
+def _store(stored: Arrays, name: str, value: NDArray[Any]) -> None:
+    if value.ndim < 2:  # noqa: PLR2004
+        stored[name] = np.ascontiguousarray(value, dtype=np.float32)
+        return
+    scale = np.abs(value).max(axis=1, keepdims=True).astype(np.float32) / 127
+    scale[scale == 0] = 1
+    stored[name] = np.rint(value / scale).astype(np.int8)
+    stored[name + SCALE] = scale

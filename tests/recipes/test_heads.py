@@ -1,0 +1,190 @@
+"""The recipes `choices` and `statements`: from files of data to what the readers load."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from plain_head import PlainHead
+
+from leporello.core.errors import ConfigError, UserError
+from leporello.readers.embedded.choices import ChoiceRanker
+from leporello.readers.embedded.statements import StatementJudge
+from recipes import encoder
+from recipes.command import run_recipe
+from recipes.settings import exclusion
+from recipes.statements.contracts import read_contracts, read_evidence
+
+HYPOTHESES = {"nda-1": "Copies may be made.", "nda-2": "Staff may be told."}
+CLAUSES = {
+    ("nda-1", "Entailment"): "Copies may be made freely.",
+    ("nda-1", "Contradiction"): "No copies shall be made.",
+    ("nda-2", "Entailment"): "Staff may be told of it.",
+}
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads by rules instead of an encoder."""
+    monkeypatch.setattr(encoder, "head_of", PlainHead)
+
+
+def contract(number: int) -> dict[str, Any]:
+    """Returns a contract as ContractNLI has it: a third says each thing, or nothing, of copies."""
+    choices = {
+        "nda-1": ("Entailment", "Contradiction", "NotMentioned")[number % 3],
+        "nda-2": ("Entailment", "NotMentioned")[number % 2],
+    }
+    clauses = [f"Agreement {number} binds both.", "Law number nine applies."]
+    clauses += [CLAUSES[item] for item in choices.items() if item in CLAUSES]
+    text, spans = "", []
+    for clause in clauses:
+        spans.append([len(text), len(text) + len(clause)])
+        text += clause + "\n"
+    annotations = {
+        key: {
+            "choice": choice,
+            "spans": [clauses.index(CLAUSES[key, choice])] if (key, choice) in CLAUSES else [],
+        }
+        for key, choice in choices.items()
+    }
+    annotated = [{"annotations": annotations}]
+    return {"id": number, "text": text, "spans": spans, "annotation_sets": annotated}
+
+
+@pytest.fixture(name="contracts")
+def _contracts(tmp_path: Path) -> Path:
+    """Returns a file of contracts, with a file of evidence and settings beside it."""
+    labels = {key: {"hypothesis": text} for key, text in HYPOTHESES.items()}
+    told = {"documents": [contract(i) for i in range(24)], "labels": labels}
+    (tmp_path / "train.json").write_text(json.dumps(told))
+    with (tmp_path / "more.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["concatenated_spans", "hypothesis", "label"])
+        writer.writerow(["No copies shall be made.\nIt ends.", HYPOTHESES["nda-1"], 1])
+        writer.writerow(["Copies are art.", HYPOTHESES["nda-2"], 2])
+    settings = {"contracts": ["train.json"], "evidence": ["more.csv"], "encoder": ".", "size": 256}
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    return tmp_path / "train.json"
+
+
+def test_a_judge_knows_what_it_was_trained_on(contracts: Path) -> None:
+    """Its folder is read by the reader's head; contracts held out are judged rightly."""
+    folder = contracts.parent
+    done = run_recipe("statements", folder / "settings.json", folder / "made")
+    assert done["contracts"] == 24
+    assert done["evidence"] == 1
+    assert done["validation"]["known_accuracy"] > done["validation"]["known_commonest"]
+    judge = StatementJudge(folder / "made/statements", PlainHead())
+    for clause, label in (("Copies may be made freely.", 1), ("No copies shall be made.", 2)):
+        [judgement] = judge.judge([(HYPOTHESES["nda-1"], [clause])])
+        assert int(np.argmax(judgement.probabilities)) == label
+    with pytest.raises(UserError, match="--update replaces it"):
+        run_recipe("statements", folder / "settings.json", folder / "made")
+
+
+def test_evidence_is_found_in_clauses(contracts: Path) -> None:
+    """Each clause is told what it is evidence for; contracts that are excluded are not read."""
+    whole = [*read_contracts(contracts, HYPOTHESES, lambda _: False)]
+    assert whole[1].clauses[2] == "No copies shall be made."
+    assert whole[1].evidence.tolist() == [[0, 0], [0, 0], [2, 0]]
+    assert whole[1].labels.tolist() == [2, 0]
+    assert not [*read_contracts(contracts, HYPOTHESES, lambda _: True)]
+    [part] = read_evidence(contracts.parent / "more.csv", HYPOTHESES, lambda _: False)
+    assert part.clauses == ("No copies shall be made.", "It ends.", "Copies are art.")
+    assert part.evidence.tolist() == [[2, 0], [2, 0], [0, 0]]
+    assert not part.whole
+
+
+def test_evidence_must_come_contract_by_contract(contracts: Path) -> None:
+    """A row that lacks is told with its place."""
+    path = contracts.parent / "more.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:3]))
+    with pytest.raises(UserError, match="rows 1 to 2"):
+        [*read_evidence(path, HYPOTHESES, lambda _: False)]
+
+
+def story(number: int) -> dict[str, str]:
+    """Returns a question on a story, as SCROLLS has it: what is right joins two things."""
+    options = [f"a boat {number}", "nobody", "never", f"the sea, and the wind {number}"]
+    listed = "".join(f" ({k}) {o}\n" for k, o in zip("ABCD", options, strict=True))
+    text = f"Who sings?\n\n{listed}\n\nStory {number % 6} is old."
+    return {"input": text, "output": options[3]}
+
+
+@pytest.fixture(name="choices")
+def _choices(tmp_path: Path) -> Path:
+    """Returns settings with their data beside them."""
+    (tmp_path / "quality.jsonl").write_text("\n".join(json.dumps(story(i)) for i in range(24)))
+    with (tmp_path / "cosmos.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "context", "question", *(f"answer{i}" for i in range(4)), "label"])
+        writer.writerow(["1", "It rains.", "Why?", "clouds", "wind, and sea", "a", "b", 1])
+        writer.writerow(
+            ["2", "It rains.", "Why?", "clouds", "None of the above choices.", "a", "b", 0]
+        )
+    names = ("Ann", "Bob", "Cid", "Dan")
+    rows = [
+        {
+            "set": "fairytaleqa",
+            "document_id": "d",
+            "question": f"who is {i}?",
+            "passage": f"it is {name}",
+            "answers": [[6, name]],
+        }
+        for i, name in enumerate(names)
+    ]
+    with gzip.open(tmp_path / "rows.jsonl.gz", "wt") as packed:
+        packed.writelines(json.dumps(row) + "\n" for row in rows)
+    settings = {"encoder": ".", "quality": "quality.jsonl", "cosmos": "cosmos.csv"}
+    (tmp_path / "settings.json").write_text(json.dumps({**settings, "questions": "rows.jsonl.gz"}))
+    return tmp_path / "settings.json"
+
+
+def test_a_ranker_learns_what_right_options_look_like(choices: Path) -> None:
+    """Each story is held out in turn; the folder is read by the reader's head."""
+    done = run_recipe("choices", choices, choices.parent / "made")
+    assert done["questions"] == [24, 1, 1]
+    assert done["validation"]["accuracy"] == 1
+    ranker = ChoiceRanker(choices.parent / "made/choices", PlainHead())
+    [choice] = ranker.choose([("Who?", ("a hen", "a cow", "a cat, and a dog"), ())])
+    assert choice.index == 2
+
+
+def test_a_recipe_tells_what_is_wrong_with_its_settings(choices: Path) -> None:
+    """All at once."""
+    choices.write_text('{"encoder": ".", "cosmo": "x", "ridge": -1}')
+    with pytest.raises(ConfigError) as caught:
+        run_recipe("choices", choices, choices.parent / "made")
+    assert "did you mean 'cosmos'" in str(caught.value)
+    assert "ridge" in str(caught.value)
+    assert "quality" in str(caught.value)
+
+
+def test_what_is_excluded_is_told_by_a_file_of_python(tmp_path: Path) -> None:
+    """It is asked with the share of a text that it must know."""
+    (tmp_path / "apart.py").write_text("def is_apart(text, share):\n    return len(text) > share")
+    excluded = exclusion(tmp_path / "apart.py", 3)
+    assert excluded("long")
+    assert not excluded("it")
+    (tmp_path / "empty.py").write_text("")
+    with pytest.raises(UserError, match="no function `is_apart`"):
+        exclusion(tmp_path / "empty.py", 3)
+
+
+@pytest.mark.parametrize(
+    "recipe", ["choices", "plots", "polarity", "statements", "style", "summaries", "verdicts"]
+)
+def test_settings_that_lack_something_are_told_with_their_file(recipe: str, tmp_path: Path) -> None:
+    """What is missing and what is not known are told together, and nothing is written."""
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("nonsense: 1\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"settings\.yaml.*there is no setting 'nonsense'") as told:
+        run_recipe(recipe, settings, tmp_path / "out")
+    assert "needs the setting" in str(told.value)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,59 @@
+"""Routes learnt from a run: what the words of a question tell of who answers it best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import HERE, leporello, read_lines
+
+from leporello.core.errors import UserError
+from recipes.command import run_recipe
+
+TEXT = "Anna painted the boots in Bruges. Carl ate seven red apples."
+QUESTIONS = [
+    *((f"Who painted the boots {n}?", TEXT) for n in range(6)),
+    *((f"How many apples did Carl eat {n}?", "seven") for n in range(6)),
+]
+CONFIG = """
+pipelines:
+  whole: {reader: {class: Lead, words: 60}, combiner: {class: When, combiner: Stuff}}
+  short: {extends: whole, reader: Embedded}
+  routed:
+    readers: {answer: {class: Lead, words: 60}, short: Embedded}
+    combiner:
+      class: LearntRoute
+      model: ./made/routes/routes.json
+      routes: [Stuff, {class: ByRole, combiner: Stuff, role: short}]
+tasks: {tale: {class: JsonLines, path: rows.jsonl}}
+"""
+
+
+def test_a_run_of_both_teaches_which_to_take(tmp_path: Path) -> None:
+    """By what is asked; the file is plain JSON, and a run says which way answers came."""
+    rows = [
+        {"id": str(n), "document": TEXT, "question": question, "references": [answer]}
+        for n, (question, answer) in enumerate(QUESTIONS)
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    config = tmp_path / "mine.yaml"
+    config.write_text(CONFIG)
+    given = ("--task", "tale", "--config", str(config), *HERE)
+    missing = leporello("run", "routed", *given, "--out", tmp_path / "none", status=2)
+    assert "docs/deciding.md shows how to learn such a file" in missing.stderr
+    leporello("run", "whole", "short", *given, "--out", tmp_path / "both")
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("{run: both, task: tale, pipelines: [whole, short]}")
+    made = tmp_path / "made"
+    done = run_recipe("routes", settings, made)
+    assert done["folder"] == str(made / "routes" / "routes.json")
+    learnt = json.loads((made / "training.json").read_text())["learnt"]
+    assert learnt["routed"] > max(learnt["whole"], learnt["short"])
+    leporello("run", "routed", *given, "--out", tmp_path / "out")
+    answers = read_lines(tmp_path / "out" / "routed" / "tale" / "predictions.jsonl")
+    ways = [row["raw"]["way"] for row in answers]
+    assert ways == [["route 1 of 2"]] * 6 + [["route 2 of 2"]] * 6
+    settings.write_text("{run: both, task: tale, pipelines: [whole, shor]}")
+    with pytest.raises(UserError, match="the run has nothing of pipeline 'shor'"):
+        run_recipe("routes", settings, tmp_path / "x")

@@ -1,0 +1,52 @@
+"""Documents that teach style: who stands where, what is left out, what is written."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from leporello.core.errors import UserError
+from leporello.readers import PairClassifier
+from recipes.command import run_recipe
+from recipes.style.recipe import glued, read_works
+
+
+def _works(folder: Path, authors: int) -> Path:
+    """Writes a text by each author, who has words of their own; the last one is apart."""
+    chance, rows = Random(0), []
+    for number in range(authors):
+        words = [f"{letter}{number}w" for letter in "abcdefgh"]
+        lines = [" ".join(chance.choices(words, k=60)) for _ in range(12)]
+        rows.append({"author": f"author {number}", "text": "\n".join(lines)})
+    (folder / "works.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    known = f"a{authors - 1}w"
+    (folder / "apart.py").write_text(f"def is_apart(text):\n    return {known!r} in text\n")
+    told = {"works": str(folder / "works.jsonl"), "exclude": str(folder / "apart.py")}
+    (folder / "settings.json").write_text(json.dumps(told))
+    return folder / "settings.json"
+
+
+def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
+    """Paragraphs stand in their text's order; the gold numbers authors as they appear."""
+    _works(tmp_path, 6)
+    works, _ = read_works(tmp_path / "works.jsonl")
+    for example in glued(works, 8, seed=1):
+        gold = json.loads(example.references[0])
+        assert len(gold) == len(example.document.parts)
+        assert [*dict.fromkeys(gold)] == [*range(1, max(gold) + 1)]
+        assert 2 <= max(gold) <= 4
+        assert len([*groupby(gold)]) <= 6
+
+
+def test_the_recipe_writes_what_the_reader_reads(tmp_path: Path) -> None:
+    """What `exclude` knows teaches nothing; too few authors are told."""
+    told = run_recipe("style", _works(tmp_path, 7), tmp_path / "made")
+    assert (told["authors"], told["excluded"]) == (6, 1)
+    PairClassifier(str(tmp_path / "made/style")).load()
+    (few := tmp_path / "few").mkdir()  # a file that was run is not read again
+    with pytest.raises(UserError, match="there are 3 authors"):
+        run_recipe("style", _works(few, 4), tmp_path / "other")

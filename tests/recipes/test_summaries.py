@@ -1,0 +1,92 @@
+"""The recipe of summaries: from rows to weights, and no document that is kept apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leporello.core.errors import UserError
+from leporello.models.weights import ModelFolder
+from leporello.readers.embedded.summaries import Summariser
+from recipes.command import run_recipe
+from recipes.summaries.recipe import gains, ridge
+
+SETTINGS = """
+exclude: apart.py
+seed: 0
+questions: 20
+kinds:
+  report:
+    penalty: 0.1
+    redundancy: 1
+    words: 12
+    sets:
+      - {source: gov_report, path: reports.jsonl, share: 1}
+"""
+
+
+def report(name: str, told: str) -> dict[str, str]:
+    """A report whose last sentences are its summary."""
+    dull = [f"Nobody {name} knows number {i} of many quiet pages here." for i in range(8)]
+    return {"id": name, "input": " ".join([*dull, told, told.upper()]), "output": told}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Settings with their data: two reports, one of them to be kept out."""
+    rows = [
+        report("alpha", "This report finds that wolves eat sheep, farmers, and rye."),
+        report("beta", "This report finds that rivers carry salt, timber, and mail."),
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "reports.jsonl").write_text(text, encoding="utf-8")
+    (tmp_path / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
+    code = "def is_apart(text):\n    return 'beta' in text\n"
+    (tmp_path / "apart.py").write_text(code, encoding="utf-8")
+    return tmp_path
+
+
+def test_what_is_fitted_is_what_the_reader_reads(folder: Path) -> None:
+    """Documents kept apart are left out; two fits are equal; the weights find the summary."""
+    found = run_recipe("summaries", folder / "settings.yaml", folder / "out")
+    assert found["questions"] == {"report": {"gov_report": 1}}
+    run_recipe("summaries", folder / "settings.yaml", folder / "again")
+    files = [folder / out / "summaries" / "weights.json" for out in ("out", "again")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    text = report("gamma", "This report finds that owls hear mice, voles, and shrews.")["input"]
+    summary = Summariser(ModelFolder(folder / "out" / "summaries")).summarise([text])
+    assert "owls hear mice" in summary.text.lower()
+
+
+def test_mistakes_are_told(folder: Path) -> None:
+    """A source that is none, a set that has nothing of the kind."""
+    settings = folder / "settings.yaml"
+    for wrong, message in (
+        ("source: gov_reports", "no source 'gov_reports'; did you mean"),
+        ("path: absent.jsonl", "absent.jsonl cannot be read"),
+    ):
+        name = wrong.partition(":")[0]
+        right = "source: gov_report" if name == "source" else "path: reports.jsonl"
+        settings.write_text(SETTINGS.replace(right, wrong), encoding="utf-8")
+        with pytest.raises(UserError, match=message):
+            run_recipe("summaries", settings, folder / "out")
+    settings.write_text(SETTINGS.replace("report:\n", "meeting:\n"), encoding="utf-8")
+    with pytest.raises(UserError, match="nothing of the kind 'meeting'"):
+        run_recipe("summaries", settings, folder / "out")
+
+
+def test_words_that_say_little_gain_nothing() -> None:
+    """A word counts if a summary has it, two neighbours if one of them says something."""
+    assert gains(["of the", "the wolf of"], ["All of the wolf"]).tolist() == [[0, 0], [1, 1]]
+
+
+def test_ridge_shrinks_towards_nothing() -> None:
+    """Without a penalty it is least squares."""
+    features = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]])
+    target = features @ [3.0, -1.0]
+    products, targets = features.T @ features, features.T @ target
+    assert np.allclose(ridge(products, targets, 0.0), [3, -1], atol=1e-6)
+    assert np.abs(ridge(products, targets, 100.0)).max() < 0.1

@@ -1,0 +1,105 @@
+"""The recipes `plots` and `polarity`, which learn weights of words, and their command line."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+from leporello.core.errors import UserError
+from leporello.readers import Polarity, Precedence
+from recipes.command import run_recipe
+
+
+def test_a_recipe_is_a_module_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It prints how to use the model; a user's mistake ends with status 2 and its message."""
+    settings, made = _stories(tmp_path), tmp_path / "made"
+    monkeypatch.setattr("sys.argv", ["recipes.plots", str(settings), "--out", str(made)])
+    runpy.run_module("recipes.plots", run_name="__main__")
+    assert capsys.readouterr().out == f"to use it: --set reader.model={made}\n"
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("recipes.plots", run_name="__main__")
+    assert ended.value.code == 2
+    assert "--update replaces it" in capsys.readouterr().err
+
+
+def test_plots_are_learnt_from_summaries(tmp_path: Path) -> None:
+    """Stories that `exclude` knows teach nothing, and words of few stories are left out."""
+    told = run_recipe("plots", _stories(tmp_path), tmp_path / "made")
+    assert (told["stories"], told["excluded"]) == (4, 1)
+    words = (tmp_path / "made/plots/words.txt").read_text().splitlines()
+    assert {"one", "five", "one begins"} <= {*words}
+    assert not {"secret", "zora"} & {*words}
+    reader = Precedence(str(tmp_path / "made"))
+    assert reader.place("One begins.") < reader.place("Five ends.")
+
+
+def _stories(folder: Path) -> Path:
+    """Writes stories with summaries in SQuALITY's form, and the settings."""
+    plot = "One begins. Two goes on. Three goes on. Four goes on. Five ends."
+    texts = [plot] * 3 + [f"{plot} Zora.", f"{plot} Secret."]
+    rows = [
+        {
+            "metadata": {"passage_id": str(number)},
+            "document": text,
+            "questions": [{"responses": [{"response_text": text}]}],
+        }
+        for number, text in enumerate(texts)
+    ]
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "apart.py").write_text("def is_apart(text):\n    return 'Secret' in text\n")
+    settings = folder / "settings.json"
+    told = {"data": [str(folder / "train.jsonl")], "exclude": str(folder / "apart.py")}
+    settings.write_text(json.dumps(told))
+    return settings
+
+
+def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
+    """Texts that `exclude` knows teach nothing; the same data give the same bytes."""
+    settings = _corpora(tmp_path)
+    told = run_recipe("polarity", settings, tmp_path / "one")
+    assert told["excluded"] == 3
+    assert "secret" not in (tmp_path / "one/polarity/words.txt").read_text()
+    run_recipe("polarity", settings, tmp_path / "two")
+    files = [sorted((tmp_path / name / "polarity").iterdir()) for name in ("one", "two")]
+    assert [f.read_bytes() for f in files[0]] == [f.read_bytes() for f in files[1]]
+    reader = Polarity(str(tmp_path / "one"))
+    assert reader.log_odds("good") > reader.log_odds("awful")
+
+
+def test_a_damaged_file_is_told(tmp_path: Path) -> None:
+    """Its checksum is another."""
+    run_recipe("polarity", _corpora(tmp_path), tmp_path / "made")
+    (tmp_path / "made/polarity/words.txt").write_text("other")
+    with pytest.raises(UserError, match="is damaged"):
+        Polarity(str(tmp_path / "made")).load()
+
+
+def _corpora(folder: Path) -> Path:
+    """Writes corpora of a few words, as their authors distribute them, and the settings."""
+    files = {
+        **{
+            f"sentiment labelled sentences/{site}_labelled.txt": "a good one\t1\nan awful one\t0\n"
+            * 4
+            for site in ("amazon_cells", "imdb", "yelp")
+        },
+        "sentence_polarity/rt-polarity.pos": "good stuff\n" * 4,
+        "sentence_polarity/rt-polarity.neg": "awful stuff\n" * 4,
+        "product_reviews_1/phone.txt": "[t]a phone\nsound[+2]##good sound\nsize[-1]##awful size\n",
+        "pros_cons/IntegratedPros.txt": "<Pros>good &amp; small</Pros>\n" * 4,
+        "pros_cons/IntegratedCons.txt": "<Cons>awful</Cons>\n" * 4
+        + "<Cons>awful, secret</Cons>\n" * 3,
+    }
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    (folder / "product_reviews_2").mkdir()
+    (folder / "apart.py").write_text("def is_apart(text):\n    return 'secret' in text\n")
+    settings = folder / "settings.json"
+    told = {"data": str(folder), "exclude": str(folder / "apart.py")}
+    settings.write_text(json.dumps(told))
+    return settings
