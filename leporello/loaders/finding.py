@@ -18,6 +18,7 @@ from leporello.core.files import opened, stamp
 from leporello.core.records import Loss
 from leporello.loaders.files import LARGEST, read_bytes
 from leporello.storage import RemotePath, to_path
+from leporello.storage.location import Location
 
 UNREADABLE = "unreadable file"
 MOST_NAMES = 5  # in a note
@@ -116,8 +117,6 @@ def _find(path: Path, found: _Found, prefix: str) -> None:
         UserError: There is nothing.
     """
     if isinstance(path, RemotePath) and path.is_dir():
-        from leporello.storage.location import Location
-
         for name in sorted(Location(str(path)).files()):
             found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
     elif path.is_dir():
