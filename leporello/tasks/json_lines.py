@@ -21,7 +21,7 @@ from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
-from leporello.tasks.jsonl.columns import RowForm, check_columns
+from leporello.tasks.jsonl.columns import check_columns
 from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import Scan
@@ -198,8 +198,7 @@ class JsonLines:
 
     @property
     def _source(self) -> RowFiles:
-        form = RowForm(self.ignore, tuple(self.columns.items()))
-        return RowFiles(self.files, self.max_row_bytes, form)
+        return RowFiles(self.files, self.max_row_bytes, self.ignore, self.columns)
 
     def _layout(self) -> Layout:
         return _cached_layout(self, self._source.stamp())

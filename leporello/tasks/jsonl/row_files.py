@@ -12,9 +12,9 @@ from typing import ClassVar, Protocol
 
 from leporello.core.errors import Fault
 from leporello.core.files import opened, sha256, stamp
-from leporello.tasks.jsonl.columns import RowForm
+from leporello.tasks.jsonl.columns import renamed
 from leporello.tasks.jsonl.lines import Line, LineRows
-from leporello.tasks.jsonl.schema import Row
+from leporello.tasks.jsonl.schema import Row, decode, validated
 from leporello.tasks.jsonl.tables import ArrowRows, ArrowStream, ParquetRows
 from leporello.tasks.jsonl.tars import PACKED, TarRows
 from leporello.tasks.jsonl.unpacked import unpacked
@@ -52,16 +52,30 @@ class RowFiles:
     Attributes:
         files: Paths of the files.
         limit: Bytes of a row at most, expanded; of a larger one there is no content.
-        form: How their rows are ours.
+        ignore: Fields that the files have and nobody reads.
+        columns: Columns by field, as `renamed` takes them; empty if the fields have our names.
     """
 
     files: tuple[Path, ...]
     limit: int
-    form: RowForm
+    ignore: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, line: Line) -> Row:
-        """Returns a row; raises RowError where something is wrong with it."""
-        return self.form.row(line, self.name)
+        """Returns a row; one that is larger than it may be has no text.
+
+        Raises:
+            RowError: All that is wrong with it.
+        """
+        if line.content is None:
+            name = f"row {self.name(line.number)}"
+            return Row(id=name, document="", document_id=name)
+        fields = decode(line.content) if isinstance(line.content, bytes) else line.content
+        if self.columns or fields is line.content:
+            fields = {"id": self.name(line.number), **line.given, **renamed(fields, self.columns)}
+        elif line.given:
+            fields = {**line.given, **fields}
+        return validated(fields, self.ignore)
 
     def rows(self) -> Iterator[Line]:
         """Yields all rows.
@@ -84,9 +98,10 @@ class RowFiles:
         local = unpacked(path)
         with opened(local) as file:
             head = file.read(_USTAR + 5)
+        read = dict.fromkeys(path.partition(".")[0] for path in self.columns.values())
         for mark, table in _MARKS.items():
             if head.startswith(mark):
-                return table(local, path, self.limit, self.form.read)
+                return table(local, path, self.limit, tuple(read))
         if head[_USTAR:] == b"ustar":
             return TarRows(local, path, self.limit, number)
         return LineRows(local, path, self.limit)
