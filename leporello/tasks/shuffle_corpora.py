@@ -105,7 +105,7 @@ def rows_of(path: Path, corpus: str, split: str) -> Iterator[NumberedRow]:
 
 
 def _decoded(
-    lines: Iterable[tuple[int, bytes]], made: Callable[[dict[str, Any]], dict[str, Any] | None]
+    lines: Iterable[tuple[int, bytes]], made: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 ) -> Iterator[NumberedRow]:
     for at, line in lines:
         try:

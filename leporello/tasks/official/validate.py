@@ -61,8 +61,9 @@ class DocumentGroup:
     def of(cls, document: DocumentRows) -> DocumentGroup:
         """Returns the group that `rows` was called on."""
         values: Any = document.rows
-        *fields, examples = values
-        return cls(*fields, [KnownExample(line, _unpacked(packed)) for line, packed in examples])
+        number, size, key, examples = values
+        known = [KnownExample(line, _unpacked(packed)) for line, packed in examples]
+        return cls(number, size, key, known)
 
 
 class RowIndex:
