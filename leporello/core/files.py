@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -39,6 +40,27 @@ def opened(path: Path) -> BufferedReader:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in its name
         raise UserError(f"{str(path)!r}: is no path: {error}") from None
+
+
+def stamp(path: Path) -> tuple[int, int, int]:
+    """Returns inode, size and time of a file, which differ once another file has its path.
+
+    Raises:
+        UserError: As `opened`.
+    """
+    with opened(path) as file:
+        status = os.fstat(file.fileno())
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def sha256(path: Path) -> str:
+    """Returns the SHA-256 of a file, computed in the memory of a block.
+
+    Raises:
+        UserError: As `opened`.
+    """
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from leporello.core.errors import UserError
 from leporello.core.members import join
 from leporello.core.protocols import Loader
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Loss, Place, Section, Span
-from leporello.loaders import load_bytes, loader_of
-from leporello.loaders.files import LARGEST
+from leporello.loaders.files import LARGEST, load_bytes, loader_of
 from leporello.loaders.finding import MOST_NAMES, UNREADABLE, FoundFile, find_sources
 from leporello.storage import to_path
 from leporello.text.subtitles import Cue

@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 
 from leporello.core.errors import UserError
-from leporello.core.files import opened
+from leporello.core.files import opened, stamp
 from leporello.core.records import Loss
 from leporello.loaders.files import LARGEST, read_bytes
 from leporello.storage import RemotePath, to_path
+from leporello.storage.location import Location
 
 UNREADABLE = "unreadable file"
 MOST_NAMES = 5  # in a note
@@ -116,8 +117,6 @@ def _find(path: Path, found: _Found, prefix: str) -> None:
         UserError: There is nothing.
     """
     if isinstance(path, RemotePath) and path.is_dir():
-        from leporello.storage.location import Location
-
         for name in sorted(Location(str(path)).files()):
             found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
     elif path.is_dir():
@@ -206,16 +205,10 @@ def _read(path: Path) -> bytes:
     for _ in range(_TRIES):
         if isinstance(path, RemotePath):
             return read_bytes(path)
-        before, data, after = _stamp(path), read_bytes(path), _stamp(path)
+        before, data, after = stamp(path), read_bytes(path), stamp(path)
         if before == after:
             return data
     raise UserError(f"{path}: changes while it is read")
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    with opened(path) as file:
-        status = os.fstat(file.fileno())
-        return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _named_apart(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:

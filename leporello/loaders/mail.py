@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from leporello.core.environment.input_limits import HEADER_LETTERS, MAIL_PARTS
 from leporello.core.errors import UserError
 from leporello.core.records import Loss, Section
-from leporello.loaders.files import Format
+from leporello.loaders.files import Format, load_bytes
 from leporello.loaders.html import Html
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, joined
@@ -143,8 +143,6 @@ def _body(part: EmailMessage, path: Path) -> Extracted:
 
 def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extracted]]:
     """Yields what an attachment holds, or what is lost of it."""
-    from leporello.loaders import load_bytes
-
     assert isinstance(part, EmailMessage)
     name = part.get_filename() or part.get_content_type()
     if depth == _DEEPEST:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
-from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
-
-_NO_NUMBER = re.compile(r"[^0-9\s,]")
+from leporello.core.records import Example
+from leporello.metrics.protocol import Averaged, GoldError
+from leporello.text.answers import ids
 
 
 @dataclass(frozen=True)
@@ -26,46 +24,37 @@ class ConcordanceIndex(Averaged):
     name: ClassVar[str] = "concordance_index"
     signature: ClassVar[str] = "concordance_index|other-ids:0|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `concordance_index`, or None where there are no references.
+    def value(self, text: str, example: Example) -> float:
+        """Returns the index for the best reference.
 
         Raises:
             GoldError: A reference with fewer than two ids, or one of them twice.
         """
-        if not example.references:
-            return None
-        orders = [_wanted(example, text) for text in example.references]
-        answer = _ids(prediction.prediction)
-        return {self.name: 100 * max(_concordance(order, answer) for order in orders)}
+        orders = [_wanted(example, reference) for reference in example.references]
+        return 100 * max(_concordance(order, ids(text)) for order in orders)
 
     def parses(self, text: str, example: Example) -> bool:
         """Says whether a text holds the ids of a reference, in whatever order.
 
         Raises:
-            GoldError: As `statistics` does.
+            GoldError: As `value` does.
         """
-        ids = sorted(_ids(text))
-        return any(sorted(_wanted(example, order)) == ids for order in example.references)
-
-
-def _ids(text: str) -> list[str]:
-    """Returns the numbers without leading zeros; as text, since they may have any length."""
-    numbers = _NO_NUMBER.sub("", text).replace(",", " ").split()
-    return [number.lstrip("0") or "0" for number in numbers]
+        found = sorted(ids(text))
+        return any(sorted(_wanted(example, order)) == found for order in example.references)
 
 
 def _wanted(example: Example, reference: str) -> list[str]:
-    ids = _ids(reference)
-    if len(ids) < 2 or len(set(ids)) < len(ids):  # noqa: PLR2004 -- a pair, to be in any order
+    order = ids(reference)
+    if len(order) < 2 or len(set(order)) < len(order):  # noqa: PLR2004 -- a pair, to be in any order
         raise GoldError(
             example, f"the reference {reference!r:.80} is no order of two or more different ids"
         )
-    return ids
+    return order
 
 
-def _concordance(order: Sequence[str], ids: Sequence[str]) -> float:
-    if sorted(order) != sorted(ids):
+def _concordance(order: Sequence[str], answer: Sequence[str]) -> float:
+    if sorted(order) != sorted(answer):
         return 0.0
-    ranks = {number: n for n, number in enumerate(ids)}
+    ranks = {number: n for n, number in enumerate(answer)}
     pairs = [ranks[first] < ranks[second] for first, second in combinations(order, 2)]
     return sum(pairs) / len(pairs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, Statistics
+from leporello.core.records import Example
+from leporello.metrics.protocol import Averaged
 from leporello.text.squad import normalise
 
 
@@ -23,9 +23,6 @@ class ExactMatch(Averaged):
         "exact_match|normalisation:squad-v1|references:max|average:mean|version:1"
     )
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `exact_match`, 100 or 0, or None where there are no references."""
-        if not example.references:
-            return None
-        right = normalise(prediction.prediction) in map(normalise, example.references)
-        return {"exact_match": 100.0 * right}
+    def value(self, text: str, example: Example) -> float:
+        """Returns 100 or 0."""
+        return 100.0 * (normalise(text) in map(normalise, example.references))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.core.records import Example
+from leporello.metrics.protocol import Averaged, GoldError
+from leporello.text.answers import PERCENTAGE
 
-# Finds what `(\d+\.?\d*)%` finds, in linear time.
-_PERCENTAGE = re.compile(r"(?<!\d)(\d++(?:\.\d*+)?)%")
 _HALVING = 10  # percentage points
 
 
@@ -25,18 +23,13 @@ class ExponentialSimilarity(Averaged):
     name: ClassVar[str] = "exponential_similarity"
     signature: ClassVar[str] = "exponential_similarity|base:0.5|points:10|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `exponential_similarity`, or None where there are no references.
-
-        Raises:
-            GoldError: A reference without a percentage.
-        """
-        if not example.references:
-            return None
-        gold = [_wanted(example, text) for text in example.references]
-        guess = _percentage(prediction.prediction)
-        best = 0.0 if guess is None else max(0.5 ** (abs(guess - p) / _HALVING) for p in gold)
-        return {self.name: 100 * best}
+    def value(self, text: str, example: Example) -> float:
+        """Returns the similarity to the nearest reference; raises GoldError for one without any."""
+        gold = [_wanted(example, reference) for reference in example.references]
+        guess = _percentage(text)
+        return 100 * (
+            0.0 if guess is None else max(0.5 ** (abs(guess - p) / _HALVING) for p in gold)
+        )
 
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
         """Says whether a text has a percentage."""
@@ -44,8 +37,8 @@ class ExponentialSimilarity(Averaged):
 
 
 def _percentage(text: str) -> float | None:
-    match = _PERCENTAGE.search(text)
-    return float(match[1]) if match else None
+    match = PERCENTAGE.search(text)
+    return float(match[0].removesuffix("%")) if match else None
 
 
 def _wanted(example: Example, reference: str) -> float:

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from typing import ClassVar
 
 from leporello.core.environment.extras import require
-from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, Statistics
+from leporello.core.records import Example
+from leporello.metrics.protocol import Averaged
 from leporello.text.squad import normalise
 
 
@@ -26,11 +26,9 @@ class F1(Averaged):
     name: ClassVar[str] = "f1"
     signature: ClassVar[str] = "f1|normalisation:squad-v1|references:max|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `f1`, or None where there are no references."""
-        if not example.references:
-            return None
-        return {"f1": 100 * _best(normalise, prediction.prediction, example.references)}
+    def value(self, text: str, example: Example) -> float:
+        """Returns the best F1 over references."""
+        return 100 * _best(normalise, text, example.references)
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,9 @@ class F1Unidecode(Averaged):
         options = "normalisation:squad-v1,unidecode|references:max|average:mean"
         return f"{self.name}|{options}|unidecode:{version('unidecode')}|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `f1_unidecode`, or None where there are no references."""
-        if not example.references:
-            return None
-        return {self.name: 100 * _best(_in_ascii, prediction.prediction, example.references)}
+    def value(self, text: str, example: Example) -> float:
+        """Returns the best F1 over references."""
+        return 100 * _best(_in_ascii, text, example.references)
 
 
 def _in_ascii(text: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
-
-_LETTER = re.compile(r"\b[A-D]\b")
+from leporello.core.records import Example
+from leporello.metrics.protocol import Averaged, GoldError
+from leporello.text.answers import LETTER
 
 
 @dataclass(frozen=True)
@@ -24,16 +22,9 @@ class OptionLetter(Averaged):
     name: ClassVar[str] = "option_letter"
     signature: ClassVar[str] = "option_letter|letter:first-of-A-D|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `option_letter`, 100 or 0, or None where there are no references.
-
-        Raises:
-            GoldError: A reference without a letter.
-        """
-        if not example.references:
-            return None
-        letters = {_wanted(example, text) for text in example.references}
-        return {self.name: 100.0 * (_letter(prediction.prediction) in letters)}
+    def value(self, text: str, example: Example) -> float:
+        """Returns 100 or 0; raises GoldError for a reference without a letter."""
+        return 100.0 * (_letter(text) in {_wanted(example, gold) for gold in example.references})
 
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- of the protocol
         """Says whether a text has an option letter."""
@@ -41,7 +32,7 @@ class OptionLetter(Averaged):
 
 
 def _letter(text: str) -> str | None:
-    match = _LETTER.search(text)
+    match = LETTER.search(text)
     return match.group() if match else None
 
 

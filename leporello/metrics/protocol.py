@@ -131,9 +131,23 @@ def is_later(metric: Metric) -> bool:
 
 
 class Averaged:
-    """What a metric inherits whose score is the mean of its examples' scores of its own name."""
+    """Base of metrics whose score is the mean of a value of each answer, or of several numbers."""
 
     name: ClassVar[str]
+
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns the answer's value under the metric's name; None without references.
+
+        Raises:
+            GoldError: No answer could be scored against a reference.
+        """
+        if not example.references:
+            return None
+        return {self.name: self.value(prediction.prediction, example)}
+
+    def value(self, text: str, example: Example) -> float:
+        """Returns the score of an answer to an example that has references, 0 to 100."""
+        raise NotImplementedError
 
     @property
     def headline(self) -> str:

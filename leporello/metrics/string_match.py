@@ -14,9 +14,9 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _PAIR = 3  # letters up to which a comma does not part answers: qa19's `n,w`
 
 
-def _shares(prediction: Prediction, example: Example) -> list[float]:
+def _shares(text: str, example: Example) -> list[float]:
     """Returns 1 for each reference that stands in the answer, whatever its case, else 0."""
-    text = _CONTROL.sub("\n", prediction.prediction.strip()).strip().lower()
+    text = _CONTROL.sub("\n", text.strip()).strip().lower()
     return [float(reference.lower() in text) for reference in example.references]
 
 
@@ -30,10 +30,10 @@ class StringMatchAll(Averaged):
     name: ClassVar[str] = "string_match_all"
     signature: ClassVar[str] = "string_match_all|case:lower|references:mean|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `string_match_all`, or None where there are no references."""
-        shares = _shares(prediction, example)
-        return {self.name: 100 * sum(shares) / len(shares)} if shares else None
+    def value(self, text: str, example: Example) -> float:
+        """Returns the share of the references."""
+        shares = _shares(text, example)
+        return 100 * sum(shares) / len(shares)
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,9 @@ class StringMatchPart(Averaged):
     name: ClassVar[str] = "string_match_part"
     signature: ClassVar[str] = "string_match_part|case:lower|references:max|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `string_match_part`, 100 or 0, or None where there are no references."""
-        shares = _shares(prediction, example)
-        return {self.name: 100 * max(shares)} if shares else None
+    def value(self, text: str, example: Example) -> float:
+        """Returns 100 or 0."""
+        return 100 * max(_shares(text, example))
 
 
 @dataclass(frozen=True)

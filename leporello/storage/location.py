@@ -10,23 +10,27 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from leporello.core.environment.extras import install_command
 from leporello.core.errors import UserError
-from leporello.core.secrets import redact
-from leporello.storage.paths import expanded, is_web, local_copy
+from leporello.core.secrets import key, redact
+from leporello.models.locate import cache_directory
 
 LOCK, PARTIAL = ".lock.json", ".part"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What file systems of fsspec tell one content of a file from another by, the best first.
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "mtime", "modified", "created")
+VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
+_UNSAFE = re.compile(r"^\.+|[^\w.,=@+-]+")
 T = TypeVar("T")
 _log = logging.getLogger("leporello")
 
@@ -156,6 +160,25 @@ def version_of(info: Mapping[str, Any]) -> str:
     mark = next((info[key] for key in _VERSIONS if info.get(key)), None)
     text = f"{mark} {info.get('size')}"
     return hashlib.sha256(text.encode()).hexdigest()[:16] if mark else ""
+
+
+def is_web(url: str) -> bool:
+    """Says whether a web server is asked."""
+    return url.startswith(("http://", "https://"))
+
+
+def local_copy(kind: str, url: str) -> Path:
+    """Returns where this machine keeps its copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
+    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[-100:]  # names have a limit
+    return cache_directory() / kind / hashlib.sha256(url.encode()).hexdigest()[:16] / name
+
+
+def expanded(url: str) -> str:
+    """Returns a URL with what the environment has for the variables in it; never to be shown."""
+    protocol, _, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    authority = VARIABLE.sub(lambda match: quote(key(match[0]), safe=""), authority)
+    return f"{protocol}://{authority}{slash}{VARIABLE.sub(lambda match: key(match[0]), path)}"
 
 
 def _below(root: str, names: Collection[str]) -> list[str]:

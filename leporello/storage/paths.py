@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import re
 from collections.abc import Iterator
@@ -11,18 +10,15 @@ from glob import glob
 from os import PathLike
 from pathlib import Path, PosixPath
 from typing import IO, Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 from leporello.core.errors import UserError
-from leporello.core.secrets import key
-from leporello.models.locate import cache_directory
+from leporello.storage.location import VARIABLE, Location, MissingError, is_web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _COLLAPSED = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # as `Path` writes a URL
-_VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 # Fields of a query that sign it.
 _SIGNS = re.compile(r"(?i)(?:.*[_-])?((api)?key|token|sig|signature|credential|password|secret)")
-_UNSAFE = re.compile(r"^\.+|[^\w.,=@+-]+")
 
 
 class RemotePath(PosixPath):
@@ -52,8 +48,6 @@ class RemotePath(PosixPath):
 
     def __fspath__(self) -> str:
         """Returns where this machine's copy lies, fetched anew if it is of another version."""
-        from leporello.storage.location import Location
-
         return str(Location(str(self)).copy())
 
     def exists(self) -> bool:
@@ -66,8 +60,6 @@ class RemotePath(PosixPath):
 
     def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]  # a generator, there
         """Yields what stands in a folder, in the order of names."""
-        from leporello.storage.location import Location
-
         for name in sorted({name.split("/")[0] for name in Location(str(self)).files()}):
             yield RemotePath(f"{self}/{name}")
 
@@ -84,8 +76,6 @@ class RemotePath(PosixPath):
     absolute = expanduser = resolve
 
     def _type(self) -> str | None:
-        from leporello.storage.location import Location, MissingError
-
         try:
             return str(Location(str(self)).info()["type"])
         except MissingError:
@@ -105,11 +95,6 @@ def is_there(text: str) -> bool:
         pattern = "*" in text and glob(text, recursive=True)  # noqa: PTH207 -- any pattern
         return bool(pattern) or Path(text).exists()
     return False
-
-
-def is_web(url: str) -> bool:
-    """Says whether a web server is asked."""
-    return url.startswith(("http://", "https://"))
 
 
 def to_path(path: str | Path) -> Path:
@@ -132,20 +117,6 @@ def on_disk(text: str) -> Path:
     return path
 
 
-def local_copy(kind: str, url: str) -> Path:
-    """Returns where this machine keeps its copy: `LEPORELLO_CACHE/KIND/HASH/NAME`."""
-    name = _UNSAFE.sub("-", url.partition("?")[0].rpartition("/")[2])[-100:]  # names have a limit
-    return cache_directory() / kind / hashlib.sha256(url.encode()).hexdigest()[:16] / name
-
-
-def expanded(url: str) -> str:
-    """Returns a URL with what the environment has for the variables in it; never to be shown."""
-    protocol, _, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
-    authority = _VARIABLE.sub(lambda match: quote(key(match[0]), safe=""), authority)
-    return f"{protocol}://{authority}{slash}{_VARIABLE.sub(lambda match: key(match[0]), path)}"
-
-
 def _checked(protocol: str, rest: str) -> str:
     """Returns a URL in the one form that is written to files; no message repeats a secret."""
     authority, _, path = rest.partition("/")
@@ -155,7 +126,7 @@ def _checked(protocol: str, rest: str) -> str:
     name, colon, password = user.partition(":")
     secrets = [password or ("" if colon or not web else name)]  # a name alone: as tokens stand
     secrets += [value for field, value in parse_qsl(query) if _SIGNS.fullmatch(field)]
-    if any(secret and not _VARIABLE.fullmatch(secret) for secret in secrets):
+    if any(secret and not VARIABLE.fullmatch(secret) for secret in secrets):
         raise UserError(
             f"{shown}: a secret stands in this URL, and URLs are written to a run's files: put it"
             " into an environment variable, and that into the URL, in single quotes:"

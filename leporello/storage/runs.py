@@ -15,9 +15,17 @@ from pathlib import Path, PurePosixPath
 from filelock import FileLock, Timeout
 
 from leporello.core.errors import UserError
-from leporello.storage.location import LOCK, PARTIAL, Location, MissingError, version_of
+from leporello.storage.location import (
+    LOCK,
+    PARTIAL,
+    Location,
+    MissingError,
+    is_web,
+    local_copy,
+    version_of,
+)
 from leporello.storage.lock import LostError, check_lock, take_lock, write_lock
-from leporello.storage.paths import RemotePath, is_web, local_copy, to_path
+from leporello.storage.paths import RemotePath, to_path
 
 _EVERY = 60.0  # seconds
 _AT_ONCE = 256  # files

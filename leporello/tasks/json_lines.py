@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
-from leporello.core.errors import ConfigError, UserError, did_you_mean
+from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders import load, load_bytes
@@ -21,22 +21,17 @@ from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
-from leporello.tasks.jsonl.columns import RowForm, check_columns
+from leporello.tasks.jsonl.columns import check_columns
 from leporello.tasks.jsonl.finding import find_files
-from leporello.tasks.jsonl.lines import Line, raise_faults
-from leporello.tasks.jsonl.offsets import Offset
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
-from leporello.tasks.jsonl.scan import contradictions, scan
+from leporello.tasks.jsonl.scan import Scan
 from leporello.tasks.jsonl.schema import Row, RowError, example, sources
-from leporello.tasks.jsonl.tars import TarMember
-from leporello.tasks.layout.adjacent import scan_adjacent
 from leporello.tasks.layout.layouts import Layout, cached_layout
 from leporello.text.typed.schema import schema_of
 
 _log = logging.getLogger("leporello")
 
 _TOO_LARGE = "the row is larger than max_row_bytes, {:,} bytes expanded; is each line one row?"
-_REMEMBERED = 100_000  # documents behind which an adjacent one is not missed if it goes on
 
 
 class _RowAt(NamedTuple):
@@ -68,9 +63,9 @@ class JsonLines:
         ignore: Fields of the rows that are passed over; other unknown fields are faults.
         split: Name of the split, in place of `{split}` in the path, or of a data set that has it.
         headers: Names for what follows (document, question, answer) in the prompt.
-        adjacent: Whether the rows of one document are promised to stand together. Then a huge file
-            is gone through many times as fast, in the memory of a row; but what is wrong with rows
-            is found when they are read, and ids that come twice are not.
+        adjacent: Whether the rows of each document follow each other. Then a huge file is checked
+            two to three times as fast and without a table on the disk; but ids that come twice are
+            not noticed.
         columns: Names that the rows have for these fields: `{question: query, references:
             answers.text}`; what is not named is then not read. Rows without `id` are called by
             their numbers.
@@ -150,14 +145,11 @@ class JsonLines:
         """Yields the examples on documents of the layout; nothing else of the file is read.
 
         Raises:
-            ConfigError: Of rows that are `adjacent`, those that are faulty, or stand apart.
             UserError: The file cannot be read, or has changed.
         """
-        reader, first_lines = RowReader(self._source), dict[str, int]()
+        reader = RowReader(self._source)
         for document in documents:
-            rows = [*self._rows(document, reader)]
-            if self.adjacent:
-                self._check_adjacent(rows, first_lines, reader.source)
+            rows = self._rows(document, reader)
             yield from self._assemble(rows, *self._opened(rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
@@ -166,7 +158,7 @@ class JsonLines:
         Raises:
             UserError: The file cannot be read, or has changed.
         """
-        rows = [*self._rows(document, RowReader(self._source))]
+        rows = self._rows(document, RowReader(self._source))
         source = _source(rows)
         key = source.key if source else ""
         yield from self._assemble(rows, Document(key, "", _title(rows)), f"document_path: {fault}")
@@ -189,7 +181,7 @@ class JsonLines:
         """
         layout = self._layout()
         digest = hashlib.sha256(bytes.fromhex(layout.facts["sha256"]))
-        places = map(_place_of, layout if layout.facts.get("files") else ())
+        places = map(_place_of, layout)
         paths = dict.fromkeys(str(row["path"]) for row in places if "path" in row)
         faults: list[UserError] = []
         for path in paths:
@@ -206,8 +198,7 @@ class JsonLines:
 
     @property
     def _source(self) -> RowFiles:
-        form = RowForm(self.ignore, tuple(self.columns.items()))
-        return RowFiles(self.files, self.max_row_bytes, form)
+        return RowFiles(self.files, self.max_row_bytes, self.ignore, self.columns)
 
     def _layout(self) -> Layout:
         return _cached_layout(self, self._source.stamp())
@@ -248,55 +239,28 @@ class JsonLines:
             raise UserError(f"{url}: is a file on this machine, and it is named at {file}")
         return path
 
-    def _rows(self, document: DocumentRows, reader: RowReader) -> Iterator[_RowAt]:
-        """Yields the rows on a document; what repeats its text shares it."""
+    def _rows(self, document: DocumentRows, reader: RowReader) -> list[_RowAt]:
+        """Returns the rows on a document; those that repeat its text share it."""
+        rows: list[_RowAt] = []
         text = None
         for first, offset, count in _place_of(document)["at"]:
             lines = [*reader.read(first, offset, count)]
             if len(lines) < count:
                 raise self._changed()
             for line in lines:
-                row = self._row(line, reader.source)
-                if text is None:
-                    text = row.document
-                elif row.document == text:
+                try:
+                    row = reader.source.row(line)
+                except RowError:
+                    raise self._changed() from None
+                text = row.document if text is None else text
+                if row.document == text is not None:
                     row = row.model_copy(update={"document": text})
-                large = line.content is None and _TOO_LARGE.format(self.max_row_bytes)
-                yield _RowAt(line.number, row, large or "")
-
-    def _row(self, line: Line, source: RowFiles) -> Row:
-        try:
-            return source.row(line)
-        except RowError as error:
-            if self.adjacent:
-                faults = [source.fault(line.number, text) for text in error.faults]
-                raise ConfigError(faults) from None
-            raise self._changed() from None
+                large = _TOO_LARGE.format(self.max_row_bytes) if line.content is None else ""
+                rows.append(_RowAt(line.number, row, large))
+        return rows
 
     def _changed(self) -> UserError:
         return UserError(f"{self.path}: has changed while it was read; run again")
-
-    def _check_adjacent(
-        self, rows: Sequence[_RowAt], first_lines: dict[str, int], files: RowFiles
-    ) -> None:
-        """Raises what is wrong between the rows on a document.
-
-        Args:
-            rows: Rows of the document.
-            first_lines: Number of the first line of each document before, by id.
-            files: Files of the rows.
-        """
-        offsets = [Offset.of(row, line) for line, row, _ in rows]
-        source = next((offset for offset in offsets if offset.content), None)
-        faults = [*contradictions(offsets, source, files)]
-        line, name = offsets[0].line, offsets[0].document
-        if first_lines.setdefault(name, line) != line:
-            before = files.told(first_lines[name])
-            faults.append((line, f"document {name!r} has rows from {before} on"))
-        if len(first_lines) > _REMEMBERED:
-            first_lines.clear()
-        hint = "; `adjacent` rows of a document have to stand together"
-        raise_faults([files.fault(line, text + hint) for line, text in faults])
 
     def _assemble(
         self, rows: Sequence[_RowAt], document: Document, fault: str
@@ -315,7 +279,7 @@ class JsonLines:
     def _document(self, source: Row, title: str) -> tuple[Document, str]:
         """Returns the document, or an empty one and why it could not be read."""
         text = source.document or ""
-        packed = self._source.packed(text) if TarMember.marks(text) else None
+        packed = self._source.packed(text)
         if not source.source and not packed:
             return Document(source.key, text, title), ""
         path = None
@@ -351,26 +315,16 @@ class JsonLines:
 
 @lru_cache(maxsize=8)
 def _cached_layout(task: JsonLines, stamp: tuple[tuple[int, int, int], ...]) -> Layout:  # noqa: ARG001 -- files with other stamps are read again
-    """Returns where all rows stand, checked unless they are adjacent; read once for all runs."""
+    """Returns the places of all rows, checked; they are read once for all runs."""
     source = task._source
     sha256 = source.sha256()
-    documents = (scan_adjacent if task.adjacent else scan)(source)
     how: list[JSON] = [[*sorted(task.ignore)], task.adjacent, dict(task.columns)]
     key: JSON = ["JsonLines", sha256, *how, task.max_row_bytes]
-    facts: dict[str, JSON] = {"sha256": sha256}
-    layout = cached_layout(key, _noting_files(documents, facts), facts)
+    documents = Scan(source).documents(adjacent=task.adjacent)
+    layout = cached_layout(key, documents, {"sha256": sha256})
     if not layout.examples:
         raise UserError(f"{task.path}: has no rows")
     return layout
-
-
-def _noting_files(
-    documents: Iterable[DocumentRows], facts: dict[str, JSON]
-) -> Iterator[DocumentRows]:
-    for document in documents:
-        if "path" in _place_of(document):
-            facts["files"] = True
-        yield document
 
 
 def _place_of(document: DocumentRows) -> Mapping[str, Any]:

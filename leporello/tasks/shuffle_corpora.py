@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from typing import Any, TypeAlias, TypeVar
 from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.loaders.files import LARGEST
-from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.official.archives import Archive
-from leporello.tasks.official.fields import decode, text_of
+from leporello.tasks.official.fields import text_of
 
 SPLITS = ("train", "test")
 
@@ -106,11 +105,11 @@ def rows_of(path: Path, corpus: str, split: str) -> Iterator[NumberedRow]:
 
 
 def _decoded(
-    lines: Iterable[tuple[int, bytes]], made: Callable[[dict[str, Any]], dict[str, Any] | None]
+    lines: Iterable[tuple[int, bytes]], made: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 ) -> Iterator[NumberedRow]:
     for at, line in lines:
         try:
-            row = made(decode(line.removeprefix(codecs.BOM_UTF8)))
+            row = made(decode(line, strict=False))
         except RowError as error:
             yield at, error
         else:

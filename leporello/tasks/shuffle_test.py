@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,7 +11,7 @@ from random import Random
 from typing import Any, Literal, TypeAlias
 
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.files import opened
+from leporello.core.files import sha256, stamp
 from leporello.core.protocols import Count, MetricEntry, Positive
 from leporello.core.records import JSON, Document, Example
 from leporello.metrics import check_metrics
@@ -141,13 +139,10 @@ class ShuffleTest:
             ConfigError: As `check` does.
         """
         self._count()
-        with opened(self.file) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(self.file)
 
     def _count(self) -> int:
-        with opened(self.file) as file:
-            status = os.fstat(file.fileno())
-        return _checked(self, (status.st_ino, status.st_size, status.st_mtime_ns))
+        return _checked(self, stamp(self.file))
 
     def _of(self, text: _ShuffledText) -> Iterator[Example]:
         yield _example(text, "original", text.original, {"block_size": 0, "unchanged": True})

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-import string
 from collections.abc import Iterator, Sequence
+
+from leporello.text.squad import normalise
 
 # As the metrics of ZeroSCROLLS look for them. Theirs is `\d+\.?\d*%`, which finds the same, but in
 # the cube of the time: a model that repeats a digit for ever would stop a run.
@@ -43,9 +44,6 @@ _UNANSWERABLE = re.compile(
     r"(?:article|context|document|paper|paragraphs?|passages?|text)?)?\W*",
     re.IGNORECASE,
 )
-
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def option_letter(text: str, choices: Sequence[str]) -> str:
@@ -135,14 +133,9 @@ def unanswerable(text: str, word: str) -> str:
 
 def _option(text: str, options: Sequence[str]) -> int | None:
     """Returns the place of the one option that an answer is, to the metrics' normalisation."""
-    normal = _plain(text)
-    matches = [index for index, option in enumerate(options) if _plain(option) == normal]
+    normal = normalise(text)
+    matches = [index for index, option in enumerate(options) if normalise(option) == normal]
     return matches[0] if len(matches) == 1 and text.strip() else None
-
-
-def _plain(text: str) -> str:
-    """Returns a text as SQuAD's metrics compare it."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def _names(text: str, label: str) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leporello.core.errors import UserError
 from leporello.metrics.statistics import StatisticsTable
-from leporello.tasks.jsonl.offsets import Offset, OffsetTable
+from leporello.tasks.jsonl.scan import PlaceTable, RowPlace
 
 ROWS = st.lists(
     st.one_of(
@@ -64,14 +64,13 @@ def test_an_example_takes_a_few_bytes(*, counts: bool) -> None:
 PLACES = """
 import resource
 from pathlib import Path
-from leporello.tasks.jsonl.offsets import Offset, OffsetTable
+from leporello.tasks.jsonl.scan import PlaceTable, RowPlace
 
 def peak(count):
-    places = OffsetTable(Path("rows.jsonl"))
+    places = PlaceTable(Path("rows.jsonl"))
     rows = range(count)
-    places.add(Offset(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "", "") for n in rows)
-    places.sort()
-    assert sum(len(rows) for rows in places.documents()) == count
+    places.fill(RowPlace(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "", "") for n in rows)
+    assert sum(1 for _ in places.rows()) == count
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 few = peak(2_000)
@@ -89,8 +88,8 @@ def test_where_rows_stand_is_on_disk() -> None:
 
 def test_without_room_on_the_disk_the_user_is_told() -> None:
     """With what to do."""
-    places = OffsetTable(Path("rows.jsonl"))
+    places = PlaceTable(Path("rows.jsonl"))
     places._table.execute("PRAGMA max_page_count = 10")
-    rows = [Offset(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
+    rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
     with pytest.raises(UserError, match=r"rows\.jsonl: where its rows stand .* set TMPDIR to"):
-        places.add(rows)
+        places.fill(rows)

@@ -130,8 +130,8 @@ def test_faults_name_the_file_of_the_shard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
-def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str, cache: Path) -> None:
-    """A bomb of 80 MB costs neither memory nor disk, and the rows around it are read."""
+def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str) -> None:
+    """A bomb of 80 MB costs no memory, and the rows around it are read."""
     bomb = b'{"id": "huge", "document": "' + b" " * 80_000_000 + b'"}\n'
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(PACK[suffix](lines(ROWS[:3]) + bomb + lines(ROWS[3:])))
@@ -147,7 +147,6 @@ def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str, cache:
             f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
         )
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000  # KiB
-    assert sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) < 2_000_000
 
 
 def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import tracemalloc
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -136,40 +137,30 @@ def by_document(task: Task) -> list[tuple[str, list[str]]]:
 # -- SCROLLS ---------------------------------------------------------------------------------
 
 
-def test_a_query_stands_above_a_blank_line(tmp_path: Path) -> None:
-    """All that follows the first blank line is the document, to the last character."""
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", [row("a", f"Who sat?\n\n{STORY}")])
-    example = only(Scrolls("qasper", data=tmp_path, instruction="Say."))
-    assert (example.question, example.document.text) == ("Who sat?", STORY)
-    assert (example.instruction, example.references, example.choices) == ("Say.", ("gold",), ())
+LABELS = ("Entailment", "Contradiction", "Not mentioned")
 
 
-@pytest.mark.parametrize("name", ["gov_report", "summ_screen_fd"])
-def test_a_summary_has_no_query(tmp_path: Path, name: Any) -> None:
-    """A blank line in the document divides nothing."""
-    unpacked(tmp_path, f"scrolls/{name}/validation.jsonl", [row("a", f"Title\n\n{STORY}")])
-    example = only(Scrolls(name, data=tmp_path))
-    assert (example.question, example.document.text) == ("", f"Title\n\n{STORY}")
-
-
-def test_the_options_of_quality_are_choices(tmp_path: Path) -> None:
-    """Without letters; the gold answer is the text of one of them."""
-    given = f"Who sat (A) or (B)?{OPTIONS}{STORY}(A) is no option here.\n\n(B)"
-    unpacked(tmp_path, "scrolls/quality/test.jsonl", [row("a", given, "The gate")])
-    example = only(Scrolls("quality", "test", data=tmp_path))
-    assert example.question == "Who sat (A) or (B)?"
-    assert example.choices == ("a fox", "The gate", "C", "a dog, or two")
-    assert example.document.text == f"{STORY}(A) is no option here.\n\n(B)"
-    assert whole(example) == given
-
-
-def test_a_hypothesis_has_three_labels(tmp_path: Path) -> None:
-    """They are the choices of contract_nli."""
-    text = "Nobody sat.\n\nContract"
-    unpacked(tmp_path, "scrolls/contract_nli/validation.jsonl", [row("a", text, "Not mentioned")])
-    example = only(Scrolls("contract_nli", data=tmp_path))
-    assert example.choices == ("Entailment", "Contradiction", "Not mentioned")
-    assert (example.question, example.document.text) == ("Nobody sat.", "Contract")
+@pytest.mark.parametrize(
+    ("name", "given_input", "question", "text", "choices"),
+    [
+        ("qasper", f"Who sat?\n\n{STORY}", "Who sat?", STORY, ()),
+        ("gov_report", f"Title\n\n{STORY}", "", f"Title\n\n{STORY}", ()),
+        ("summ_screen_fd", f"Title\n\n{STORY}", "", f"Title\n\n{STORY}", ()),
+        ("contract_nli", "Nobody sat.\n\nContract", "Nobody sat.", "Contract", LABELS),
+        ("quality", f"Who sat (A) or (B)?{OPTIONS}{STORY}(A) is no option here.\n\n(B)",
+         "Who sat (A) or (B)?", f"{STORY}(A) is no option here.\n\n(B)",
+         ("a fox", "The gate", "C", "a dog, or two")),
+    ],
+)  # fmt: skip
+def test_an_input_is_taken_apart(
+    tmp_path: Path, name: Any, given_input: str, question: str, text: str, choices: tuple[str, ...]
+) -> None:
+    """A query is above the first blank line, but for summaries; options are without letters."""
+    unpacked(tmp_path, f"scrolls/{name}/validation.jsonl", [row("a", given_input)])
+    example = only(Scrolls(name, data=tmp_path, instruction="Say."))
+    assert (example.question, example.document.text, example.choices) == (question, text, choices)
+    assert (example.instruction, example.references) == ("Say.", ("gold",))
+    assert whole(example) == given_input
 
 
 def test_the_hard_questions_are_a_task_of_their_own(tmp_path: Path) -> None:
@@ -364,25 +355,22 @@ def test_an_input_can_be_rebuilt(text: str, query: str) -> None:
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_a_prompt_is_taken_apart(tmp_path: Path, over: bool) -> None:
-    """Instruction, three headers, question and document; the response header is no query."""
-    given_row = prompted("a", query="Who sat?\nAnd why?", over=over)
-    unpacked(tmp_path, "zero_scrolls/squality/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("squality", data=tmp_path))
-    assert example.document.text == STORY
-    assert example.instruction == "Read this. Answer well."
-    assert example.headers == ("Story", "Question", "Answer")
-    assert example.question == "Who sat?\nAnd why?"
-    assert whole(example) == given_row["input"]
-
-
-@pytest.mark.parametrize("over", [False, True])
-def test_a_prompt_without_a_query_has_none(tmp_path: Path, over: bool) -> None:
-    """Its two offsets are equal, or they hold the response header."""
-    given_row = prompted("a", response="Summary", over=over)
-    unpacked(tmp_path, "zero_scrolls/gov_report/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("gov_report", data=tmp_path))
-    assert (example.question, example.headers) == ("", ("Story", "", "Summary"))
+@pytest.mark.parametrize(
+    ("name", "query", "headers"),
+    [
+        ("squality", "Who sat?\nAnd why?", ("Story", "Question", "Answer")),
+        ("gov_report", "", ("Story", "", "Answer")),
+    ],
+)
+def test_a_prompt_is_taken_apart(
+    tmp_path: Path, name: Any, query: str, headers: tuple[str, ...], over: bool
+) -> None:
+    """Instruction, three headers, question and document; the response header is not a query."""
+    given_row = prompted("a", query=query, over=over)
+    unpacked(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
+    example = only(ZeroScrolls(name, data=tmp_path))
+    assert (example.document.text, example.instruction) == (STORY, "Read this. Answer well.")
+    assert (example.question, example.headers) == (query, headers)
     assert whole(example) == given_row["input"]
 
 
@@ -506,38 +494,33 @@ def test_a_book_without_a_question_fails_alone(tmp_path: Path) -> None:
     assert (second.fault, second.id) == ("", "train-1")
 
 
-def test_a_bare_output_is_one_reference(tmp_path: Path) -> None:
-    """And what a row says besides may be gold."""
-    given_row = {"input": "Hello.\nBye.", "output": "Hallo.\nAde.", "metadata": '{"pronoun": "es"}'}
-    packed(tmp_path, "muld/opensubtitles_test.json.bz2", [given_row])
-    example = only(Muld("opensubtitles", data=tmp_path))
-    assert (example.question, example.document.text) == ("", "Hello.\nBye.")
-    assert example.references == ("Hallo.\nAde.",)
+SUBTITLES = "Hello.\nBye."
+
+
+@pytest.mark.parametrize(
+    ("name", "given_input", "output", "references"),
+    [
+        ("opensubtitles", SUBTITLES, "Hallo.\nAde.", ("Hallo.\nAde.",)),
+        ("opensubtitles", SUBTITLES, ["Hallo.", "Ade."], ("Hallo.\nAde.",)),
+        ("vlsp", "1 Intro\n2 End", ["one", "two"], ("one", "two")),
+        ("character_id", "Ann\nINT. NIGHT\nAnn sits.", "Villain/Antagonist",
+         ("Villain/Antagonist",)),
+    ],
+)  # fmt: skip
+def test_outputs_are_references(
+    tmp_path: Path, name: Any, given_input: str, output: object, references: tuple[str, ...]
+) -> None:
+    """A list of subtitles is one; two abstracts stay two; further fields may be gold."""
+    given_row = {"input": given_input, "output": output, "metadata": '{"pronoun": "es"}'}
+    packed(tmp_path, f"muld/{name}_test.json.bz2", [given_row])
+    example = only(Muld(name, data=tmp_path))
+    assert example.references == references
     assert example.metadata["gold"] == {"pronoun": "es"}
-
-
-def test_subtitles_in_a_list_are_one_reference(tmp_path: Path) -> None:
-    """One a line of the input; two abstracts of a thesis stay two."""
-    packed(
-        tmp_path,
-        "muld/opensubtitles_test.json.bz2",
-        [{"input": "Hello.\nBye.", "output": ["Hallo.", "Ade."]}],
+    named = name == "character_id"
+    assert (example.question, example.choices) == (
+        ("Ann", ("Hero", "Villain/Antagonist")) if named else ("", ())
     )
-    packed(
-        tmp_path, "muld/vlsp_test.json.bz2", [{"input": "1 Intro\n2 End", "output": ["one", "two"]}]
-    )
-    assert only(Muld("opensubtitles", data=tmp_path)).references == ("Hallo.\nAde.",)
-    assert only(Muld("vlsp", data=tmp_path)).references == ("one", "two")
-
-
-def test_a_character_stands_above_the_script(tmp_path: Path) -> None:
-    """The name is the question, the labels are the choices."""
-    given_row = {"input": "Ann\nINT. NIGHT\nAnn sits.", "output": "Villain/Antagonist"}
-    packed(tmp_path, "muld/character_id_test.json.bz2", [given_row])
-    example = only(Muld("character_id", data=tmp_path))
-    assert (example.question, example.document.text) == ("Ann", "INT. NIGHT\nAnn sits.")
-    assert example.choices == ("Hero", "Villain/Antagonist")
-    assert example.references == ("Villain/Antagonist",)
+    assert example.document.text == given_input.removeprefix("Ann\n")
 
 
 @pytest.mark.parametrize(
@@ -703,13 +686,6 @@ def test_half_a_character_is_replaced(tmp_path: Path) -> None:
     assert only(Scrolls("qasper", data=tmp_path)).document.text == "\N{REPLACEMENT CHARACTER} x 😀"
 
 
-def damaged(data: Path, place: str, content: bytes) -> Path:
-    """Writes a file; returns the data directory."""
-    (data / place).parent.mkdir(parents=True)
-    (data / place).write_bytes(content)
-    return data
-
-
 def a_zip(rows: Sequence[Row]) -> bytes:
     """Returns a zip of a split."""
     target = io.BytesIO()
@@ -718,42 +694,39 @@ def a_zip(rows: Sequence[Row]) -> bytes:
     return target.getvalue()
 
 
-def test_a_zip_that_is_cut_off_is_told(tmp_path: Path) -> None:
-    """And what to do about it."""
-    damaged(tmp_path, "scrolls/qasper.zip", a_zip(questions())[:-40])
-    with pytest.raises(UserError, match=r"qasper\.zip .* is cut off or damaged after line 0"):
-        Scrolls("qasper", data=tmp_path).fingerprint()
+def rows_of_noise(seed: int) -> list[Row]:
+    """Returns rows that compress to many bytes."""
+    rng = random.Random(seed)
+    return [row(str(n), "Q?\n\n" + "".join(rng.choices("abcdef", k=3000))) for n in range(500)]
 
 
-def test_a_zip_with_a_wrong_byte_is_told(tmp_path: Path) -> None:
-    """Its checksum, or its rows, do not come out right."""
-    rng = random.Random(3)
-    rows = [row(str(n), "Q\n\n" + "".join(rng.choices("abcdef", k=3000))) for n in range(500)]
-    content = bytearray(a_zip(rows))
-    content[len(content) // 2] ^= 0xFF
-    damaged(tmp_path, "scrolls/qasper.zip", bytes(content))
-    with pytest.raises(UserError, match=r"is cut off or damaged after line \d+|not JSON|not UTF-8"):
-        Scrolls("qasper", data=tmp_path).fingerprint()
+def with_a_wrong_byte(content: bytes) -> bytes:
+    """Returns bytes of which the one in the middle is another."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
 
 
-def test_a_bz2_that_is_cut_off_is_told(tmp_path: Path) -> None:
-    """With the last line that was whole."""
-    rng = random.Random(4)
-    rows = [
-        {"input": "Q? " + "".join(rng.choices("abcdef", k=5000)), "output": "x"} for _ in range(400)
-    ]
-    content = bz2.compress(lines(rows))
-    damaged(tmp_path, "muld/hotpotqa_validation.json.bz2", content[: len(content) // 2])
-    with pytest.raises(UserError, match=r"bz2: is cut off or damaged after line \d+: .*fetch it"):
-        Muld("hotpotqa", "validation", data=tmp_path).fingerprint()
-
-
-@pytest.mark.parametrize("name", ["../out.jsonl", "/etc/rows.jsonl", "a/../../b", "C:\\rows"])
-def test_a_zip_whose_members_would_lie_outside_is_refused(tmp_path: Path, name: str) -> None:
-    """Though nothing is unpacked."""
-    zipped(tmp_path, "scrolls/qasper.zip", {"qasper/validation.jsonl": lines([OK]), name: b""})
-    with pytest.raises(UserError, match="refused, for its member"):
-        Scrolls("qasper", data=tmp_path).fingerprint()
+@pytest.mark.parametrize(
+    ("task", "place", "content", "fault"),
+    [
+        (Scrolls("qasper"), "scrolls/qasper.zip", a_zip(questions())[:-40],
+         r"qasper\.zip .* is cut off or damaged after line 0"),
+        (Scrolls("qasper"), "scrolls/qasper.zip", with_a_wrong_byte(a_zip(rows_of_noise(3))),
+         r"is cut off or damaged after line \d+|not JSON|not UTF-8"),
+        (Muld("hotpotqa", "validation"), "muld/hotpotqa_validation.json.bz2",
+         bz2.compress(lines(rows_of_noise(4)))[:300_000],
+         r"bz2: is cut off or damaged after line \d+: .*fetch it"),
+    ],
+    ids=["zip, cut off", "zip, wrong byte", "bz2, cut off"],
+)  # fmt: skip
+def test_a_damaged_archive_is_told(
+    tmp_path: Path, task: Any, place: str, content: bytes, fault: str
+) -> None:
+    """With the last line that was read, and what to do about it."""
+    (tmp_path / place).parent.mkdir()
+    (tmp_path / place).write_bytes(content)
+    with pytest.raises(UserError, match=fault):
+        replace(task, data=tmp_path).fingerprint()
 
 
 def test_a_zip_without_the_split_says_what_it_has(tmp_path: Path) -> None:

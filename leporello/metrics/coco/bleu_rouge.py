@@ -155,11 +155,9 @@ class RougeLCoco(Averaged):
         if self.words is coco_words:
             need_coco(self.name)
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `rouge_l_coco`, or None where there are no references."""
-        if not example.references:
-            return None
-        texts = self.words(prediction.prediction, *example.references)
+    def value(self, text: str, example: Example) -> float:
+        """Returns the F-measure of the best precision and the best recall."""
+        texts = self.words(text, *example.references)
         guess, *references = (words.split(" ") for words in texts)  # nothing is one empty word
         where = places(guess)
         precision, recall = 0.0, 0.0
@@ -167,7 +165,7 @@ class RougeLCoco(Averaged):
             common = lcs_length(where, len(guess), reference)
             precision = max(precision, common / len(guess))
             recall = max(recall, common / len(reference))
-        return {self.name: 100 * _weighted(precision, recall)}
+        return 100 * _weighted(precision, recall)
 
 
 def _weighted(precision: float, recall: float) -> float:

@@ -10,10 +10,10 @@ from itertools import takewhile
 from typing import ClassVar, Literal
 
 from leporello.core.protocols import Count
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.f1 import token_f1
 from leporello.metrics.long_context.chinese import bare
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
 from leporello.text.squad import normalise
 
@@ -61,35 +61,24 @@ class InfiniteBenchScore(Averaged):
         """What is computed."""
         return f"infinite_bench|task:{self.task}|skip:{self.skip}|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `infinite_bench`, or None where there are no references.
+    def value(self, text: str, example: Example) -> float:
+        """Returns what the task's rule gives.
 
         Raises:
             GoldError: A reference without the letter or the number that the task's answers have.
         """
-        if not (gold := example.references):
-            return None
-        text = prediction.prediction
+        score = self._math_calc if self.task == "math_calc" else _SCORES[self.task]
         try:
-            score = (
-                self._math_calc(text, gold)
-                if self.task == "math_calc"
-                else _of(self.task)(text, gold)
-            )
+            return 100.0 * score(text, example.references)
         except (ValueError, TypeError, LookupError):
-            fault = f"the references {list(gold)!r:.80} are none of {self.task}"
+            fault = f"the references {list(example.references)!r:.80} are none of {self.task}"
             raise GoldError(example, fault) from None
-        return {self.name: 100.0 * score}
 
     def _math_calc(self, text: str, gold: Gold) -> float:
         wanted = [str(int(number)) for number in json.loads(gold[0])]
         given = [number.lstrip("0") or "0" for number in _NUMBER.findall(text)[self.skip :]]
         pairs = zip(wanted, given, strict=False)
         return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)]) / len(wanted)
-
-
-def _of(task: str) -> Callable[[str, Gold], float]:
-    return _SCORES[task]
 
 
 def _words(text: str, parting: str) -> list[str]:

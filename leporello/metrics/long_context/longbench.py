@@ -66,19 +66,16 @@ class LongBenchScore(Averaged):
             f"longbench|score:{self.score_by}|lines:{lines}|references:max|average:mean|version:1"
         )
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `longbench`, or None where there are no references.
+    def value(self, text: str, example: Example) -> float:
+        """Returns the best score over references.
 
         Raises:
             GoldError: A reference of a retrieval task that names no paragraph.
         """
-        if not example.references:
-            return None
-        text = prediction.prediction
         if self.first_line:
             text = text.lstrip("\n").split("\n", 1)[0]
         score = _SCORES[self.score_by]
-        return {self.name: 100.0 * max(score(text, gold, example) for gold in example.references)}
+        return 100.0 * max(score(text, gold, example) for gold in example.references)
 
 
 def _f1(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- as every score's

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from leporello.core.protocols import NonNegative
-from leporello.core.records import JSON, Example, Prediction
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.core.records import JSON, Example
+from leporello.metrics.protocol import Averaged, GoldError
 from leporello.text.squad import normalise
 from leporello.text.typed.parse import as_answer, kind_of, parse
 
@@ -39,24 +39,22 @@ class TypedMatch(Averaged):
         options = f"tolerance:{self.tolerance:g}|lists:set-f1|objects:mean"
         return f"typed_match|{options}|references:max|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `typed_match`, or None where there are no references.
+    def value(self, text: str, example: Example) -> float:
+        """Returns how much of the best reference the answer has.
 
         Raises:
             GoldError: A reference is no value of the example's type.
         """
-        if not example.references:
-            return None
         schema = example.schema or _TEXT
         try:
             gold = [_value(reference, schema) for reference in example.references]
         except ValueError as error:
             raise GoldError(example, f"a reference is of another type: {error}") from None
         try:
-            value = _value(prediction.prediction, schema)
+            value = _value(text, schema)
         except ValueError:
-            return {self.name: 0.0}
-        return {self.name: 100 * max(self._likeness(value, each) for each in gold)}
+            return 0.0
+        return 100 * max(self._likeness(value, each) for each in gold)
 
     def _likeness(self, value: JSON, gold: JSON) -> float:
         """Returns how much of a reference a value is, 0 to 1."""

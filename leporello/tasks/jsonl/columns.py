@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from leporello.core.errors import did_you_mean
-from leporello.tasks.jsonl.lines import Line
-from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
+from leporello.tasks.jsonl.schema import Row, RowError
 
 _TEXTS = {
     "id", "document", "document_path", "document_id", "collection", "question", "title", "group",
@@ -25,46 +23,7 @@ def check_columns(columns: Mapping[str, str]) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class RowForm:
-    """How a file's rows are ours.
-
-    Attributes:
-        ignore: Fields that the file has and nobody reads.
-        columns: Columns by field: `answers.text` reaches into objects, and into each of a list of
-            them. Empty if the fields have our names already.
-    """
-
-    ignore: tuple[str, ...] = ()
-    columns: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """Names of the columns that are read of a table; all if empty."""
-        return tuple(dict.fromkeys(path.partition(".")[0] for _, path in self.columns))
-
-    def row(self, line: Line, name: Callable[[int], str]) -> Row:
-        """Returns a row; one that is larger than it may be has no text.
-
-        Args:
-            line: The row as it stands in its file.
-            name: Function that names a row without an id, by its number.
-
-        Raises:
-            RowError: All that is wrong with it.
-        """
-        if line.content is None:
-            told = f"row {name(line.number)}"
-            return Row(id=told, document="", document_id=told)
-        if isinstance(line.content, bytes) and not self.columns:
-            fields = decode(line.content)
-            return validated({**line.given, **fields} if line.given else fields, self.ignore)
-        fields = decode(line.content) if isinstance(line.content, bytes) else line.content
-        ours = _renamed(fields, dict(self.columns))
-        return validated({"id": name(line.number), **line.given, **ours}, self.ignore)
-
-
-def _renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+def renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     """Returns a row under our names, values that are empty left out.
 
     Numbers are taken for texts, one text for a list of it, and a document's paragraphs for their
@@ -98,14 +57,10 @@ def _inside(value: Any, name: str, path: str) -> Any:  # noqa: ANN401 -- any JSO
     if isinstance(value, Mapping):
         if name in value:
             return value[name]
-        raise RowError([f"has no column {path!r}{did_you_mean(name, _names(value))}"])
+        raise RowError([f"has no column {path!r}{did_you_mean(name, [*value])}"])
     if value is None:
         return None
     raise RowError([f"column {path!r}: there is no {name!r} in a {type(value).__name__}"])
-
-
-def _names(value: Mapping[str, Any]) -> Collection[str]:
-    return [*value]
 
 
 def _fit(field: str, value: Any) -> Any:  # noqa: ANN401 -- any JSON

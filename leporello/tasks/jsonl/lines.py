@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.files import opened
 from leporello.text.encodings import looks_like
 
 _SHOWN = 20  # faults; a file with more has usually one mistake in each row
@@ -34,49 +35,48 @@ class Line(NamedTuple):
     given: Mapping[str, Any] = MappingProxyType({})
 
 
-def lines(
-    file: IO[bytes], path: Path, limit: int, number: int = 1, offset: int = 0
-) -> Iterator[Line]:
-    """Yields the lines that are not blank, in the memory of the largest that may be read.
+@dataclass(frozen=True, slots=True)
+class LineRows:
+    """A JSON Lines file, read in the memory of the largest line that may be read.
 
-    Args:
-        file: The file, from which nothing was read.
-        path: Path of the file, for messages.
-        limit: Bytes of a line at most; of a longer one there is no content.
-        number: Number of the line at the offset.
-        offset: Byte with which to begin.
-
-    Raises:
-        UserError: The file is in UTF-16 or UTF-32.
+    Attributes:
+        local: Path of the file on this machine.
+        path: Path of the file as the user names it.
+        limit: Bytes of a line at most; a longer one has no content.
     """
-    if not offset and (found := _wide_encoding(file.read(_HEAD))):
-        raise UserError(
-            f"{path}: is in {found}, and JSON lines are UTF-8; convert it:"
-            f" iconv -f {found} -t UTF-8 {path.name} > utf8.jsonl"
-        )
-    file.seek(offset)
-    for at, (content, size) in zip(itertools.count(number), pieces(file, limit)):
-        if size > limit:
-            yield Line(at, offset, size, None)
-        elif not content.isspace():
-            yield Line(at, offset, size, content)
-        offset += size
 
+    seeks: ClassVar[bool] = True
 
-def pieces(file: IO[bytes], limit: int) -> Iterator[tuple[bytes, int]]:
-    """Yields each line, cut behind the first byte too many, and how many bytes it has."""
-    while content := file.readline(limit + 1):
-        size = len(content)
-        more = content
-        while size > limit and more and not more.endswith(b"\n"):
-            more = file.readline(_BLOCK)
-            size += len(more)
-        yield content, size
+    local: Path
+    path: Path
+    limit: int
 
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields the lines that are not blank, from the one with this number and offset on.
 
-def _wide_encoding(head: bytes) -> str:
-    found = looks_like(head)
-    return found if found.startswith(("UTF-16", "UTF-32")) else ""
+        Raises:
+            UserError: The file is in UTF-16 or UTF-32.
+        """
+        with opened(self.local) as file:
+            if not offset:
+                self._check_encoding(file.read(_HEAD))
+            file.seek(offset)
+            while content := file.readline(self.limit + 1):
+                size = len(content)
+                while size > self.limit and content and not content.endswith(b"\n"):
+                    content = file.readline(_BLOCK)
+                    size += len(content)
+                if size > self.limit or not content.isspace():
+                    yield Line(number, offset, size, content if size <= self.limit else None)
+                number, offset = number + 1, offset + size
+
+    def _check_encoding(self, head: bytes) -> None:
+        found = looks_like(head)
+        if found.startswith(("UTF-16", "UTF-32")):
+            raise UserError(
+                f"{self.path}: is in {found}, and JSON lines are UTF-8; convert it:"
+                f" iconv -f {found} -t UTF-8 {self.path.name} > utf8.jsonl"
+            )
 
 
 def raise_faults(faults: Sequence[Fault]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from leporello.core.errors import Fault
-from leporello.core.files import opened
-from leporello.tasks.jsonl.columns import RowForm
-from leporello.tasks.jsonl.lines import Line, lines
-from leporello.tasks.jsonl.schema import Row
-from leporello.tasks.jsonl.tables import ArrowFile, ArrowStream, ParquetRows
-from leporello.tasks.jsonl.tars import TarMember, TarRows
+from leporello.core.files import opened, sha256, stamp
+from leporello.tasks.jsonl.columns import renamed
+from leporello.tasks.jsonl.lines import Line, LineRows
+from leporello.tasks.jsonl.schema import Row, decode, validated
+from leporello.tasks.jsonl.tables import ArrowRows, ArrowStream, ParquetRows
+from leporello.tasks.jsonl.tars import PACKED, TarRows
 from leporello.tasks.jsonl.unpacked import unpacked
 
 LINES = 40  # bits of a number that tell the row in its file; those above tell the file
+_LINE = (1 << LINES) - 1
 _USTAR = 257  # where a tar has its mark
 
 
@@ -39,7 +40,7 @@ class _OpenedRows(Protocol):
 
 _MARKS: Mapping[bytes, Callable[[Path, Path, int, tuple[str, ...]], _OpenedRows]] = {
     b"PAR1": ParquetRows,
-    b"ARROW1": ArrowFile,
+    b"ARROW1": ArrowRows,
     b"\xff\xff\xff\xff": ArrowStream,
 }
 
@@ -51,16 +52,30 @@ class RowFiles:
     Attributes:
         files: Paths of the files.
         limit: Bytes of a row at most, expanded; of a larger one there is no content.
-        form: How their rows are ours.
+        ignore: Fields that the files have and nobody reads.
+        columns: Columns by field, as `renamed` takes them; empty if the fields have our names.
     """
 
     files: tuple[Path, ...]
     limit: int
-    form: RowForm
+    ignore: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, line: Line) -> Row:
-        """Returns a row; raises RowError where something is wrong with it."""
-        return self.form.row(line, self.name)
+        """Returns a row; one that is larger than it may be has no text.
+
+        Raises:
+            RowError: All that is wrong with it.
+        """
+        if line.content is None:
+            name = f"row {self.name(line.number)}"
+            return Row(id=name, document="", document_id=name)
+        fields = decode(line.content) if isinstance(line.content, bytes) else line.content
+        if self.columns or fields is line.content:
+            fields = {"id": self.name(line.number), **line.given, **renamed(fields, self.columns)}
+        elif line.given:
+            fields = {**line.given, **fields}
+        return validated(fields, self.ignore)
 
     def rows(self) -> Iterator[Line]:
         """Yields all rows.
@@ -69,36 +84,38 @@ class RowFiles:
             UserError: A file cannot be read, or is none of rows.
         """
         for number in range(len(self.files)):
-            rows = self.opened(number).rows()
-            yield from (_told(line, number) for line in rows) if number else rows
+            yield from self.numbered(self.opened(number).rows(), number)
+
+    def numbered(self, rows: Iterator[Line], file: int) -> Iterator[Line]:
+        """Returns rows of a file, whose numbers then tell the file too."""
+        return (
+            (line._replace(number=file << LINES | line.number) for line in rows) if file else rows
+        )
 
     def opened(self, number: int) -> _OpenedRows:
         """Returns a file by what its content says that it is; not by its suffix."""
         path = self.files[number]
-        local = unpacked(path, self.limit)
+        local = unpacked(path)
         with opened(local) as file:
             head = file.read(_USTAR + 5)
+        read = dict.fromkeys(path.partition(".")[0] for path in self.columns.values())
         for mark, table in _MARKS.items():
             if head.startswith(mark):
-                return table(local, path, self.limit, self.form.read)
+                return table(local, path, self.limit, tuple(read))
         if head[_USTAR:] == b"ustar":
             return TarRows(local, path, self.limit, number)
-        return _LineRows(local, path, self.limit)
+        return LineRows(local, path, self.limit)
 
     def packed(self, text: str) -> tuple[Path, bytes] | None:
-        """Returns the name and the content of the member of a tar that stands for a document.
-
-        None where the text stands for none, but for itself.
-        """
-        found = TarMember.of(text)
-        if not found or found.file >= len(self.files):
-            return None
-        tar = self.opened(found.file)
-        return (Path(found.name), tar.member(found)) if isinstance(tar, TarRows) else None
+        """Returns name and content of a tar's member that a text refers to; None if it does not."""
+        found = PACKED.fullmatch(text)
+        file = int(found[1]) if found else len(self.files)
+        rows = self.opened(file) if file < len(self.files) else None
+        return rows.member(found) if found and isinstance(rows, TarRows) else None
 
     def place(self, number: int) -> tuple[Path, int]:
         """Returns the file and the line, or the row, of a number."""
-        return self.files[number >> LINES], number & ((1 << LINES) - 1)
+        return self.files[number >> LINES], number & _LINE
 
     def name(self, number: int) -> str:
         """Returns what a row without an id is called: its number; behind its file if of several."""
@@ -117,34 +134,19 @@ class RowFiles:
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Returns what differs when other files lie there: inodes, bytes, times."""
-        stamps = []
-        for path in self.files:
-            with opened(path) as file:
-                status = os.fstat(file.fileno())
-            stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
-        return tuple(stamps)
+        return tuple(map(stamp, self.files))
 
     def sha256(self) -> str:
         """Returns the hash of the files; of several, of their names too."""
         if len(self.files) == 1:
-            return _sha256(self.files[0])
-        names = (f"{path.name}\0{_sha256(path)}\n" for path in self.files)
+            return sha256(self.files[0])
+        names = (f"{path.name}\0{sha256(path)}\n" for path in self.files)
         return hashlib.sha256("".join(names).encode()).hexdigest()
-
-
-def _told(line: Line, file: int) -> Line:
-    """Returns a row whose number tells its file too."""
-    return line._replace(number=file << LINES | line.number)
-
-
-def _sha256(path: Path) -> str:
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(slots=True)
 class RowReader:
-    """Rows by where they stand; going on from the last one is quick in every format.
+    """Rows by their places; going on from the last one is quick in every format.
 
     Attributes:
         source: The files.
@@ -152,9 +154,9 @@ class RowReader:
 
     source: RowFiles
     _file: int = field(default=-1, init=False)
-    _rows: Iterator[Line] = field(default=iter(()), init=False)
-    _next: int = field(default=0, init=False)
-    _opened: _OpenedRows | None = field(default=None, init=False)
+    _opened: _OpenedRows = field(init=False)
+    _rows: Iterator[Line] = field(init=False)
+    _next: int = field(init=False)
 
     def read(self, number: int, offset: int, count: int) -> Iterator[Line]:
         """Yields so many rows; fewer if the file has changed.
@@ -162,28 +164,11 @@ class RowReader:
         Raises:
             UserError: The file cannot be read.
         """
-        file, row = number >> LINES, number & ((1 << LINES) - 1)
-        if file != self._file or self._opened is None:
-            self._opened, self._file, self._next = self.source.opened(file), file, 0
-        if not self._next or row < self._next or (row > self._next and self._opened.seeks):
-            self._rows, self._next = self._opened.rows(row, offset), row
-        wanted = (line for line in self._rows if line.number >= row)
-        for line in islice(wanted, count):
+        if (file := number >> LINES) != self._file:
+            self._opened, self._file, self._next = self.source.opened(file), file, sys.maxsize
+        if number < self._next or (number > self._next and self._opened.seeks):
+            rows = self._opened.rows(number & _LINE, offset)
+            self._rows = self.source.numbered(rows, file)
+        for line in islice((line for line in self._rows if line.number >= number), count):
             self._next = line.number + 1
-            yield _told(line, file) if file else line
-
-
-@dataclass(slots=True)
-class _LineRows:
-    """A JSON Lines file."""
-
-    seeks: ClassVar[bool] = True
-
-    local: Path
-    path: Path
-    limit: int
-
-    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the lines; see `_OpenedRows`."""
-        with opened(self.local) as file:
-            yield from lines(file, self.path, self.limit, number, offset)
+            yield line

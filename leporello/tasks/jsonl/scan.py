@@ -1,92 +1,195 @@
-"""One pass over the rows of files: what is wrong with it, and where each document's rows stand."""
+"""One pass over the rows of files: their faults, and the places of each document's rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from leporello.core.environment.json_table import UNPROTECTED, kept_on_disk
 from leporello.core.errors import Fault
 from leporello.core.records import JSON, DocumentRows
 from leporello.tasks.jsonl.lines import raise_faults
-from leporello.tasks.jsonl.offsets import Offset, OffsetTable
 from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
-_TOGETHER = 1000  # rows that are noted at once
-MOST_FAULTS = 500  # after which no more are looked for
+_MOST_FAULTS = 500  # after which no more are looked for
+_REMEMBERED = 10_000  # adjacent documents whose later rows are noticed
+_TABLE = """
+CREATE TABLE rows (
+    line INTEGER PRIMARY KEY, offset INTEGER, size INTEGER,
+    id TEXT, document TEXT, content TEXT, path TEXT, title TEXT
+);
+CREATE TABLE documents (first INTEGER PRIMARY KEY, id TEXT);
+"""
+_INDEXES = """
+CREATE INDEX by_id ON rows (id);
+CREATE INDEX by_document ON rows (document, line);
+INSERT INTO documents SELECT min(line), document FROM rows GROUP BY document;
+"""
 
 
-def scan(files: RowFiles) -> Iterator[DocumentRows]:
-    """Reads every row, then yields the documents, as they first appear.
+class RowPlace(NamedTuple):
+    """A row, without its texts.
 
-    Raises:
-        ConfigError: All that is wrong with rows, or between them; behind the last document.
-        UserError: As `RowFiles.rows`; or there is no room to note where rows stand.
+    Attributes:
+        line: Number of the row, as `RowFiles` counts.
+        offset: Offset in bytes, or number of its group.
+        size: Size in bytes.
+        id: Id of the example.
+        document: Id of its document.
+        content: Text or path that the row gives as the document, as `Row.content`.
+        path: Path of the document's file, as the row names it; empty if it does not.
+        title: Title of the document; empty if the row gives none.
     """
-    places, faults = OffsetTable(files.files[0]), list[Fault]()
-    knows_all = _note(places, files, faults) and not faults
-    for line, row_id, first in places.repeats():
-        faults.append(files.fault(line, f"id {row_id!r} stands on {files.told(first)} already"))
-    for rows in places.documents():
+
+    line: int
+    offset: int
+    size: int
+    id: str
+    document: str
+    content: str
+    path: str
+    title: str
+
+
+class PlaceTable:
+    """A table of rows that ends with this object; SQLite moves a large one to a temporary file."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens an empty one.
+
+        Args:
+            path: Path of the file that has the rows, for messages.
+        """
+        self._what = f"{path}: where its rows stand"
+        with kept_on_disk(self._what):
+            # SQLite locks its own calls, so that the reader of examples may change its thread.
+            self._table = sqlite3.connect("", check_same_thread=False)
+            self._table.executescript(UNPROTECTED + _TABLE)
+        weakref.finalize(self, self._table.close)
+
+    def fill(self, places: Iterable[RowPlace]) -> None:
+        """Takes all rows, in the file's order.
+
+        Raises:
+            UserError: There is no room for them on the disk.
+        """
+        with kept_on_disk(self._what):
+            self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
+            self._table.executescript(_INDEXES)
+
+    def repeats(self) -> Iterator[tuple[int, str, int]]:
+        """Yields line, id and the id's first line of each row whose id an earlier row has."""
+        yield from self._table.execute(
+            "SELECT line, rows.id, first FROM rows JOIN"
+            " (SELECT id, min(line) AS first FROM rows GROUP BY id HAVING count(*) > 1) AS twice"
+            " ON rows.id = twice.id WHERE line > first"
+        )
+
+    def rows(self) -> Iterator[RowPlace]:
+        """Yields the rows by document, in the file's order, documents as they first appear."""
+        # CROSS JOIN: so SQLite keeps the loops in this order, and sorts nothing.
+        rows = self._table.execute(
+            "SELECT rows.* FROM documents CROSS JOIN rows ON rows.document = documents.id"
+            " ORDER BY documents.first, line"
+        )
+        return map(RowPlace._make, rows)
+
+
+class Scan:
+    """One pass over all rows, which checks each of them."""
+
+    def __init__(self, files: RowFiles) -> None:
+        """Takes the files of the rows."""
+        self._files = files
+        self._faults: list[Fault] = []
+        self._reads_all = True  # until a row cannot be read, which may give any document's text
+
+    def documents(self, *, adjacent: bool) -> Iterator[DocumentRows]:
+        """Yields the documents, as they first appear.
+
+        Args:
+            adjacent: Whether the rows of a document follow each other; then the memory of its
+                places is enough, and ids that come twice are not noticed.
+
+        Raises:
+            ConfigError: Faults of rows, and between rows; after the last document.
+            UserError: As `RowFiles.rows`; or there is no room for the places of rows.
+        """
+        if adjacent:
+            rows = self._rows()
+        else:
+            table = PlaceTable(self._files.files[0])
+            table.fill(self._rows())
+            for line, row_id, first in table.repeats():
+                self._fault(line, f"id {row_id!r} stands on {self._files.told(first)} already")
+            rows = table.rows()
+        first_lines: dict[str, int] = {}
+        for name, together in groupby(rows, key=lambda row: row.document):
+            places = [*together]
+            self._compare(places)
+            if (
+                adjacent
+                and (first := first_lines.setdefault(name, places[0].line)) < places[0].line
+            ):
+                hint = "`adjacent` rows of a document have to stand together"
+                before = self._files.told(first)
+                self._fault(places[0].line, f"document {name!r} has rows from {before} on; {hint}")
+            if len(first_lines) > _REMEMBERED:
+                first_lines.clear()
+            yield _document_rows(places)
+        raise_faults(self._faults)
+
+    def _fault(self, line: int, text: str) -> None:
+        self._faults.append(self._files.fault(line, text))
+
+    def _rows(self) -> Iterator[RowPlace]:
+        """Yields the rows that can be read."""
+        for line in self._files.rows():
+            try:
+                row = self._files.row(line)
+            except RowError as error:
+                self._reads_all = False
+                for text in error.faults:
+                    self._fault(line.number, text)
+                if len(self._faults) > _MOST_FAULTS:
+                    return
+            else:
+                self._reads_all = self._reads_all and line.content is not None
+                texts = (row.id, row.key, row.content, row.source, row.title)
+                yield RowPlace(line.number, line.offset, line.size, *texts)
+
+    def _compare(self, rows: Sequence[RowPlace]) -> None:
+        """Notes contradictions between the rows on a document."""
+        name = f"document {rows[0].document!r}"
         source = next((row for row in rows if row.content), None)
-        if source or knows_all:  # else the text may stand in a row that could not be read
-            faults += [files.fault(*fault) for fault in contradictions(rows, source, files)]
-        more: dict[str, JSON] = {"path": source.path} if source and source.path else {}
-        yield DocumentRows(len(rows), sum(row.size for row in rows), {"at": _runs(rows), **more})
-    raise_faults(faults)
+        if source is None and not self._reads_all:
+            return
+        if source is None:
+            text = "has no text: none of its rows gives `document` or `document_path`"
+            self._fault(rows[0].line, f"{name} {text}")
+        title = next((row.title for row in rows if row.title), "")
+        for row in rows:
+            if source and row.content not in ("", source.content):
+                other = f"{self._files.told(source.line)} has another"
+                self._fault(row.line, f"{name} is given a second text; {other}")
+            if row.title not in ("", title):
+                text = f"is given a second title, {row.title!r}; a line above has {title!r}"
+                self._fault(row.line, f"{name} {text}")
 
 
-def _note(places: OffsetTable, files: RowFiles, faults: list[Fault]) -> bool:
-    """Notes all rows, and what is wrong with each by itself; says whether none was too large."""
-    new: list[Offset] = []
-    all_read = True
-    for line in files.rows():
-        try:
-            row = files.row(line)
-        except RowError as error:
-            faults += [files.fault(line.number, text) for text in error.faults]
-            if len(faults) > MOST_FAULTS:
-                break
-            continue
-        all_read = all_read and line.content is not None
-        new.append(Offset.of(row, line.number, line.offset, line.size))
-        if len(new) == _TOGETHER:
-            places.add(new)
-            new.clear()
-    places.add(new)
-    places.sort()
-    return all_read
-
-
-def _runs(rows: Sequence[Offset]) -> list[JSON]:
-    """Returns where rows stand as [line, offset, count]: those that follow each other are one."""
+def _document_rows(rows: Sequence[RowPlace]) -> DocumentRows:
+    """Returns rows on a document as [line, offset, count] of those that follow each other."""
     runs: list[Any] = []
     for row in rows:
         if runs and row.line == runs[-1][0] + runs[-1][2]:
             runs[-1][2] += 1
         else:
             runs.append([row.line, row.offset, 1])
-    return runs
-
-
-def contradictions(
-    rows: Sequence[Offset], source: Offset | None, files: RowFiles
-) -> Iterator[tuple[int, str]]:
-    """Yields what is wrong between the rows on a document, behind its line.
-
-    Args:
-        rows: Rows in the file's order.
-        source: The first row that gives the text or the path; None if none does.
-        files: Files of the rows.
-    """
-    name = f"document {rows[0].document!r}"
-    if source is None:
-        text = "has no text: none of its rows gives `document` or `document_path`"
-        yield rows[0].line, f"{name} {text}"
-    title = next((row.title for row in rows if row.title), "")
-    for row in rows:
-        if source and row.content not in ("", source.content):
-            yield row.line, f"{name} is given a second text; {files.told(source.line)} has another"
-        if row.title not in ("", title):
-            text = f"is given a second title, {row.title!r}; a line above has {title!r}"
-            yield row.line, f"{name} {text}"
+    source = next((row for row in rows if row.content), None)
+    more: dict[str, JSON] = {"path": source.path} if source and source.path else {}
+    return DocumentRows(len(rows), sum(row.size for row in rows), {"at": runs, **more})

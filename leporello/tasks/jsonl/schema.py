@@ -151,19 +151,6 @@ def sources(source: str) -> tuple[str, tuple[str, ...]]:
     return "", tuple(source.split(_BEFORE)[1:])
 
 
-def parse(line: bytes, ignore: Collection[str] = ()) -> Row:
-    """Returns the row that a line holds.
-
-    Args:
-        line: One line of the file, in UTF-8.
-        ignore: Fields that the file has and nobody reads.
-
-    Raises:
-        RowError: All that is wrong with it.
-    """
-    return validated(decode(line), ignore)
-
-
 def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
     """Returns the row of these fields.
 
@@ -176,11 +163,20 @@ def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
         raise RowError([_describe(e) for e in error.errors(include_url=False)]) from None
 
 
-def decode(line: bytes) -> Mapping[str, Any]:
-    """Returns the fields that a line holds; raises RowError where it is no object in UTF-8."""
+def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
+    """Returns the fields of a line; U+FFFD replaces halves of surrogate pairs.
+
+    Args:
+        line: One line of a file.
+        strict: Whether NaN and fields that are given twice are faults; published files are read as
+            they are.
+
+    Raises:
+        RowError: It is not an object in UTF-8.
+    """
     try:
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
-        fields = _DECODER.decode(text)
+        fields = (_STRICT if strict else _LENIENT).decode(text)
     except UnicodeDecodeError as error:
         raise RowError(
             [
@@ -190,7 +186,8 @@ def decode(line: bytes) -> Mapping[str, Any]:
         ) from None
     except json.JSONDecodeError as error:
         hint = "; one object a line, not one list" if line.lstrip().startswith(b"[") else ""
-        raise RowError([f"not JSON: {error.msg} at character {error.pos + 1}{hint}"]) from None
+        problem = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}{hint}"
+        raise RowError([f"not JSON: {problem}"]) from None
     except (ValueError, RecursionError) as error:
         raise RowError([f"not JSON: {error}"]) from None
     if not isinstance(fields, dict):
@@ -211,7 +208,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+_STRICT = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+_LENIENT = json.JSONDecoder()
 
 
 def _describe(error: ErrorDetails) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,9 @@ from leporello.tasks.jsonl.lines import Line
 _TOGETHER = 8  # rows that are decoded at once: each may be as large as a row may be
 
 
-@dataclass(slots=True)
-class _ArrowRows(ABC):
-    """A table as rows, in groups that can be read by themselves.
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """An Arrow file (which is Feather too) or stream, in record batches that are read one by one.
 
     Attributes:
         local: Path of the file on this machine.
@@ -35,30 +34,39 @@ class _ArrowRows(ABC):
     limit: int
     columns: tuple[str, ...]
 
-    @abstractmethod
-    def groups(self, offset: int) -> Iterator[tuple[int, int, Iterator[Any]]]:
-        """Yields rows before it, number, and record batches of each group; batches as they come."""
-
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
         """Yields the rows from this one on.
 
         Args:
             number: Number of the row.
-            offset: Number of its group.
+            offset: Number of its batch, or row group.
         """
         require(f"{self.path}: reading it", "pyarrow")
         with self._explained():
-            for at, group, batches in self.groups(offset):
-                for batch in batches:
-                    yield from self._of(batch, at + 1, group, max(0, number - 1 - at))
-                    at += batch.num_rows  # noqa: PLW2901 -- of the next batch
+            for first, group, batch in self.batches(offset):
+                for i in range(max(0, number - first), batch.num_rows):
+                    row = batch.slice(i, 1)
+                    content = row.to_pylist()[0] if row.nbytes <= self.limit else None
+                    yield Line(first + i, group, row.nbytes, content)
 
-    def _of(self, batch: Any, first: int, group: int, skipped: int) -> Iterator[Line]:  # noqa: ANN401 -- pyarrow has no types
-        for i in range(skipped, batch.num_rows):
-            row = batch.slice(i, 1)
-            size = row.nbytes
-            content = row.to_pylist()[0] if size <= self.limit else None
-            yield Line(first + i, group, size, content)
+    def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
+        """Yields batches with the number of their first row, and of their group, from one on."""
+        import pyarrow
+
+        with pyarrow.memory_map(str(self.local)) as mapped:
+            names, every = self._opened(mapped)
+            columns, first = self._named(names), 1
+            for group, batch in enumerate(every):  # mapped, and not read, before the offset
+                if group >= offset:
+                    yield first, group, batch.select(columns)
+                first += batch.num_rows
+
+    def _opened(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
+        """Returns the names of the columns, and all batches."""
+        import pyarrow
+
+        reader = pyarrow.ipc.open_file(mapped)
+        return reader.schema.names, map(reader.get_batch, range(reader.num_record_batches))
 
     def _named(self, names: list[str]) -> list[str]:
         """Returns the columns to read; raises UserError where one is not there."""
@@ -78,20 +86,33 @@ class _ArrowRows(ABC):
             raise UserError(f"{self.path}: is damaged, or no table: {text}") from None
 
 
-class ParquetRows(_ArrowRows):
-    """A Parquet file; a group is a row group, of which some rows at a time are decoded."""
+class ArrowStream(ArrowRows):
+    """An Arrow stream, as `datasets` saves them."""
 
-    def groups(self, offset: int) -> Iterator[tuple[int, int, Iterator[Any]]]:
-        """Yields the row groups; see `_ArrowRows`."""
+    def _opened(self, mapped: Any) -> tuple[list[str], Iterable[Any]]:  # noqa: ANN401 -- pyarrow has no types
+        import pyarrow
+
+        reader = pyarrow.ipc.open_stream(mapped)
+        return reader.schema.names, reader
+
+
+class ParquetRows(ArrowRows):
+    """A Parquet file, of whose row groups some rows at a time are decoded."""
+
+    def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
+        """Yields batches of the row groups; see `ArrowRows`."""
         from pyarrow import parquet
 
         with parquet.ParquetFile(self.local, memory_map=True, pre_buffer=False) as file:
-            columns = self._named(file.schema_arrow.names)
-            counts = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
-            for group in range(offset, len(counts)):
-                self._check_size(file.metadata.row_group(group))
-                batches = file.iter_batches(_TOGETHER, row_groups=[group], columns=columns)
-                yield sum(counts[:group]), group, batches
+            columns, first = self._named(file.schema_arrow.names), 1
+            for group in range(file.num_row_groups):
+                metadata, at = file.metadata.row_group(group), first
+                first += metadata.num_rows
+                if group >= offset:
+                    self._check_size(metadata)
+                    for batch in file.iter_batches(_TOGETHER, row_groups=[group], columns=columns):
+                        yield at, group, batch
+                        at += batch.num_rows
 
     def _check_size(self, group: Any) -> None:  # noqa: ANN401 -- pyarrow has no types
         """Refuses a bomb by what the file says of itself: a page is unpacked whole."""
@@ -102,40 +123,3 @@ class ParquetRows(_ArrowRows):
             raise UserError(
                 f"{self.path}: {packed:,} bytes of a row group expand to {size:,}, as no text does"
             )
-
-
-class ArrowFile(_ArrowRows):
-    """An Arrow file, which is Feather too; a group is a record batch."""
-
-    def groups(self, offset: int) -> Iterator[tuple[int, int, Iterator[Any]]]:
-        """Yields the record batches; see `_ArrowRows`."""
-        import pyarrow
-
-        with pyarrow.memory_map(str(self.local)) as mapped:
-            yield from self._batches(pyarrow.ipc.open_file(mapped), offset)
-
-    def _batches(self, reader: Any, offset: int) -> Iterator[tuple[int, int, Iterator[Any]]]:  # noqa: ANN401 -- pyarrow has no types
-        names = self._named(reader.schema.names)
-        before = 0
-        for group in range(reader.num_record_batches):
-            batch = reader.get_batch(group)  # what is before the offset is mapped, and not read
-            if group >= offset:
-                yield before, group, iter([batch.select(names)])
-            before += batch.num_rows
-
-
-class ArrowStream(_ArrowRows):
-    """An Arrow stream, as `datasets` saves them; a group is a record batch."""
-
-    def groups(self, offset: int) -> Iterator[tuple[int, int, Iterator[Any]]]:
-        """Yields the record batches; see `_ArrowRows`."""
-        import pyarrow
-
-        before = 0
-        with pyarrow.memory_map(str(self.local)) as mapped:
-            reader = pyarrow.ipc.open_stream(mapped)
-            names = self._named(reader.schema.names)
-            for group, batch in enumerate(reader):  # mapped, too
-                if group >= offset:
-                    yield before, group, iter([batch.select(names)])
-                before += batch.num_rows

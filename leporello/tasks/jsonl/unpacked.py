@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import io
 import lzma
 import os
@@ -12,35 +11,28 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError
-from leporello.core.files import opened
+from leporello.core.files import opened, sha256, stamp
 from leporello.models.locate import cache_directory
-from leporello.tasks.jsonl.lines import pieces
 
 SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 
 _BLOCK = 1 << 20
+_FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once, to 32 MiB at most
 _CHECKED = 1 << 26  # bytes written between two looks at the disk
 _RESERVE = 1 << 30  # bytes of the disk that are left free
-_FRAME = 18  # bytes of a zstd frame's head at most
 _MEMORY = 1 << 28  # bytes that unpacking xz may take
-_GONE = "what is compressed is cut off or damaged"
 
 
-def unpacked(path: Path, limit: int) -> Path:
-    """Returns a file of this machine that holds what a file does, if it is compressed, unpacked.
+def unpacked(path: Path) -> Path:
+    """Returns a file of this machine with the content of a file, unpacked if it is compressed.
 
-    Copies lie in LEPORELLO_CACHE/unpacked/SHA-256/LIMIT/NAME. Of a line that is longer than may be
-    read, they have no more than tells that it is.
-
-    Args:
-        path: Path of the file.
-        limit: Bytes of a line at most.
+    Copies lie in LEPORELLO_CACHE/unpacked/HASH/HASH/NAME.
 
     Raises:
         UserError: The file cannot be read, is damaged, or expands beyond all measure; or there is
@@ -48,41 +40,41 @@ def unpacked(path: Path, limit: int) -> Path:
     """
     with opened(path) as file:
         magic = file.read(6)
-        if not any(magic.startswith(mark) for mark in _OPENERS):
-            return Path(os.fspath(path))
-        status = os.fstat(file.fileno())
-        copy = _copy(path, (status.st_ino, status.st_size, status.st_mtime_ns), limit)
-    if not copy.exists():  # removed since
-        _copy.cache_clear()
-        return unpacked(path, limit)
-    return copy
+    if not any(magic.startswith(mark) for mark in _OPENERS):
+        return Path(os.fspath(path))
+    digest = _digest(path, stamp(path))
+    folder = cache_directory() / "unpacked" / digest[:16] / digest[16:32]
+    copy = folder / Path(path.name).stem
+    if copy.exists():
+        os.utime(folder)  # when it was used last, for `cache gc`
+        return copy
+    part = folder.with_name(f".{secrets.token_hex(4)}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _unpack(path, part)
+        return part.replace(copy)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be unpacked to {folder}: {error}") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=4096)
-def _copy(path: Path, stamp: tuple[int, int, int], limit: int) -> Path:  # noqa: ARG001 -- of what is remembered
-    with opened(path) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    copy = cache_directory() / "unpacked" / digest[:32] / str(limit) / Path(path.name).stem
-    if not copy.exists():
-        part = copy.with_name(f".{secrets.token_hex(4)}.part")
-        try:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            _unpack(path, part, limit)
-            part.replace(copy)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be unpacked to {copy.parent}: {error}") from None
-        finally:
-            part.unlink(missing_ok=True)
-    else:
-        os.utime(copy.parent)  # when it was used last, for `cache gc`
-    return copy
+def _digest(path: Path, stamp: tuple[int, int, int]) -> str:  # noqa: ARG001 -- a file with another stamp is read again
+    return sha256(path)
 
 
-def _unpack(path: Path, to: Path, limit: int) -> None:
-    written, checked = 0, 0
+def _unpack(path: Path, to: Path) -> None:
+    size, written, checked = path.stat().st_size, 0, 0
+    most = max(EXPANDED_BYTES, EXPANDED_TIMES * size)
     with to.open("wb") as target:
-        for block in _blocks(path, limit):
+        for block in _blocks(path):
             written += target.write(block)
+            if written > most:
+                raise UserError(
+                    f"{path}: {size:,} bytes expand to more than {most >> 20:,} MiB, as no text"
+                    " does; unpack it yourself if it is to be read"
+                )
             if written >= checked:
                 checked = written + _CHECKED
                 if shutil.disk_usage(to.parent).free < _RESERVE:
@@ -93,90 +85,30 @@ def _unpack(path: Path, to: Path, limit: int) -> None:
                     )
 
 
-def _blocks(path: Path, limit: int) -> Iterator[bytes]:
-    """Yields what a compressed file holds, its lines cut where they are too long."""
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yields the content of a compressed file."""
+    import zstandard
+
     with opened(path) as file:
         magic = file.read(6)
         file.seek(0)
-        open_ = next(open_ for mark, open_ in _OPENERS.items() if magic.startswith(mark))
         try:
-            with io.BufferedReader(_Bounded(open_(file), path), _BLOCK) as stream:
-                if path.name.removesuffix(path.suffix).endswith((".tar", ".parquet", ".arrow")):
-                    while block := stream.read(_BLOCK):
-                        yield block
-                for content, size in pieces(stream, limit):
-                    yield content if size == len(content) else content + b"\n"
-        except _damage() as error:
-            raise UserError(f"{path}: {_GONE}: {error}; fetch it again") from None
-
-
-class _Bounded(io.RawIOBase):
-    """What a compressed file holds, if it is no bomb; counted before anything is made of it."""
-
-    def __init__(self, stream: Any, path: Path) -> None:  # noqa: ANN401 -- of several libraries
-        self._stream, self._path = stream, path
-        self._packed = path.stat().st_size
-        self._left = self._most = max(EXPANDED_BYTES, EXPANDED_TIMES * self._packed)
-
-    def readable(self) -> bool:
-        """Says that it is read from."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as RawIOBase has it
-        """Fills a buffer as far as it goes.
-
-        Raises:
-            UserError: There is more than any text would be.
-        """
-        count: int = self._stream.readinto(buffer)
-        self._left -= count
-        if self._left < 0:
+            stream = next(open_ for mark, open_ in _OPENERS.items() if magic.startswith(mark))(file)
+            while block := stream.read(_BLOCK):
+                yield block
+        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise UserError(
-                f"{self._path}: {self._packed:,} bytes expand to more than {self._most >> 20:,}"
-                " MiB, as no text does; unpack it yourself if it is to be read"
-            )
-        return count
+                f"{path}: what is compressed is cut off or damaged: {error}; fetch it again"
+            ) from None
 
 
-def _zst(file: IO[bytes]) -> Any:  # noqa: ANN401 -- a reader of zstandard's
-    import zstandard
+class _Frames(io.RawIOBase):
+    """The content of frames, one after another, each by a decompressor with a bound of memory."""
 
-    _check_frames(file)
-    file.seek(0)
-    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-
-
-def _check_frames(file: IO[bytes]) -> None:
-    """Raises EOFError where the last frame is cut off, which zstandard's reader passes over."""
-    import zstandard
-
-    while head := file.read(_FRAME):
-        if head[1:4] == b"\x2a\x4d\x18":  # one that readers skip
-            file.seek(8 + int.from_bytes(head[4:8], "little") - len(head), os.SEEK_CUR)
-            continue
-        file.seek(zstandard.frame_header_size(head) - len(head), os.SEEK_CUR)
-        block = 0
-        while not block & 1:  # the last
-            if len(read := file.read(3)) < 3:  # noqa: PLR2004 -- of a block's head
-                raise EOFError("ends within a frame")
-            block = int.from_bytes(read, "little")
-            file.seek(1 if block >> 1 & 3 == 1 else block >> 3, os.SEEK_CUR)
-        file.seek(4 * zstandard.get_frame_parameters(head).has_checksum, os.SEEK_CUR)
-    if file.tell() > file.seek(0, os.SEEK_END):
-        raise EOFError("ends within a frame")
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    import zstandard
-
-    return (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError, ValueError)
-
-
-class _XzStream(io.RawIOBase):
-    """What a file in xz holds, in bounded memory, which `lzma.open` leaves to the file."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._stream = file, lzma.LZMADecompressor(memlimit=_MEMORY)
+    def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
+        self._file, self._decompressor = file, decompressor
+        self._frame: Any = None
+        self._packed, self._content = b"", memoryview(b"")
 
     def readable(self) -> bool:
         """Says that it is read from."""
@@ -184,24 +116,37 @@ class _XzStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- as RawIOBase has it
         """Fills a buffer as far as it goes."""
-        found = b""
-        while not found:
-            data = self._file.read(_BLOCK) if self._stream.needs_input else b""
-            if self._stream.eof:  # another stream may follow, behind zeros
-                data = self._stream.unused_data.lstrip(b"\0") or self._file.read(_BLOCK)
-                if not data:
-                    return 0
-                self._stream = lzma.LZMADecompressor(memlimit=_MEMORY)
-            elif self._stream.needs_input and not data:
-                raise EOFError("ends within a stream")
-            found = self._stream.decompress(data, len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        while not self._content:
+            data = self._packed or self._file.read(_FRAGMENT)
+            if not data:
+                if self._frame:
+                    raise EOFError("ends within a frame")
+                return 0
+            self._packed = b""
+            if not self._frame and not (data := data.lstrip(b"\0")):  # padding between frames
+                continue
+            self._frame = self._frame or self._decompressor()
+            self._content = memoryview(self._frame.decompress(data))
+            if self._frame.eof:
+                self._packed, self._frame = self._frame.unused_data, None
+        count = min(len(buffer), len(self._content))
+        buffer[:count], self._content = self._content[:count], self._content[count:]
+        return count
+
+
+def _zst(file: IO[bytes]) -> _Frames:
+    import zstandard
+
+    return _Frames(file, zstandard.ZstdDecompressor().decompressobj)
+
+
+def _xz(file: IO[bytes]) -> _Frames:
+    return _Frames(file, partial(lzma.LZMADecompressor, memlimit=_MEMORY))
 
 
 _OPENERS: Mapping[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
-    b"\xfd7zXZ\0": _XzStream,
+    b"\xfd7zXZ\0": _xz,
     b"\x28\xb5\x2f\xfd": _zst,
 }

@@ -1,5 +1,4 @@
-"""Where a task's documents stand in its data, so that shards are cut without building a text.
+"""Places of a task's documents in its data, so that shards are cut without building a text.
 
-`layouts` keeps them between runs; `adjacent` and `forward` are two ways to read a file in bounded
-memory.
+`layouts` keeps them between runs; `forward` reads a file at several places in bounded memory.
 """

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
@@ -58,16 +58,6 @@ class Archive:
 
     def __str__(self) -> str:
         return f"{self.path} ({self.members[0]})" if self.members else str(self.path)
-
-    def stamp(self) -> tuple[int, int, int]:
-        """Returns what differs when another file lies there: inode, bytes, time.
-
-        Raises:
-            UserError: There is no such file.
-        """
-        with opened(self.path) as file:
-            status = os.fstat(file.fileno())
-        return status.st_ino, status.st_size, status.st_mtime_ns
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yields the lines, blank ones too, each behind its number from 1, in the memory of one.
@@ -114,11 +104,6 @@ class Archive:
 
     def _member(self, archive: zipfile.ZipFile) -> IO[bytes]:
         names = archive.namelist()
-        # Nothing is unpacked to the disk; but who makes such a zip means harm.
-        if unsafe := [name for name in names if _leads_out(name)]:
-            raise UserError(
-                f"{self.path}: refused, for its member {unsafe[0]!r} would lie outside of it"
-            )
         name = next((name for name in self.members if name in names), None)
         if name is None:
             listed = ", ".join(sorted(names)[:_SHOWN]) or "nothing"
@@ -181,8 +166,3 @@ def present(task: str, archives: Sequence[Archive], source: str = "") -> Archive
         f"task {task}: there is {'neither' if len(archives) > 1 else 'no'} {places};"
         f" {got}, --data or LEPORELLO_DATA say where it lies"
     )
-
-
-def _leads_out(name: str) -> bool:
-    path = PurePosixPath(name.replace("\\", "/"))
-    return path.is_absolute() or ".." in path.parts or ":" in str(path).partition("/")[0]

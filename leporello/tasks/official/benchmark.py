@@ -9,20 +9,18 @@ What the first pass finds is kept between runs, and is all that the second needs
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from leporello.core.errors import UserError
-from leporello.core.files import opened
+from leporello.core.files import sha256, stamp
 from leporello.core.records import JSON, DocumentRows, Example
-from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layout.forward import ForwardReader
 from leporello.tasks.layout.layouts import Layout, cached_layout
 from leporello.tasks.official.archives import Archive
-from leporello.tasks.official.fields import decode
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 
 
@@ -106,15 +104,15 @@ class Benchmark:
             UserError: The file is not there, damaged, or has changed.
         """
         archive = self.archive
-        with _row_reader(archive, archive.stamp()).reading() as row:
+        with _row_reader(archive, stamp(archive.path)).reading() as row:
             for document in documents:
                 group = DocumentGroup.of(document)
                 try:
-                    line, content = row(group.number)
+                    _, content = row(group.number)
                 except LookupError:
                     raise _changed(archive) from None
                 example = self._first(group, content)
-                yield from _together(group, example, f"{archive.path.name}:", line)
+                yield from _together(group, example, archive.path.name)
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the split's rows: the same from a zip as from a folder.
@@ -136,27 +134,26 @@ class Benchmark:
 
     def _layout(self) -> Layout:
         archive = self.archive
-        return _cached_layout(self, archive, archive.stamp())
+        return _cached_layout(self, archive, stamp(archive.path))
 
     def _first(self, group: DocumentGroup, content: bytes) -> Example:
         """Returns the example whose row brings a document's text."""
         try:
-            taken = self.take_all(group.number, decode(content))
+            taken = self.take_all(group.number, decode(content, strict=False))
         except RowError:
             taken = ()
         for example in taken:
-            if (example.id, document_key(example.document)) == (group.first, group.key):
+            first = group.examples[0].example.id
+            if (example.id, document_key(example.document)) == (first, group.key):
                 return example
         raise _changed(self.archive)
 
 
 @lru_cache(maxsize=16)
 def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int]) -> Layout:  # noqa: ARG001 -- a file with another stamp is read again
-    with opened(archive.path) as file:
-        data = hashlib.file_digest(file, "sha256").hexdigest()
     facts: dict[str, JSON] = {}
     is_own = type(task).__module__.startswith("leporello.")  # a plug-in's code is not looked at
-    key: JSON = [repr(task), str(archive), data] if is_own else None
+    key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_own else None
     return cached_layout(key, _documents(task, archive, facts), facts)
 
 
@@ -172,13 +169,13 @@ def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[
     return ForwardReader(archive.rows)
 
 
-def _together(group: DocumentGroup, first: Example, prefix: str, line: int) -> Iterator[Example]:
+def _together(group: DocumentGroup, first: Example, file: str) -> Iterator[Example]:
     """Yields the examples on a document, in the order of their first rows."""
     document = dataclasses.replace(first.document, id=f"text-{group.key[:16]}")
-    rows = [(line, merged(first, group.references, group.fault))]
-    rows += [(row.line, row.example) for row in group.others]
-    for at, example in rows:
-        fault = f"{prefix}{at}: {example.fault}" if example.fault else ""
+    for known in group.examples:
+        is_first = known is group.examples[0]
+        example = merged(first, known.example) if is_first else known.example
+        fault = f"{file}:{known.line}: {example.fault}" if example.fault else ""
         references = () if fault else example.references
         yield dataclasses.replace(example, document=document, references=references, fault=fault)
 

@@ -1,38 +1,12 @@
-"""What stands in a line of the benchmarks' files, and what is wrong with it."""
+"""Fields of the rows of the benchmarks' files."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from leporello.core.files import in_utf8
 from leporello.tasks.jsonl.schema import RowError
-
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def decode(line: bytes) -> dict[str, Any]:
-    """Returns the row of a line; halves of surrogate pairs, no characters, become U+FFFD.
-
-    Raises:
-        RowError: It is no JSON object in UTF-8.
-    """
-    try:
-        row = json.loads(line.rstrip())
-        if _SURROGATE.search(line):
-            row = in_utf8(row)
-    except UnicodeDecodeError as error:
-        raise RowError([f"byte {error.start} of the line is not UTF-8"]) from None
-    except json.JSONDecodeError as error:
-        reason = error.msg.removesuffix(" at")
-        raise RowError([f"not JSON: {reason} at character {error.pos + 1}"]) from None
-    except (ValueError, RecursionError) as error:
-        raise RowError([f"not JSON: {error}"]) from None
-    if not isinstance(row, dict):
-        raise RowError([f"a row is an object {{…}}, not {json.dumps(row):.60}"])
-    return row
 
 
 def text_of(row: Mapping[str, Any], name: str) -> str:

@@ -1,18 +1,17 @@
-"""The first of two passes over a benchmark's rows: what is wrong, and what stands on what."""
+"""The first of two passes over a benchmark's rows: faults, and the examples on each document."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError
 from leporello.core.records import JSON, Document, DocumentRows, Example, Span
-from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.official.archives import Archive
-from leporello.tasks.official.fields import decode
 
 # Takes a row apart, given its number from 0: see `Benchmark.take_all`.
 Take: TypeAlias = Callable[[int, Mapping[str, Any]], Sequence[Example]]
@@ -23,12 +22,13 @@ _FIELDS = tuple(each.name for each in dataclasses.fields(Example) if each.name !
 
 
 @dataclass(slots=True)
-class RowOffset:
-    """An example whose row brings no new document.
+class KnownExample:
+    """An example without its document.
 
     Attributes:
         line: Line of its first row, from 1.
-        example: The example without its document.
+        example: The example. Of the first one on a document only id, question, and what further
+            rows added; its row, which has the document, is read again.
     """
 
     line: int
@@ -37,55 +37,33 @@ class RowOffset:
 
 @dataclass(slots=True)
 class DocumentGroup:
-    """What is kept of a document: all but its text.
+    """The examples on a document, without its text.
 
     Attributes:
-        line: Line of the row that brings the text, from 1.
-        number: Number of that row, from 0; lines that are blank are none.
+        number: Number of the row that has the text, from 0; blank lines do not count.
         size: Size of that row, in bytes.
         key: Key of the document, as `document_key` returns it.
-        first: Id of that row's example.
-        references: References of that example's further rows.
-        fault: Message of what is wrong with these.
-        others: The other examples on the document.
+        examples: The examples, in the order of their rows.
     """
 
-    line: int
     number: int
     size: int
     key: str
-    first: str
-    references: tuple[str, ...] = ()
-    fault: str = ""
-    others: list[RowOffset] = field(default_factory=list)
+    examples: list[KnownExample]
 
     def rows(self) -> DocumentRows:
         """Returns the group as a task's layout has it."""
-        others: list[JSON] = [[row.line, _packed(row.example)] for row in self.others]
-        at = (self.line, self.number, self.size, self.key, self.first)
-        values: list[JSON] = [*at, [*self.references], self.fault, others]
-        return DocumentRows(1 + len(others), self.size, values)
+        examples: list[JSON] = [[known.line, _packed(known.example)] for known in self.examples]
+        values: list[JSON] = [self.number, self.size, self.key, examples]
+        return DocumentRows(len(examples), self.size, values)
 
     @classmethod
     def of(cls, document: DocumentRows) -> DocumentGroup:
         """Returns the group that `rows` was called on."""
         values: Any = document.rows
-        line, number, size, key, first, references, fault, others = values
-        rows = [RowOffset(at, _unpacked(packed)) for at, packed in others]
-        return cls(line, number, size, key, first, tuple(references), fault, rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownRows:
-    """Where an example is kept: as the first of its group, or at a place in `others`."""
-
-    group: DocumentGroup
-    at: int | None
-    question: str
-
-    @property
-    def line(self) -> int:
-        return self.group.line if self.at is None else self.group.others[self.at].line
+        number, size, key, examples = values
+        known = [KnownExample(line, _unpacked(packed)) for line, packed in examples]
+        return cls(number, size, key, known)
 
 
 class RowIndex:
@@ -100,7 +78,7 @@ class RowIndex:
         self._take, self._archive = take, archive
         self._faults: list[Fault] = []
         self._documents: dict[str, DocumentGroup] = {}
-        self._ids: dict[str, _KnownRows] = {}
+        self._ids: dict[str, tuple[DocumentGroup, KnownExample]] = {}
 
     def read(self) -> Iterator[DocumentGroup]:
         """Reads all rows, then yields the documents, as they first appear.
@@ -128,7 +106,7 @@ class RowIndex:
 
     def _row(self, line: int, number: int, content: bytes) -> None:
         try:
-            for example in self._take(number, decode(content)):
+            for example in self._take(number, decode(content, strict=False)):
                 self._note(line, number, len(content), example)
         except RowError as error:
             self._faults += [Fault(self._archive.path, line, text) for text in error.faults]
@@ -139,28 +117,23 @@ class RowIndex:
     def _note(self, line: int, number: int, size: int, example: Example) -> None:
         key = document_key(example.document)
         if earlier := self._ids.get(example.id):
-            self._merge(earlier, key, example)
+            self._merge(*earlier, key, example)
             return
-        group, at = self._documents.get(key), None
-        if group is None:
-            group = self._documents[key] = DocumentGroup(line, number, size, key, example.id)
+        if group := self._documents.get(key):
+            known = KnownExample(line, dataclasses.replace(example, document=_NOWHERE))
         else:
-            at = len(group.others)
-            group.others.append(RowOffset(line, dataclasses.replace(example, document=_NOWHERE)))
-        self._ids[example.id] = _KnownRows(group, at, example.question)
+            group = self._documents[key] = DocumentGroup(number, size, key, [])
+            known = KnownExample(line, Example(example.id, _NOWHERE, example.question))
+        group.examples.append(known)
+        self._ids[example.id] = group, known
 
-    def _merge(self, first: _KnownRows, key: str, example: Example) -> None:
-        """Adds what a further row of an example says."""
-        same = {"document": first.group.key == key, "question": first.question == example.question}
-        if differing := [field for field, is_same in same.items() if not is_same]:
-            another = f"another {differing[0]}"
-            raise RowError([f"id {example.id!r} stands on line {first.line} with {another}"])
-        if first.at is None:
-            first.group.references += example.references
-            first.group.fault = first.group.fault or example.fault
-        else:
-            row = first.group.others[first.at]
-            row.example = merged(row.example, example.references, example.fault)
+    def _merge(self, group: DocumentGroup, known: KnownExample, key: str, further: Example) -> None:
+        """Adds the references and the fault of a further row of an example."""
+        differing = "question" if known.example.question != further.question else ""
+        if differing := "document" if group.key != key else differing:
+            where = f"stands on line {known.line} with another {differing}"
+            raise RowError([f"id {further.id!r} {where}"])
+        known.example = merged(known.example, further)
 
 
 def document_key(document: Document) -> str:
@@ -171,11 +144,10 @@ def document_key(document: Document) -> str:
     return digest.hexdigest()
 
 
-def merged(example: Example, references: tuple[str, ...], fault: str) -> Example:
+def merged(example: Example, further: Example) -> Example:
     """Returns an example with the references and the fault of a further row."""
-    return dataclasses.replace(
-        example, references=example.references + references, fault=example.fault or fault
-    )
+    references = example.references + further.references
+    return dataclasses.replace(example, references=references, fault=example.fault or further.fault)
 
 
 def _packed(example: Example) -> dict[str, JSON]:

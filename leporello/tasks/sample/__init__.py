@@ -17,7 +17,7 @@ from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Section
 from leporello.loaders import load
 from leporello.metrics import check_metrics
-from leporello.tasks.jsonl.schema import Row, RowError, example, parse
+from leporello.tasks.jsonl.schema import Row, RowError, decode, example, validated
 from leporello.text.outline import tile
 
 __all__ = ["Sample"]
@@ -85,7 +85,7 @@ class Sample:
 def _by_document() -> Iterator[tuple[Document, list[Row]]]:
     for name, read in _DOCUMENTS.items():
         lines = (_FOLDER / f"{name}.questions.jsonl").read_bytes().splitlines()
-        yield read(), [parse(line) for line in lines if line.strip()]
+        yield read(), [validated(decode(line)) for line in lines if line.strip()]
 
 
 def _fits(row: Row, document: Document) -> bool:
