@@ -11,15 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from leporello.training.model_folder import check_free, written
-
 from leporello.cli.display.progress import progress_bar
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.engine.progress import show_progress_with
 from leporello.models.distributed import processes
-from leporello.training.model_card import RECORD
+from leporello.training.model_card import RECORD, check_free, written
 from recipes.settings import read_settings
 
 # Packages that a recipe needs beside the base install.
