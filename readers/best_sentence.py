@@ -13,8 +13,7 @@ from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, refuse_pairs
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
 from leporello.text.typed.spans import best_typed

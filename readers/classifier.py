@@ -17,8 +17,7 @@ from leporello.readers.classical.labels import check_targets, labelled
 from leporello.readers.classical.ngrams import NGramModel, fit_ngrams
 from leporello.readers.classical.saved_model import is_trained_here, load, save, untrained
 from leporello.readers.encoders.sequence_classification import Segments, SequenceClassification
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, refuse_pairs
 from leporello.readers.prompting.window import OnOverflow, Window
 from leporello.text.tokens import Words
 

@@ -16,8 +16,7 @@ from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import Calibration, calibrated, read_calibration
 from leporello.models.locate import locate
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import encodable, passage_text
+from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs
 from leporello.text.english.questions import asks_yes_no, is_statement
 from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.text.typed.parse import kind_of

@@ -16,8 +16,7 @@ from leporello.readers.encoders.question_answering import (
     QuestionAnswering,
     SpanReply,
 )
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, refuse_pairs
 from leporello.text.typed.spans import best_typed
 
 _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity

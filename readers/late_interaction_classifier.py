@@ -17,8 +17,7 @@ from leporello.models.locate import model_fingerprint
 from leporello.readers.classical.labels import check_targets, labelled
 from leporello.readers.classical.saved_model import load, save, untrained
 from leporello.readers.encoders.late_interaction import LateInteraction
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, refuse_pairs
 
 
 @dataclass(frozen=True)

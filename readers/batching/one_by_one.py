@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from leporello.core.records import Output, Read
-from leporello.readers.prompting.prompted_model import refuse_pairs
+from leporello.readers.prompting.template import refuse_pairs
 from leporello.text.tokens import Words
 
 

@@ -18,7 +18,6 @@ from annotated_types import Gt
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Secret
 from leporello.core.records import JSON, Chunk, Output, Read
 from leporello.core.secrets import Key, is_variable, key
-from leporello.readers.causal_lm import PROMPT
 from leporello.readers.endpoint import structured
 from leporello.readers.endpoint.batches import Batches
 from leporello.readers.endpoint.choices import chosen
@@ -36,8 +35,8 @@ from leporello.readers.endpoint.throttle import Throttle
 from leporello.readers.endpoint.token_counts import TokenCounts
 from leporello.readers.prompting.chat import messages
 from leporello.readers.prompting.few_shot import FewShot, draw
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import Template, encodable, passage_text
+from leporello.readers.prompting.prompted_reader import PROMPT
+from leporello.readers.prompting.template import Template, encodable, passage_text, refuse_pairs
 from leporello.readers.prompting.window import OnOverflow, Window
 
 _MINUTE = 60.0

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.environment.extras import require
 from leporello.core.records import Output, Read
-from leporello.readers.causal_lm import PROMPT
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import Template
+from leporello.readers.prompting.prompted_reader import PROMPT
+from leporello.readers.prompting.template import Template, refuse_pairs
 from leporello.text.tokens import Words
 
 if TYPE_CHECKING:

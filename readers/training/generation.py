@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
@@ -62,22 +61,8 @@ def _continuations(_: object, padding: int) -> collators.Collator:
     return collators.continuations(padding)
 
 
-class _Writer(Protocol):
-    """What the two readers have in common."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def max_new_tokens(self) -> int: ...
-    def training_examples(
-        self, read: Read, target: str
-    ) -> list[tuple[ModelInput, tuple[int, ...]]]: ...
-
-
 def _fine_tune(
-    reader: Any,  # noqa: ANN401 -- one of the two
+    reader: CausalLM | Seq2Seq,
     architecture: Architecture,
     collator: Callable[[Any, int], collators.Collator],
     job: TuningJob,
@@ -90,7 +75,7 @@ def _fine_tune(
 
 
 def _training_examples(
-    reader: _Writer, pairs: TrainingPairs, counts: Counter[str]
+    reader: CausalLM | Seq2Seq, pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
     """Returns what is learnt; a target that is longer than the reader may write is cut."""
     examples = []
