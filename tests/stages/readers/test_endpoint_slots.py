@@ -27,8 +27,9 @@ from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
-from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Response, Usage
+from leporello.readers.endpoint.protocols import PROTOCOLS
+from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
+from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Usage
 from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
 
@@ -93,14 +94,19 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
     """Whether a thread began the request or joined it, the other one gets what it comes to."""
 
     class Slow(Client):
-        async def request(self, method: str, path: str, *_: Any) -> Response:
+        def __init__(self) -> None:
+            """Opens no session."""
+
+        async def request(self, method: str, path: str, *_: Any) -> bytes:
             sent.append(path)
             await answered.wait()
-            return Response(200, {}, b'{"choices": [{"message": {"content": "A"}}]}')
+            return b'{"choices": [{"message": {"content": "A"}}]}'
 
     async def scenario() -> list[str]:
-        dispatcher = Dispatcher(Slow("", str), "chat", 60, 0, 60, Throttle(4, 0.0), Ledger())
-        work = PendingRequest(["a"], str.encode, lambda *_: Usage(1, 1), lambda: None)
+        throttle, ledger = Throttle(4, 0.0), Ledger()
+        dispatcher = Dispatcher(Slow(), PROTOCOLS["chat"], 60, 0, 60, throttle, ledger)
+        prompt = Prompt("a", "")
+        work = PendingRequest([prompt], lambda _: b"", lambda *_: Usage(1, 1), lambda: None)
         both = [asyncio.create_task(dispatcher.ask(work)) for _ in range(2)]
         while not sent:
             await asyncio.sleep(0)
@@ -109,7 +115,7 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
             await both[leaver]
         answered.set()
         outcomes = [await both[1 - leaver], await dispatcher.ask(work)]
-        return [reply.text for each in outcomes if isinstance(reply := each["a"], EndpointReply)]
+        return [reply.text for each in outcomes if isinstance(reply := each[prompt], EndpointReply)]
 
     sent, answered = list[str](), asyncio.Event()
     assert asyncio.run(scenario()) == ["A", "A"]
