@@ -13,7 +13,7 @@ from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
-from leporello.readers.prompting.template import passage_text, refuse_pairs
+from leporello.readers.prompting.template import passage_text, refuse_pairs, spans_of
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
 from leporello.text.typed.spans import best_typed
@@ -69,7 +69,7 @@ def _answer(read: Read, count: int) -> Output:
     content = overlap.shares([t for t in asked if t not in _FUNCTION_WORDS], overlap.sentences)
     # Stable: the first of equals.
     ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
-    seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+    seen = spans_of(read.passages)
     if read.choices:
         best = ranked[:_EVIDENCE] if read.question else ranked
         evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))

@@ -16,7 +16,7 @@ from leporello.readers.encoders.question_answering import (
     QuestionAnswering,
     SpanReply,
 )
-from leporello.readers.prompting.template import passage_text, refuse_pairs
+from leporello.readers.prompting.template import passage_text, refuse_pairs, spans_of
 from leporello.text.typed.spans import best_typed
 
 _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
@@ -105,7 +105,7 @@ class Extractive:
             Output(
                 extraction.text,
                 extraction.score,
-                read=_seen(read),
+                read=spans_of(read.passages),
                 input_tokens=extraction.tokens,
                 span=extraction.span,
             )
@@ -202,10 +202,6 @@ class Extractive:
         begin = passage.start if isinstance(passage, Chunk) else None
         span = None if begin is None else Span(begin + start, begin + end)
         return Extraction(window.text[start:end], score, index, start, end, span, tokens)
-
-
-def _seen(read: Read) -> tuple[Span, ...]:
-    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
 
 
 def _check(read: Read) -> None:

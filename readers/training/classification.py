@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.classical.labels import check_targets
@@ -32,9 +33,6 @@ def _fine_tune(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJo
     network = reader.network
     declared = network.declared_labels
     order = declared if set(labels) <= set(declared) else labels
-    counts: Counter[str] = Counter()
-    learnt = _training_examples(reader, job.train, order, counts)
-    validated = _training_examples(reader, job.validation, order, Counter())
     model = ModelToTune(
         network.model,
         "AutoModelForSequenceClassification",
@@ -43,11 +41,11 @@ def _fine_tune(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJo
         collators.classes,
         order,
     )
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_training_examples, reader, order))
 
 
 def _training_examples(
-    reader: TrainedClassifier, pairs: TrainingPairs, labels: Sequence[str], counts: Counter[str]
+    reader: TrainedClassifier, labels: Sequence[str], pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
     """Returns an example for each part of an input; a class that is not learnt is none."""
     examples = []

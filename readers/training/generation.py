@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
@@ -34,13 +35,10 @@ def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
     Of an example with choices, a passage is learnt where the first one is right: its likelihood is
     what counts, so that nothing shuffled is learnt.
     """
-    counts: Counter[str] = Counter()
-    learnt = _passages(reader, job.train, counts)
-    validated = _passages(reader, job.validation, Counter())
     model = ModelToTune(
         reader.model, "AutoModelForCausalLM", reader.tokens, reader.device, _continuations
     )
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_passages, reader))
 
 
 def _passages(
@@ -67,11 +65,8 @@ def _fine_tune(
     collator: Callable[[Any, int], collators.Collator],
     job: TuningJob,
 ) -> TuningResult:
-    counts: Counter[str] = Counter()
-    learnt = _training_examples(reader, job.train, counts)
-    validated = _training_examples(reader, job.validation, Counter())
     model = ModelToTune(reader.model, architecture, reader.tokens, reader.device, collator)
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_training_examples, reader))
 
 
 def _training_examples(
