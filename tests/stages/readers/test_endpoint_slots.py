@@ -255,24 +255,6 @@ def test_what_a_server_bears_is_found_again() -> None:
     assert seen[-1] == 16
 
 
-def test_nothing_is_begun_in_the_pause_that_a_server_asks_for() -> None:
-    """By no one, though one request alone was told; then all that there is room for are."""
-
-    async def waits() -> list[float]:
-        throttle, clock = Throttle(SLOTS, 0.0), asyncio.get_running_loop().time
-
-        async def begin(_: int) -> float:
-            await throttle.enter()
-            return clock() - start
-
-        await throttle.enter()
-        start = clock()
-        waiting = throttle.refused(start, 0.3)
-        return [waiting, *await asyncio.gather(*map(begin, range(1, SLOTS - 1)))]
-
-    assert min(asyncio.run(waits())) >= 0.3
-
-
 # Rates and shares
 
 
