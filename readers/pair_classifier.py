@@ -34,21 +34,13 @@ class PairClassifier(TrainedClassifier):
     which the second is taken for it. The probability is that among as many pairs of either kind.
 
     Attributes:
-        model: A folder that `train` made, or path or hub id of a transformers model with
-            safetensors. None until it is trained.
         threshold: Probability from which on the answer is `same`.
         features: Families of features that training compares: n-grams of `characters`, `words`
             (which tell a topic as much as an author), `function_words`, `punctuation`, and `habits`
             (lengths of words and sentences, richness of vocabulary, capitals, contractions,
             quotation, dashes).
-        max_input_tokens: Tokens of a transformers model's window, special tokens included.
         on_overflow: Rule of a transformers model for a pair that does not fit: it is truncated, the
             longer text first, or fails.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        seed: Seed of the training.
     """
 
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs

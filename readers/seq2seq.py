@@ -32,36 +32,18 @@ class Seq2Seq(PromptedModel):
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
-        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
-            lines whose fields are all empty are left out.
-        separator: Text between passages.
         max_input_tokens: Tokens of the window: prompt and special tokens.
         on_overflow: Rule for passages that do not fit: `fit` leaves out the last ones, `truncate`
             cuts in the middle of one, `split` reads the parts one by one and joins what it writes
             (scores by their mean), `slice` cuts between two tokens and keeps the last passage, as
             `Truncate` wants it, `error` fails the input.
-        max_new_tokens: Number of tokens that are written at most.
-        min_new_tokens: Number of tokens that are written at least.
-        num_beams: Number of beams; 1 is greedy.
-        length_penalty: Exponent of the length: beams are ranked by log-probability / length **
-            length_penalty.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
-            could come.
         no_repeat_ngram_size: Size of the n-grams of which none comes twice; 0 is no rule.
         repetition_penalty: Divisor of the scores of tokens that came before; 1 is none.
-        batch_tokens: Tokens of a micro-batch, padding and tokens to come included; `auto` is as
-            many as the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
         backend: Library that computes: `transformers`, or `ctranslate2`, which is made for CPUs and
             converts the model once. Both give the same answers; what it cannot do so is refused. It
             needs the extra of its name.
-        dtype: Type of the weights; `auto` is the checkpoint's own. The int8 kinds are
-            ctranslate2's.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
         examples: A JSON Lines file of worked examples that stand before what is asked, by the same
             template; they are never cut.
-        shots: Number of examples that are drawn; all if there are fewer.
-        seed: Seed of the draw.
-        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
     _form = "seq2seq"

@@ -18,6 +18,16 @@ class TrainedClassifier:
     """Base of the classifiers with a model of scikit-learn's that `train` wrote, or transformers'.
 
     They declare these parameters.
+
+    Attributes:
+        model: A folder that `train` made, or path or hub id of a transformers model with
+            safetensors. None until it is trained.
+        max_input_tokens: Tokens of a transformers model's window, special tokens included.
+        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
+            memory holds, and 4096 on a CPU.
+        dtype: Type of the weights; `auto` is the checkpoint's own.
+        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
+        seed: Seed of the training.
     """
 
     model: str | None
@@ -25,6 +35,7 @@ class TrainedClassifier:
     batch_tokens: BatchTokens
     dtype: DType
     device: str
+    seed: int
     _trainer: ClassVar[str]  # name of what fine-tunes it
 
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -68,10 +68,7 @@ class Endpoint(PromptedReader):
             that want none.
         mode: Form of the requests: `chat` sends messages, `completions` plain text, `messages`
             those of Anthropic's protocol.
-        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
-            lines whose fields are all empty are left out.
         system: System message of the chat; none is sent if it is empty.
-        separator: Text between passages.
         tokenizer: Tokenizer of the model, by path or hub id, chat template included; `words`
             guesses 1.5 tokens a word or one for 3 bytes, whichever is more, and 32 for the chat.
         max_input_tokens: Tokens of the window: prompt, system message and chat template.
@@ -110,10 +107,6 @@ class Endpoint(PromptedReader):
         cached_price: Dollars for a million tokens read that the server had kept; None is
             `input_price`.
         output_price: Dollars for a million tokens written.
-        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
-            template, in a chat as earlier turns; they are never cut.
-        shots: Number of examples that are drawn; all if there are fewer.
-        seed: Seed of the draw.
     """
 
     base_url: str

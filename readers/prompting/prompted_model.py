@@ -27,6 +27,20 @@ class PromptedModel(PromptedReader):
     """Base of the readers with a language model that one of the backends runs.
 
     They declare these parameters, those of `Decoding`, and how a prompt becomes tokens.
+
+    Attributes:
+        max_new_tokens: Number of tokens that are written at most.
+        min_new_tokens: Number of tokens that are written at least.
+        num_beams: Number of beams; 1 is greedy.
+        length_penalty: Exponent of the length: beams are ranked by log-probability / length **
+            length_penalty.
+        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
+            could come.
+        batch_tokens: Tokens of a micro-batch, padding and tokens to come included; `auto` is as
+            many as the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
+        dtype: Type of the weights; `auto` is the checkpoint's own. The int8 kinds are
+            ctranslate2's.
+        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
     """
 
     window_size: ClassVar[int] = 64  # so that batches are even

@@ -34,7 +34,18 @@ class CountsTokens(Protocol):
 
 
 class PromptedReader:
-    """Base of the readers that prompt a language model; they declare these parameters."""
+    """Base of the readers that prompt a language model; they declare these parameters.
+
+    Attributes:
+        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
+            lines whose fields are all empty are left out.
+        separator: Text between passages.
+        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
+            template, in a chat as earlier turns; they are never cut.
+        shots: Number of examples that are drawn; all if there are fewer.
+        seed: Seed of the draw.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
+    """
 
     prompt: str
     separator: str
