@@ -13,7 +13,7 @@ from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
-from leporello.readers.prompting.template import passage_text, refuse_pairs, spans_of
+from leporello.readers.prompting.template import passage_text, refuse_pairs, span_in, spans_of
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import Words, terms
 from leporello.text.typed.spans import best_typed
@@ -82,7 +82,7 @@ def _answer(read: Read, count: int) -> Output:
         return _typed(read, [found[i] for i in ranked], [shares[i] for i in ranked], seen)
     first = ranked[0]
     text = " ".join(sentences[index] for index in ranked[:count])
-    span = _span(*positions[first]) if count == 1 else None
+    span = span_in(*positions[first]) if count == 1 else None
     return Output(text, shares[first], read=seen, span=span)
 
 
@@ -98,14 +98,8 @@ def _typed(
     if best is None:
         return Output("", 0.0, read=seen)
     passage, text, _, _ = ranked[best.rank]
-    span = _span(passage, best.start, best.end)
+    span = span_in(passage, best.start, best.end)
     return Output(text[best.start : best.end], shares[best.rank], read=seen, span=span)
-
-
-def _span(passage: Chunk | str, start: int, end: int) -> Span | None:
-    if isinstance(passage, str):
-        return None
-    return Span(passage.start + start, passage.start + end)
 
 
 class _Overlap:

@@ -16,7 +16,13 @@ from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import Calibration, calibrated, read_calibration
 from leporello.models.locate import locate
-from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs, spans_of
+from leporello.readers.prompting.template import (
+    encodable,
+    passage_text,
+    refuse_pairs,
+    span_in,
+    spans_of,
+)
 from leporello.text.english.questions import asks_yes_no, is_statement
 from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.text.typed.parse import kind_of
@@ -296,8 +302,5 @@ def _place(passage: Chunk | str) -> int:
 
 
 def _span(read: Read, index: int, start: int, end: int) -> Span | None:
-    """Returns the span of the document for one of a passage, if the passage is a chunk of it."""
-    passage = read.passages[index] if read.passages else ""
-    if isinstance(passage, str) or start == end:
-        return None
-    return Span(passage.start + start, passage.start + end)
+    """Returns the span of the document for one of a passage; None for an empty one."""
+    return span_in(read.passages[index], start, end) if read.passages and start < end else None

@@ -162,18 +162,17 @@ class Dispatcher:
         task = asyncio.current_task()
         if fault.stops == "unless answered":
             self._forbidden.add(task)
-            while not self.ledger.requests and (others := self._others()):
+            while not self.ledger.requests and (
+                others := {*self._running.values()} - self._forbidden
+            ):
                 await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
             if self.ledger.requests or len(self._forbidden) == 1:
                 return replace(fault, stops="")
-        self._stop = fault
+        self._stop = replace(fault, again=False)
         for other in self._running.values():
             if other is not task:
                 other.cancel()
-        return fault
-
-    def _others(self) -> list[asyncio.Task[Outcome]]:
-        return [task for task in self._running.values() if task not in self._forbidden]
+        return self._stop
 
     async def _outcome(self, prompt: Prompt, work: PendingRequest) -> Outcome:
         """Asks until there is an answer, or no use in asking."""

@@ -69,6 +69,13 @@ def spans_of(passages: Iterable[Chunk | str]) -> tuple[Span, ...]:
     return tuple(passage.span for passage in passages if isinstance(passage, Chunk))
 
 
+def span_in(passage: Chunk | str, start: int, end: int) -> Span | None:
+    """Returns the span of the document for a part of a passage; None for a literal passage."""
+    if isinstance(passage, str):
+        return None
+    return Span(passage.start + start, passage.start + end)
+
+
 def seen(read: Read, parts: Iterable[Read]) -> tuple[tuple[Span, ...], int]:
     """Returns what the parts of an input show of its passages: spans, and characters cut."""
     shown = [passage for part in parts for passage in part.passages]
