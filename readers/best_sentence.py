@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, log1p
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import calibrated, read_calibration
+from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
-from leporello.readers.prompting.template import passage_text, refuse_pairs, span_in, spans_of
+from leporello.readers.prompting.template import passage_text, span_in, spans_of
 from leporello.text.sentences import sentence_spans
-from leporello.text.tokens import Words, terms
+from leporello.text.tokens import terms
 from leporello.text.typed.spans import best_typed
 
 _EVIDENCE = 3  # sentences that a choice is compared with
@@ -24,7 +24,7 @@ _FUNCTION_WORDS = frozenset(FUNCTION_WORDS)
 
 
 @dataclass(frozen=True)
-class BestSentence:
+class BestSentence(OneByOne):
     """Answers with the sentence whose terms overlap most with the question's; no model.
 
     A term weighs log(1 + sentences / sentences that have it), so that what every sentence says
@@ -38,8 +38,6 @@ class BestSentence:
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     sentences: Positive = 1
     calibration: Path | None = None
 
@@ -50,12 +48,10 @@ class BestSentence:
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
-        refuse_pairs(inputs)
-        return calibrated([_answer(read, self.sentences) for read in inputs], self.calibration)
+        return calibrated(super().read(inputs), self.calibration)
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return [len(Words().offsets(text)) for text in texts]
+    def _answer(self, read: Read) -> Output:
+        return _answer(read, self.sentences)
 
 
 def _answer(read: Read, count: int) -> Output:
