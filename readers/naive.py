@@ -7,15 +7,14 @@ every run and every company. The ledger counts as read what an answer was copied
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import NonNegative, Positive, Share
-from leporello.core.records import Chunk, Output, Read, Span
-from leporello.readers.batching.one_by_one import OneByOne
-from leporello.readers.prompting.template import passage_text
+from leporello.core.records import Chunk, Output, Read
+from leporello.readers.batching.one_by_one import OneByOne, copied
+from leporello.readers.prompting.template import passage_text, seen
 from leporello.text.tokens import Words
 
 
@@ -47,7 +46,7 @@ class Prefix(OneByOne):
         lengths = [len(passage_text(passage)) for passage in read.passages]
         left = int(self.share * sum(lengths))
         begins = accumulate(lengths, initial=0)
-        return _copied(
+        return copied(
             read,
             [(0, min(max(left - begin, 0), n)) for begin, n in zip(begins, lengths, strict=False)],
             between="",
@@ -184,7 +183,7 @@ class RandomSpan(OneByOne):
             taken = words[max(first, 0) : max(first + self.words, 0)]
             bounds.append((int(taken[0][0]), int(taken[-1][1])) if len(taken) else (0, 0))
             first -= len(words)
-        return _copied(read, bounds, between="\n\n")
+        return copied(read, bounds, between="\n\n")
 
 
 def _generator(seed: int, read: Read) -> random.Random:
@@ -196,25 +195,8 @@ def _generator(seed: int, read: Read) -> random.Random:
     return random.Random(repr((seed, read.question, passages)))
 
 
-def _copied(read: Read, bounds: Sequence[tuple[int, int]], between: str) -> Output:
-    """Returns the characters at these places, one place (start, end) a passage."""
-    copied = list(zip(read.passages, bounds, strict=True))
-    texts = [passage_text(passage)[start:end] for passage, (start, end) in copied]
-    spans = tuple(
-        Span(passage.start + start, passage.start + end)
-        for passage, (start, end) in copied
-        if isinstance(passage, Chunk) and start < end
-    )
-    cut = _length(read) - sum(map(len, texts))
-    return Output(between.join(filter(None, texts)).strip(), read=spans, cut=cut)
-
-
 def _unread(read: Read, answer: str) -> Output:
-    return Output(answer, read=(), cut=_length(read))
-
-
-def _length(read: Read) -> int:
-    return sum(len(passage_text(passage)) for passage in read.passages)
+    return Output(answer, read=(), cut=seen(read, ())[1])
 
 
 _MEANING = {

@@ -12,20 +12,20 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive, Share
 from leporello.core.records import JSON, Chunk, Output, Read, Span
 from leporello.readers.backends.pretrained import DType
-from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
+from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.classical.labels import check_targets
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
-from leporello.readers.classical.saved_model import is_trained_here, load, save, untrained
+from leporello.readers.classical.saved_model import load, save
 from leporello.readers.classical.stylometry import FAMILIES, Family
-from leporello.readers.encoders.sequence_classification import Segments, SequenceClassification
-from leporello.text.tokens import Words
+from leporello.readers.encoders.sequence_classification import Segments
+from leporello.readers.encoders.trained_classifier import TrainedClassifier
 
 LABELS = ("same", "different")
 _UNNAMED = ("LABEL_0", "LABEL_1")  # of a checkpoint whose labels nobody named
 
 
 @dataclass(frozen=True)
-class PairClassifier:
+class PairClassifier(TrainedClassifier):
     """Answers `same` or `different` to a pair of texts, with the probability of `same`.
 
     The model is either what `train` writes, stylometric distances and logistic regression, to
@@ -34,24 +34,17 @@ class PairClassifier:
     which the second is taken for it. The probability is that among as many pairs of either kind.
 
     Attributes:
-        model: A folder that `train` made, or path or hub id of a transformers model with
-            safetensors. None until it is trained.
         threshold: Probability from which on the answer is `same`.
         features: Families of features that training compares: n-grams of `characters`, `words`
             (which tell a topic as much as an author), `function_words`, `punctuation`, and `habits`
             (lengths of words and sentences, richness of vocabulary, capitals, contractions,
             quotation, dashes).
-        max_input_tokens: Tokens of a transformers model's window, special tokens included.
         on_overflow: Rule of a transformers model for a pair that does not fit: it is truncated, the
             longer text first, or fails.
-        batch_tokens: Tokens of a micro-batch, padding included; `auto` is as many as the GPU's
-            memory holds, and 4096 on a CPU.
-        dtype: Type of the weights; `auto` is the checkpoint's own.
-        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
-        seed: Seed of the training.
     """
 
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs
+    _trainer = "pair_classifier"
 
     model: ModelSource | None = None
     threshold: Share = 0.5
@@ -73,8 +66,6 @@ class PairClassifier:
         Raises:
             UserError: There is none, or it cannot be loaded, or has no label for the same author.
         """
-        if self.model is None:
-            raise untrained("PairClassifier")
         _ = self._index_of_same if self._network else self._style
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
@@ -93,12 +84,6 @@ class PairClassifier:
             self._output(probabilities[prompt][same], read, texts, len(prompt.tokens))
             for prompt, read, texts in zip(prompts, inputs, seen, strict=True)
         ]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the model's tokens of each text; words, if it is scikit-learn's."""
-        if network := self._network:
-            return network.tokens.count(texts)
-        return [len(Words().offsets(text)) for text in texts]
 
     def render(self, read: Read) -> str:
         """Returns the two texts that are compared, after any cut."""
@@ -123,20 +108,7 @@ class PairClassifier:
         check_targets("PairClassifier", targets, LABELS)
         pairs = list(map(_pair, inputs))
         model = _fit(pairs, targets, self.features, self.seed)
-        settings: dict[str, JSON] = {"features": [*self.features]}
-        save(directory / "model", "PairClassifier", model, settings)
-        return {"model": "./model"}
-
-    @property
-    def trainer(self) -> str:
-        """What fine-tunes a transformers model; see `FineTunes`."""
-        return "leporello.readers.training.classification:pair_classifier" if self._network else ""
-
-    @property
-    def network(self) -> SequenceClassification:
-        """The transformers model, not loaded yet."""
-        assert self._network
-        return self._network
+        return save(directory, "PairClassifier", model, {"features": [*self.features]})
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns what a transformers model is given for a pair."""
@@ -144,28 +116,9 @@ class PairClassifier:
 
     @cached_property
     def _style(self) -> _Style:
-        assert self.model
         model, settings = load(self.model, "PairClassifier")
         families = tuple(settings["features"])
         return _Style(PairFeatures(model["profile"], families), model["classifier"])
-
-    @property
-    def depends_on_batch(self) -> bool:
-        """Whether batch mates change an answer's last digits: those of a transformers model."""
-        return self._network is not None
-
-    @property
-    def batching(self) -> TokenBudget | None:
-        """What a transformers model's micro-batches may take, and what came of them."""
-        return self._network.batching if self._network else None
-
-    @cached_property
-    def _network(self) -> SequenceClassification | None:
-        if self.model is None or is_trained_here(self.model):
-            return None
-        return SequenceClassification(
-            self.model, self.max_input_tokens, self.batch_tokens, self.dtype, self.device
-        )
 
     @cached_property
     def _index_of_same(self) -> int:

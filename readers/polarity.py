@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from leporello.core.protocols import ModelSource
-from leporello.core.records import Chunk, Output, Read
+from leporello.core.records import Output, Read
 from leporello.models.locate import locate
 from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.embedded.word_weights import WordWeights
-from leporello.readers.prompting.template import passage_text
+from leporello.readers.prompting.template import passage_text, spans_of
 from leporello.text.english.polarity import opinion_words
 
 
@@ -49,10 +49,9 @@ class Polarity(OneByOne):
             raise ValueError("Polarity tells two choices apart, the positive one first")
         odds = self.log_odds("\n".join(map(passage_text, read.passages)))
         scores = tuple(-max(each, 0.0) - math.log1p(math.exp(-abs(each))) for each in (-odds, odds))
-        seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
         best = max(scores)
         text = read.choices[odds < 0]
-        return Output(text, best, scores, read=seen, probability=math.exp(best))
+        return Output(text, best, scores, read=spans_of(read.passages), probability=math.exp(best))
 
     @cached_property
     def _weights(self) -> WordWeights:

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.protocols import ModelSource
-from leporello.core.records import Chunk, Output, Read
+from leporello.core.records import Output, Read
 from leporello.models.locate import locate
+from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.embedded.word_weights import WordWeights
+from leporello.readers.prompting.template import spans_of
 from leporello.text.english.plots import plot_words
 from leporello.text.log_odds import logistic
-from leporello.text.tokens import Words
 
 
 @dataclass(frozen=True)
-class Precedence:
+class Precedence(OneByOne):
     """Says how likely the first of a pair of texts comes before the second; English.
 
     Where a text stands is the sum of its words' weights: at the beginning of what is told of a
@@ -28,8 +28,6 @@ class Precedence:
         model: Path of a folder that the recipe `plots` wrote, or the name of what comes with the
             package.
     """
-
-    depends_on_batch: ClassVar[bool] = False
 
     model: ModelSource = "leporello-en"
 
@@ -48,10 +46,6 @@ class Precedence:
         places = {text: self.place(text) for text in texts}
         return [self._compare(read, places) for read in inputs]
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return [len(Words().offsets(text)) for text in texts]
-
     def place(self, text: str) -> float:
         """Returns where a text is likely to stand: the greater, the later."""
         return self._weights.total(plot_words(text))
@@ -61,9 +55,8 @@ class Precedence:
             raise ValueError("Precedence compares pairs of texts: combine with OrderByPairs")
         first, second = (places[text] for text in read.pair)
         likely = logistic(second - first)
-        seen = tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
         sure = max(likely, 1 - likely)
-        return Output(str(likely >= 0.5), likely, read=seen, probability=sure)  # noqa: PLR2004 -- as likely as not
+        return Output(str(likely >= 0.5), likely, read=spans_of(read.passages), probability=sure)  # noqa: PLR2004 -- as likely as not
 
     @cached_property
     def _weights(self) -> WordWeights:

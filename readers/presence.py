@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Output, Read
 from leporello.readers.batching.one_by_one import OneByOne
+from leporello.readers.prompting.template import spans_of
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Presence(OneByOne):
         seen = {self._part(passage) for passage in passages}
         share = len(seen) / self.parts
         is_second = bool(seen) and share < self.share
-        spans = tuple(passage.span for passage in passages)
-        return Output(read.choices[is_second], share, read=spans)
+        return Output(read.choices[is_second], share, read=spans_of(passages))
 
     def _part(self, passage: Chunk) -> int:
         middle = (passage.start + passage.end) // 2

@@ -15,8 +15,7 @@ from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import (
     DType,
     Tokens,
-    check_positions,
-    check_tokens,
+    check_window,
     load_model,
 )
 from leporello.readers.batching.micro_batches import Generation, ModelInput
@@ -126,8 +125,7 @@ class PseudoLogLikelihood:
 
     @cached_property
     def _tokens(self) -> Tokens:
-        names, parameters = ("max_position_embeddings",), "max_input_tokens"
-        check_positions(self.model, self.max_input_tokens, names, parameters)
+        check_window(self.model, self.max_input_tokens)
         return Tokens(self.model)
 
     @cached_property
@@ -157,7 +155,6 @@ class PseudoLogLikelihood:
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        check_tokens(self.model, self.max_input_tokens)
         return load_model(self.model, "AutoModelForMaskedLM", self.dtype, self.device)
 
 

@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -264,25 +264,38 @@ def loadable(model: str) -> str:
 
 
 def _converted(quantised: Path) -> Path:
-    """Returns the folder with these weights as safetensors; converts them at most once.
-
-    The folder is filled beside its place and renamed into it, so it is there wholly or not at
-    all; the lock keeps a second process waiting instead of converting too.
-    """
-    from filelock import FileLock
-
+    """Returns the folder with these weights as safetensors; converts them at most once."""
     from leporello.models.conversion import convert
 
     content = model_fingerprint(str(quantised)).removeprefix("sha256:")[:16]
-    folder = cache_directory() / "models" / f"{quantised.stem}-{content}"
+
+    def fill(folder: Path) -> None:
+        _log.info("converting %s, once: about a minute", quantised.name)
+        convert(quantised, folder)
+
+    return filled_once(f"{quantised.stem}-{content}", fill)
+
+
+def filled_once(name: str, fill: Callable[[Path], None]) -> Path:
+    """Returns the cache's folder for a converted model; fills it if it is not there.
+
+    The folder is filled beside its place and renamed into it, so it is there wholly or not at
+    all; the lock keeps a second process waiting instead of converting too.
+
+    Args:
+        name: Name of the folder, which says what is in it.
+        fill: A function that writes into the folder that it is given, which is not there yet.
+    """
+    from filelock import FileLock
+
+    folder = cache_directory() / "models" / name
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
         if not folder.is_dir():
-            partial = folder.with_name(f".{folder.name}.partial")
+            partial = folder.with_name(f".{name}.partial")
             shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-            _log.info("converting %s, once: about a minute", quantised.name)
-            convert(quantised, partial)
+            fill(partial)
             partial.replace(folder)
     return folder

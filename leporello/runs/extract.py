@@ -66,7 +66,7 @@ def schema_from(path: Path) -> str:
 
     Raises:
         UserError: It cannot be read, or is no JSON.
-        ConfigError: It is no YAML, no type, or nothing can satisfy it; with the line.
+        ConfigError: It is not YAML, not a type, or not valid JSON Schema; with the line.
     """
     if path.suffix.lower() == ".json":
         _check_json(path)

@@ -49,8 +49,8 @@ _TOKEN_IDS = (
 )
 
 
-_RESERVED = 2  # positions that RoBERTa and Longformer count from
-_SHIFTED = ("roberta", "xlm-roberta", "longformer", "camembert")
+# Types of models that count positions from behind that of padding.
+_SHIFTED = ("camembert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
 # For all tokenizers of the process, of which a sweep may have many: some 30 MB.
 _MEMO = TokenMemo(most=2**24)
 
@@ -267,8 +267,8 @@ def check_positions(model: str, needed: int, names: Sequence[str], parameters: s
         )
 
 
-def check_tokens(model: str, needed: int) -> None:
-    """Refuses a window that exceeds the positions that are left for tokens.
+def check_window(model: str, needed: int) -> None:
+    """Refuses a window that exceeds the positions that an encoder has for tokens.
 
     Args:
         model: Model whose configuration is asked.
@@ -277,12 +277,14 @@ def check_tokens(model: str, needed: int) -> None:
     Raises:
         UserError: There are fewer: some kinds count positions from behind that of padding.
     """
+    check_positions(model, needed, ("max_position_embeddings",), "max_input_tokens")
     config = read_config(model)
-    positions = getattr(config, "max_position_embeddings", None)
-    if positions and config.model_type in _SHIFTED and needed > positions - _RESERVED:
+    if config.model_type not in _SHIFTED:
+        return
+    if needed > (positions := config.max_position_embeddings - config.pad_token_id - 1):
         raise UserError(
-            f"model {model!r} has {positions - _RESERVED} positions for tokens and"
-            f" max_input_tokens is {needed}: lower it"
+            f"model {model!r} has {positions} positions for tokens and max_input_tokens is"
+            f" {needed}: lower it"
         )
 
 

@@ -15,7 +15,7 @@ from leporello.models.locate import loadable
 from leporello.models.safety import keep_token_here
 from leporello.readers.backends.backend import Precision, torch_dtype
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.pretrained import Tokens
+from leporello.readers.backends.pretrained import Tokens, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
 # Set before vLLM is imported: nothing is told to its makers, and what it does first does not depend
@@ -187,13 +187,9 @@ def _check_device(device: str) -> None:
 
 def _configs(model: str, location: str) -> tuple[Any, Any]:
     """Returns the settings of a model, and how its texts end."""
-    from transformers import AutoConfig, GenerationConfig
+    from transformers import GenerationConfig
 
-    try:
-        config = AutoConfig.from_pretrained(location, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        first = str(error).partition("\n")[0]
-        raise UserError(f"model {model!r} could not be loaded: {first}") from error
+    config = read_config(model)
     try:
         return config, GenerationConfig.from_pretrained(location)
     except OSError:  # it has none of its own

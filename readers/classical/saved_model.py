@@ -25,15 +25,6 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files in the zip: the same training giv
 _ID = re.compile(r"\d{6,}")
 
 
-def untrained(reader: str) -> UserError:
-    """Returns what to tell of a reader without a model."""
-    return UserError(
-        f"{reader} has no model: it has not been trained. Train it on a task whose answers are"
-        " known:\n  python run_pipeline.py train PIPELINE --task TASK\n"
-        "which leaves a config that names the model. Or name a folder as its parameter `model`"
-    )
-
-
 def is_trained_here(model: str) -> bool:
     """Says whether a model is a folder that `save` wrote; others are transformers'.
 
@@ -43,34 +34,48 @@ def is_trained_here(model: str) -> bool:
     return (Path(locate(model)) / _MODEL).exists()
 
 
-def save(folder: Path, reader: str, model: object, settings: Mapping[str, JSON]) -> None:
+def save(
+    directory: Path, reader: str, model: object, settings: Mapping[str, JSON]
+) -> Mapping[str, JSON]:
     """Writes a model into a new folder, the same bytes for the same model.
 
     Args:
-        folder: Folder of the model; it is made.
+        directory: Directory in which the folder `model` is made.
         reader: The class that can load it.
         model: Model of scikit-learn's objects, arrays and plain values.
         settings: Settings that the reader must know besides.
+
+    Returns:
+        The parameters of a reader with this model.
     """
     import skops.io
 
+    folder = directory / "model"
     folder.mkdir(parents=True)
     (folder / _MODEL).write_bytes(_canonical(skops.io.dumps(model)))
     written = {"reader": reader, "version": _VERSION, "libraries": _versions(), **settings}
     text = json.dumps(written, indent=2, ensure_ascii=False)
     (folder / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
+    return {"model": "./model"}
 
 
-def load(model: str, reader: str) -> tuple[Any, Mapping[str, Any]]:
+def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
     """Returns the model and its settings.
 
     Args:
-        model: Model as the config names it.
+        model: Model as the config names it; None before the reader is trained.
         reader: The class that asks.
 
     Raises:
-        UserError: It was trained for another reader, is damaged, or must not be loaded.
+        UserError: There is none; or it was trained for another reader, is damaged, or must not be
+            loaded.
     """
+    if model is None:
+        raise UserError(
+            f"{reader} has no model: it has not been trained. Train it on a task whose answers are"
+            " known:\n  python run_pipeline.py train PIPELINE --task TASK\n"
+            "which leaves a config that names the model. Or name a folder as its parameter `model`"
+        )
     folder = Path(locate(model))
     if (folder / _CHECKSUMS).exists():
         from leporello.models.weights import ModelFolder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import Tokens, check_positions, load_model, quiet
+from leporello.readers.backends.pretrained import Tokens, check_window, load_model, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
 from leporello.readers.prompting.template import encodable
@@ -117,8 +117,7 @@ class QuestionAnswering:
     @cached_property
     def tokens(self) -> Tokens:
         """The model's tokenizer."""
-        names = ("max_position_embeddings",)
-        check_positions(self.model, self.max_input_tokens, names, "max_input_tokens")
+        check_window(self.model, self.max_input_tokens)
         tokens = Tokens(self.model)
         if not tokens.tokenizer.is_fast:
             raise UserError(
@@ -232,20 +231,7 @@ class QuestionAnswering:
     @cached_property
     def _network(self) -> PreTrainedModel:
         _ = self.tokens  # tells first of a window that is too small
-        loaded = load_model(self.model, "AutoModelForQuestionAnswering", "float32", self.device)
-        # RoBERTa's kind counts positions from behind that of padding.
-        counted = getattr(
-            getattr(loaded.base_model, "embeddings", None), "position_embeddings", None
-        )
-        padding = getattr(counted, "padding_idx", None)
-        if counted is None or padding is None:
-            return loaded
-        if self.max_input_tokens > (most := counted.num_embeddings - padding - 1):
-            raise UserError(
-                f"model {self.model!r} has {most} positions for tokens and max_input_tokens is"
-                f" {self.max_input_tokens}: lower it"
-            )
-        return loaded
+        return load_model(self.model, "AutoModelForQuestionAnswering", "float32", self.device)
 
 
 def _tells_segments_apart(network: PreTrainedModel) -> bool:

@@ -12,8 +12,7 @@ from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import (
     DType,
     Tokens,
-    check_positions,
-    check_tokens,
+    check_window,
     load_model,
     read_config,
 )
@@ -69,8 +68,7 @@ class SequenceClassification:
     @cached_property
     def tokens(self) -> Tokens:
         """The model's tokenizer."""
-        names = ("max_position_embeddings",)
-        check_positions(self.model, self.max_input_tokens, names, "max_input_tokens")
+        check_window(self.model, self.max_input_tokens)
         return Tokens(self.model)
 
     @cached_property
@@ -139,8 +137,7 @@ class SequenceClassification:
     @cached_property
     def _config(self) -> PreTrainedConfig:
         """The model's configuration, which tells what it can be given before it is loaded."""
-        _ = self.tokens  # tells first of a window that is too small
-        check_tokens(self.model, self.max_input_tokens)
+        check_window(self.model, self.max_input_tokens)
         return read_config(self.model)
 
     def _classify(self, batch: Sequence[ModelInput]) -> list[Generation]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.records import Chunk, Output, Read
 from leporello.readers.backends.pretrained import Tokens
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import encodable, passage_text
+from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs
 from leporello.text.tokens import pieces
 
 if TYPE_CHECKING:

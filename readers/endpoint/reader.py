@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -15,19 +14,24 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 
+from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Secret
-from leporello.core.records import JSON, Chunk, Output, Read
+from leporello.core.records import Output, Read
 from leporello.core.secrets import Key, is_variable, key
-from leporello.readers.causal_lm import PROMPT
-from leporello.readers.endpoint import structured
 from leporello.readers.endpoint.batches import Batches
 from leporello.readers.endpoint.choices import chosen
 from leporello.readers.endpoint.client import Client, check_url
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
+from leporello.readers.endpoint.protocols import (
+    PROTOCOLS,
+    Mode,
+    ServerProtocol,
+    schema_sent,
+    unwrapped,
+)
+from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
 from leporello.readers.endpoint.responses import (
     EndpointError,
     EndpointReply,
-    Mode,
     ResponseFault,
     Usage,
 )
@@ -35,9 +39,8 @@ from leporello.readers.endpoint.spending import Ledger, SpendingLimit, shared_le
 from leporello.readers.endpoint.throttle import Throttle
 from leporello.readers.endpoint.token_counts import TokenCounts
 from leporello.readers.prompting.chat import messages
-from leporello.readers.prompting.few_shot import FewShot, draw
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import Template, encodable, passage_text
+from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
+from leporello.readers.prompting.template import encodable, seen
 from leporello.readers.prompting.window import OnOverflow, Window
 
 _MINUTE = 60.0
@@ -46,7 +49,7 @@ _parts = threading.RLock()  # what is made on first use is made once, whatever t
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class Endpoint(PromptedReader):
     """Reads with a model behind a server of OpenAI's or Anthropic's protocol, several at once.
 
     It may be called from as many threads as it has `slots`. What passes (5xx, time-outs, broken
@@ -65,10 +68,7 @@ class Endpoint:
             that want none.
         mode: Form of the requests: `chat` sends messages, `completions` plain text, `messages`
             those of Anthropic's protocol.
-        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
-            lines whose fields are all empty are left out.
         system: System message of the chat; none is sent if it is empty.
-        separator: Text between passages.
         tokenizer: Tokenizer of the model, by path or hub id, chat template included; `words`
             guesses 1.5 tokens a word or one for 3 bytes, whichever is more, and 32 for the chat.
         max_input_tokens: Tokens of the window: prompt, system message and chat template.
@@ -107,10 +107,6 @@ class Endpoint:
         cached_price: Dollars for a million tokens read that the server had kept; None is
             `input_price`.
         output_price: Dollars for a million tokens written.
-        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
-            template, in a chat as earlier turns; they are never cut.
-        shots: Number of examples that are drawn; all if there are fewer.
-        seed: Seed of the draw.
     """
 
     base_url: str
@@ -165,10 +161,6 @@ class Endpoint:
             # Given in Python: hidden from the repr and from messages like one from a file.
             object.__setattr__(self, "api_key", Key(self.api_key, "$api_key"))
 
-    def check_files(self, data: str) -> None:
-        """Reads the examples; see `ChecksFiles`."""
-        self._prompts.check_data(data)
-
     @property
     def slots(self) -> int:
         """How many threads may read at once; 0 where all that waits is one batch."""
@@ -197,10 +189,8 @@ class Endpoint:
 
     def cancel(self) -> None:
         """Ends all reads under way; see `CancelsReads`."""
-        if batches := self.__dict__.get("_batches"):
-            batches.cancel()
-        elif dispatcher := self.__dict__.get("_dispatcher"):
-            self._client.run(dispatcher.stop(CancelledError))
+        if client := self.__dict__.get("_client"):
+            client.cancel()
 
     def load(self) -> None:
         """Opens the session, and loads the tokenizer if there is one; else the first use does.
@@ -210,7 +200,7 @@ class Endpoint:
                 such tokenizer, or the worked examples leave no room.
         """
         with _parts:
-            _ = self._dispatcher
+            _ = self._client, self.count([""]), self._window, self._before, self._asker
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order.
@@ -223,20 +213,16 @@ class Endpoint:
                 are remembered, and cost nothing when they are read again without it.
         """
         self.load()
-        refuse_pairs(inputs)
-        self._prompts.check_documents(inputs)
-        parts = [self._window.parts(read) for read in inputs]
-        prompts = [[self._prompt(part) for part in own] for own in parts]
-        schemas = [structured.schema_sent(read.schema) for read in inputs]
-        replies = self._replies(prompts, schemas)
-        return [
-            _output(read, seen, [replies[schema, prompt] for prompt in asked], self._limit)
-            for read, seen, asked, schema in zip(inputs, parts, prompts, schemas, strict=True)
+        parts = self._parts(inputs)
+        prompts = [
+            [Prompt(self._prompt(part), schema_sent(read.schema)) for part in own_parts]
+            for read, own_parts in zip(inputs, parts, strict=True)
         ]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out; a guess by `words`."""
-        return self._sizes.count(texts)
+        replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
+        return [
+            _output(read, own_parts, [replies[prompt] for prompt in asked], self._limit)
+            for read, own_parts, asked in zip(inputs, parts, prompts, strict=True)
+        ]
 
     def render(self, read: Read) -> str:
         """Returns the text that is sent, after any cut; a split input's parts one by one."""
@@ -245,19 +231,7 @@ class Endpoint:
         turns = [*before, ("user", prompts)] if before else []
         return "\n\n".join(f"{role}: {content}" for role, content in turns) or prompts
 
-    def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit the window when rendered."""
-        return self._window.leading(read)
-
     # -- parts, made on first use -------------------------------------------------------------
-
-    @cached_property
-    def _template(self) -> Template:
-        return Template(self.prompt, self.separator)
-
-    @cached_property
-    def _prompts(self) -> FewShot:
-        return FewShot(self._template, draw(self.examples, self.shots, self.seed))
 
     @cached_property
     def _before(self) -> list[dict[str, str]]:
@@ -272,19 +246,19 @@ class Endpoint:
         return SpendingLimit(self.budget_tokens, self.budget_dollars, *prices)
 
     @cached_property
-    def _sizes(self) -> TokenCounts:
+    def _tokens(self) -> TokenCounts:
         return TokenCounts(self.tokenizer, self._chats, self.system, self._prompts.turns)
 
     @cached_property
     def _window(self) -> Window:
-        limit, rule, size = self.max_input_tokens, self.on_overflow, self._sizes.size
+        limit, size = self.max_input_tokens, self._tokens.size
         self._prompts.check_room(size, self._render(Read(())), limit)
-        return Window(self._render, size, limit, rule)
+        return Window(self._render, size, limit, self.on_overflow)
 
     @cached_property
     def _client(self) -> Client:
-        secret = self.api_key
-        client = Client(self.base_url, lambda: _value(secret), self.mode)
+        headers = self._protocol.headers(_value(self.api_key))
+        client = Client(self.base_url.rstrip("/"), headers)
         weakref.finalize(self, client.close)  # also at the interpreter's exit
         return client
 
@@ -297,16 +271,16 @@ class Endpoint:
         return Throttle(self.concurrency, _interval(self.requests_per_minute))
 
     @cached_property
-    def _dispatcher(self) -> Dispatcher:
-        self._client.open()
-        self.count([""])
-        _ = self._window, self._before
-        limits = self.timeout, self.retries, self.patience
-        return Dispatcher(self._client, self.mode, *limits, self._throttle, self._ledger)
+    def _asker(self) -> Dispatcher | Batches:
+        limits = self.timeout, self.retries
+        if self.batch:
+            return Batches(self._client, self._protocol, *limits, self._ledger)
+        waits = self.patience, self._throttle
+        return Dispatcher(self._client, self._protocol, *limits, *waits, self._ledger)
 
-    @cached_property
-    def _batches(self) -> Batches:
-        return Batches(self._client, self.mode, self.timeout, self.retries, self._ledger)
+    @property
+    def _protocol(self) -> ServerProtocol:
+        return PROTOCOLS[self.mode]
 
     @property
     def _chats(self) -> bool:
@@ -314,87 +288,46 @@ class Endpoint:
 
     # -- asking -------------------------------------------------------------------------------
 
-    @property
-    def _render(self) -> Callable[[Read], str]:
-        """Renders the prompt: in a chat the user's last turn, elsewhere all there is.
-
-        No method: the window would hold the reader, which must end as soon as it is forgotten.
-        """
-        return (self._template if self._chats else self._prompts).render
-
     def _prompt(self, read: Read) -> str:
         if not self._template.render(read).strip():
             raise ValueError("the prompt is empty: there is nothing to read")
         return self._render(read)
 
-    def _body(self, prompt: str, schema: str = "") -> bytes:
+    def _body(self, prompt: Prompt) -> bytes:
         """Returns the request for a prompt, as the protocol wants it."""
-        form = structured.form_of(schema, self.mode)
-        options: dict[str, JSON] = {
+        protocol = self._protocol
+        kept = self._shared(prompt.text) if self.cache_prompts else None
+        fields = {
+            "model": self.model,
+            **protocol.content(self._before, prompt.text, kept),
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
-            "seed": self.sampling_seed,
-            "stop": [*self.stop] or None,
-        }
-        given_options = {name: value for name, value in options.items() if value is not None}
-        content: dict[str, JSON] = {"prompt": prompt}
-        turns: list[JSON] = [{**turn} for turn in self._before]
-        if self.mode == "messages":
-            return self._messages_body(prompt, form)
-        if self.mode == "chat":
-            content = {"messages": [*turns, {"role": "user", "content": prompt}]}
-        whole = {"model": self.model, **content, **given_options, **form, **(self.options or {})}
-        return json.dumps(whole).encode()
-
-    def _messages_body(self, prompt: str, form: Mapping[str, Any]) -> bytes:
-        """Returns the request for a prompt as Anthropic's protocol wants it."""
-        shared = self._shared(prompt) if self.cache_prompts else 0
-        parts = [_block(prompt[:shared], kept=True), _block(prompt[shared:])]
-        turns = [(turn["role"], [_block(turn["content"])]) for turn in self._before]
-        if turns and self.cache_prompts:
-            turns[-1] = turns[-1][0], [_block(self._before[-1]["content"], kept=True)]
-        asked = [*turns, ("user", [part for part in parts if part["text"]])]
-        whole = {
-            "model": self.model,
-            "max_tokens": self.max_new_tokens,
-            "system": next((blocks for role, blocks in asked if role == "system"), None),
-            "messages": [{"role": r, "content": blocks} for r, blocks in asked if r != "system"],
-            "temperature": self.temperature,
-            "stop_sequences": [*self.stop] or None,
-            **form,
+            "seed": self.sampling_seed if protocol.takes_seed else None,
+            protocol.stop: [*self.stop] or None,
+            **protocol.form(prompt.schema),
             **(self.options or {}),
         }
-        return json.dumps({n: value for n, value in whole.items() if value is not None}).encode()
+        return json.dumps({n: value for n, value in fields.items() if value is not None}).encode()
 
     def _shared(self, prompt: str) -> int:
         """Returns the length of what prompts on the same passages have in common."""
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
 
-    def _replies(
-        self, prompts: Sequence[Sequence[str]], schemas: Sequence[str]
-    ) -> Mapping[tuple[str, str], EndpointReply]:
-        """Returns the replies by schema and prompt; those of one schema are asked together.
+    def _replies(self, prompts: Collection[Prompt]) -> dict[Prompt, EndpointReply]:
+        """Returns the reply to each prompt.
 
         The budget is checked before anything is asked, and what is begun is then finished: answers
         that came back and were paid could not be handed over together with the news that the
         budget is spent, and the next process would buy them again.
         """
         check = partial(self._limit.check, self._ledger)
-        replies: dict[tuple[str, str], EndpointReply] = {}
-        for schema in dict.fromkeys(schemas):
-            own = (p for p, other in zip(prompts, schemas, strict=True) if other == schema)
-            distinct = dict.fromkeys(chain.from_iterable(own))
-            body = partial(self._body, schema=schema)
-            request = PendingRequest(distinct, body, self._sizes.usage, check, schema)
-            if self.batch:
-                outcomes = self._batches.ask(request)
-            else:
-                outcomes = self._client.run(self._dispatcher.ask(request))
-            for prompt, outcome in outcomes.items():
-                if isinstance(outcome, ResponseFault):
-                    raise EndpointError(outcome.message)
-                replies[schema, prompt] = outcome
+        request = PendingRequest(prompts, self._body, self._tokens.usage, check)
+        replies: dict[Prompt, EndpointReply] = {}
+        for prompt, outcome in self._client.run(self._asker.ask(request)).items():
+            if isinstance(outcome, ResponseFault):
+                raise EndpointError(outcome.message)
+            replies[prompt] = outcome
         return replies
 
 
@@ -404,39 +337,37 @@ def _interval(per_minute: int | None) -> float:
 
 
 def _value(secret: str) -> str:
-    """Returns the key; where Python code gave a variable's name, as a file would, what it holds."""
+    """Returns the key; where Python code gave a variable's name, as a file would, what it holds.
+
+    Raises:
+        UserError: It cannot be one.
+    """
     named = is_variable(secret) and not isinstance(secret, Key)
-    return str(key(secret) if named else secret).strip()
-
-
-def _block(text: str, *, kept: bool = False) -> dict[str, Any]:
-    """Returns a part of a message, after which the server is asked to keep all so far, or not."""
-    mark = {"cache_control": {"type": "ephemeral"}} if kept else {}
-    return {"type": "text", "text": text, **mark}
+    value = str(key(secret) if named else secret).strip()
+    if not (value.isascii() and value.isprintable()):
+        raise UserError("api_key: the key has characters that no key has, such as a line's end")
+    return value
 
 
 def _output(
     read: Read, parts: Sequence[Read], replies: Sequence[EndpointReply], limit: SpendingLimit
 ) -> Output:
     """Joins the replies to the parts of an input."""
-    seen = [passage for part in parts for passage in part.passages]
-    length = sum(len(passage_text(passage)) for passage in read.passages)
-    texts = [structured.unwrapped(reply.text, read.schema) for reply in replies if reply.text]
-    used = [reply.usage for reply in replies if reply.usage]
-    reasoned = [u.reasoning_tokens for u in used if u.reasoning_tokens]
-    usage = Usage(
-        sum(u.input_tokens for u in used),
-        sum(u.output_tokens for u in used),
-        sum(reasoned) if reasoned else None,
-        sum(u.cached_tokens for u in used),
-    )
+    spans, cut = seen(read, parts)
+    texts = [unwrapped(reply.text, read.schema) for reply in replies if reply.text]
+    used = [
+        (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens or 0, usage.cached_tokens)
+        for reply in replies
+        if (usage := reply.usage)
+    ]
+    usage = Usage(*map(sum, zip(*used, strict=True)))
     return Output(
         text=chosen(texts, read.choices) or "\n".join(texts),
-        read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
-        cut=length - sum(len(passage_text(passage)) for passage in seen),
+        read=spans,
+        cut=cut,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         dollars=limit.price(usage),
         reasoning="\n".join(reply.reasoning for reply in replies if reply.reasoning) or None,
-        reasoning_tokens=usage.reasoning_tokens,
+        reasoning_tokens=usage.reasoning_tokens or None,
     )

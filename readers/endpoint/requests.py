@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.readers.endpoint.client import Client
+from leporello.readers.endpoint.protocols import ServerProtocol
 from leporello.readers.endpoint.responses import (
     EndpointReply,
-    Mode,
+    Outcome,
     ResponseFault,
     Usage,
-    fault_of,
     outcome_of,
 )
 from leporello.readers.endpoint.spending import Ledger
@@ -32,28 +32,13 @@ _MOST_WAIT = 60.0
 _GOES_ON = "the same command goes on where this one stopped"
 _REPLIES = 4096  # remembered; some hundred bytes each
 _NOT_FOUND, _GLANCE, _NAMES = 404, 10.0, 20
-PATHS: Mapping[Mode, str] = {
-    "chat": "/chat/completions",
-    "completions": "/completions",
-    "messages": "/messages",
-}
 
 
-@dataclass(eq=False)
-class _QueuedRead:
-    """A request under way.
+class Prompt(NamedTuple):
+    """A prompt, and the JSON Schema of its answer; empty for any text."""
 
-    Attributes:
-        answer: Future that is set when it is over.
-        wanted: Number of callers that wait for it.
-        forbidden: Whether it came to nothing, and waits to learn if others do better.
-        task: Task that asks.
-    """
-
-    answer: asyncio.Future[EndpointReply | ResponseFault]
-    wanted: int = 0
-    forbidden: bool = False
-    task: asyncio.Task[None] | None = None
+    text: str
+    schema: str
 
 
 @dataclass(frozen=True)
@@ -63,133 +48,133 @@ class PendingRequest:
     Attributes:
         prompts: Prompts, all different.
         body: A function that returns the request for a prompt.
-        usage: A function that returns what a prompt and its answer took, where the server does not
-            tell.
+        usage: A function that returns the usage of a text and its answer, where the server does not
+            give it.
         check: A function called if any of them must be sent; raises if it must not.
-        schema: JSON Schema of the answers; empty for any text.
     """
 
-    prompts: Collection[str]
-    body: Callable[[str], bytes]
+    prompts: Collection[Prompt]
+    body: Callable[[Prompt], bytes]
     usage: Callable[[str, str], Usage]
     check: Callable[[], None]
-    schema: str = ""
 
 
 @dataclass(eq=False)
 class Dispatcher:
-    """Sends requests and remembers replies: what is equal is sent, and paid, once.
+    """Sends requests and remembers replies: equal requests are sent, and paid, once.
 
     All of it happens on the client's event loop, whatever threads ask: nothing here is locked.
 
     Attributes:
         client: Client of the server.
-        mode: Form of the requests.
+        protocol: Protocol of the server.
         timeout: Seconds that a request may take in all, however it trickles.
         retries: Number of further attempts after a failure that may pass.
         patience: Seconds for which the server may refuse.
         throttle: Throttle that says when requests may start.
-        ledger: Ledger in which all that was answered is written down, if it is no use too.
+        ledger: Ledger in which every answer is written down, if it is no use too.
     """
 
     client: Client
-    mode: Mode
+    protocol: ServerProtocol
     timeout: float
     retries: int
     patience: float
     throttle: Throttle
     ledger: Ledger
-    _pending: dict[bytes, _QueuedRead] = field(default_factory=dict)
+    _running: dict[bytes, asyncio.Task[Outcome]] = field(default_factory=dict)
+    _wanted: Counter[bytes] = field(default_factory=Counter)  # callers that wait for each of them
     _replies: OrderedDict[bytes, EndpointReply] = field(default_factory=OrderedDict)
-    _forbidden: int = 0
+    _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
     _listing: asyncio.Future[str] | None = None
-    _refused_until: float = 0.0  # on the loop's clock, with what was told of it
-    _refusal: ResponseFault | None = None
+    _stop: ResponseFault | None = None  # the fault that concerns every request
+    _refused_until: float = 0.0  # on the loop's clock
 
-    async def ask(self, work: PendingRequest) -> dict[str, EndpointReply | ResponseFault]:
-        """Returns what came of each prompt.
+    async def ask(self, work: PendingRequest) -> dict[Prompt, Outcome]:
+        """Returns the outcome of each prompt.
 
         Raises:
-            UserError: What is wrong concerns all prompts; those under way are cancelled.
+            UserError: A fault concerns all prompts; those under way are cancelled.
         """
-        keys = {prompt: sha256((work.schema + prompt).encode()).digest() for prompt in work.prompts}
-        known: dict[str, EndpointReply | ResponseFault] = {
+        keys = {prompt: sha256("".join(prompt).encode()).digest() for prompt in work.prompts}
+        known: dict[Prompt, Outcome] = {
             prompt: reply for prompt, key in keys.items() if (reply := self._recall(key))
         }
         unknown = {prompt: key for prompt, key in keys.items() if prompt not in known}
-        if any(key not in self._pending for key in unknown.values()):
+        if any(key not in self._running for key in unknown.values()):
             work.check()
-        queued = [self._queue(prompt, key, work) for prompt, key in unknown.items()]
+        tasks = {key: self._task(prompt, key, work) for prompt, key in unknown.items()}
+        self._wanted.update(tasks.keys())
         try:
-            # Shielded: who gives up must not cancel what others wait for.
-            outcomes = await asyncio.gather(*[asyncio.shield(one.answer) for one in queued])
+            # Shielded: a caller that gives up must not cancel what others wait for.
+            outcomes = await asyncio.gather(*map(asyncio.shield, tasks.values()))
         finally:
-            for key, pending in zip(unknown.values(), queued, strict=True):
-                self._let_go(key, pending)
+            for key, task in tasks.items():
+                self._let_go(key, task)
+        if stop := next((o for o in outcomes if isinstance(o, ResponseFault) and o.stops), None):
+            raise UserError(stop.message)
         return known | dict(zip(unknown, outcomes, strict=True))
-
-    async def stop(self, error: Callable[[], Exception]) -> None:
-        """Ends all requests; whoever waits for one gets the error."""
-        for pending in self._pending.values():
-            if not pending.answer.done():
-                pending.answer.set_exception(error())
-            if pending.task:
-                pending.task.cancel()
-        self._pending.clear()
 
     def _recall(self, key: bytes) -> EndpointReply | None:
         if key in self._replies:
             self._replies.move_to_end(key)
         return self._replies.get(key)
 
-    def _queue(self, prompt: str, key: bytes, work: PendingRequest) -> _QueuedRead:
-        pending = self._pending.get(key)
-        if pending is None:
-            if not self._pending:  # whoever comes after a time has patience of their own
+    def _task(self, prompt: Prompt, key: bytes, work: PendingRequest) -> asyncio.Task[Outcome]:
+        if key not in self._running:
+            if not self._running:  # callers that come later have patience of their own
                 self.throttle.begin_anew()
-            loop = asyncio.get_running_loop()
-            pending = self._pending[key] = _QueuedRead(loop.create_future())
-            pending.task = loop.create_task(self._answer(prompt, key, work))
-        pending.wanted += 1
-        return pending
+                if self._refused_until - asyncio.get_running_loop().time() <= self.patience:
+                    self._stop = None
+            self._running[key] = asyncio.create_task(self._answer(prompt, key, work))
+        return self._running[key]
 
-    def _let_go(self, key: bytes, pending: _QueuedRead) -> None:
-        """Counts one who waits no longer; what nobody waits for is cancelled."""
-        pending.wanted -= 1
-        if not pending.wanted and pending.task:
-            pending.task.cancel()
-            if self._pending.get(key) is pending:
-                del self._pending[key]
+    def _let_go(self, key: bytes, task: asyncio.Task[Outcome]) -> None:
+        """Counts a caller that waits no longer; a request that nobody waits for is cancelled."""
+        self._wanted[key] -= 1
+        if not self._wanted[key]:
+            del self._wanted[key]
+            task.cancel()
+            if self._running.get(key) is task:
+                del self._running[key]
 
-    async def _answer(self, prompt: str, key: bytes, work: PendingRequest) -> None:
-        pending = self._pending[key]
+    async def _answer(self, prompt: Prompt, key: bytes, work: PendingRequest) -> Outcome:
+        task = asyncio.current_task()
         try:
             outcome = await self._outcome(prompt, work)
-            if isinstance(outcome, ResponseFault) and await self._stops(pending, outcome):
-                await self.stop(partial(UserError, outcome.message))
-                return
-        except Exception as error:
-            pending.answer.set_exception(error)
-        else:
-            pending.answer.set_result(outcome)
-            if isinstance(outcome, EndpointReply):
-                self._replies[key] = outcome
-        del self._pending[key]
-        while len(self._replies) > _REPLIES:
-            self._replies.popitem(last=False)
+            if isinstance(outcome, ResponseFault) and outcome.stops:
+                outcome = await self._stopped(outcome)
+        except asyncio.CancelledError:
+            if self._stop is None or not self._wanted[key]:
+                raise
+            return self._stop
+        finally:
+            if self._running.get(key) is task:
+                del self._running[key]
+        if isinstance(outcome, EndpointReply):
+            self._replies[key] = outcome
+            while len(self._replies) > _REPLIES:
+                self._replies.popitem(last=False)
+        return outcome
 
-    async def _stops(self, pending: _QueuedRead, fault: ResponseFault) -> bool:
-        """Says whether a fault concerns all requests, for which it may wait for the others."""
-        pending.forbidden = fault.stops == "unless answered"
-        self._forbidden += pending.forbidden
-        while pending.forbidden and not self.ledger.requests:
-            others = [read.answer for read in self._pending.values() if not read.forbidden]
-            if not others:
-                return self._forbidden > 1
-            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
-        return fault.stops == "always"
+    async def _stopped(self, fault: ResponseFault) -> ResponseFault:
+        """Ends all requests for a fault that concerns them, for which it may wait for others."""
+        task = asyncio.current_task()
+        if fault.stops == "unless answered":
+            self._forbidden.add(task)
+            while not self.ledger.requests and (
+                others := {*self._running.values()} - self._forbidden
+            ):
+                await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+            if self.ledger.requests or len(self._forbidden) == 1:
+                return replace(fault, stops="")
+        self._stop = replace(fault, again=False)
+        for other in self._running.values():
+            if other is not task:
+                other.cancel()
+        return self._stop
 
-    async def _outcome(self, prompt: str, work: PendingRequest) -> EndpointReply | ResponseFault:
+    async def _outcome(self, prompt: Prompt, work: PendingRequest) -> Outcome:
         """Asks until there is an answer, or no use in asking."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -206,10 +191,10 @@ class Dispatcher:
                 doubled = _FIRST_WAIT * 2.0 ** min(failures - 1, 9)  # beyond any float otherwise
                 await asyncio.sleep(random.uniform(0.0, min(_MOST_WAIT, doubled)))
 
-    async def _attempt(self, prompt: str, work: PendingRequest) -> EndpointReply | ResponseFault:
+    async def _attempt(self, prompt: Prompt, work: PendingRequest) -> Outcome:
         clock = asyncio.get_running_loop().time
-        if self._refusal and self._refused_until - clock() > self.patience:
-            return self._refusal  # who comes when the others have been stopped would wait as long
+        if self._stop:
+            return self._stop
         await self.throttle.enter()
         try:
             started = clock()
@@ -226,9 +211,7 @@ class Dispatcher:
             self.ledger.add(outcome.usage)
         return outcome
 
-    def _throttled(
-        self, outcome: EndpointReply | ResponseFault, started: float, *, slowly: bool
-    ) -> EndpointReply | ResponseFault:
+    def _throttled(self, outcome: Outcome, started: float, *, slowly: bool) -> Outcome:
         """Has all requests wait as the server wants, or the run stop if that is past patience."""
         if isinstance(outcome, EndpointReply) or not outcome.again:
             self.throttle.answered(slowly=slowly)
@@ -244,27 +227,26 @@ class Dispatcher:
         why = f"it asks to wait {wait:.0f} s" if wait > self.patience else "it says nothing else"
         message = f"{outcome.message}; {why}, and patience is {self.patience:g} s; {_GOES_ON}"
         self._refused_until = asyncio.get_running_loop().time() + wait
-        self._refusal = replace(outcome, message=message, again=False, stops="always")
-        return self._refusal
+        return replace(outcome, message=message, again=False, stops="always")
 
-    async def _send(self, body: bytes) -> EndpointReply | ResponseFault:
-        try:
-            response = await self.client.request("POST", PATHS[self.mode], self.timeout, body)
-        except Exception as error:
-            return fault_of(error, self.client.base_url, self.timeout)
-        outcome = outcome_of(response, self.mode)
-        if isinstance(outcome, ResponseFault) and response.status == _NOT_FOUND:
+    async def _send(self, body: bytes) -> Outcome:
+        response = await self.client.request("POST", self.protocol.path, self.timeout, body)
+        if isinstance(response, bytes):
+            return outcome_of(response, self.protocol)
+        if response.status == _NOT_FOUND:
             self._listing = self._listing or asyncio.ensure_future(self._models())
             listed = await asyncio.shield(self._listing)  # once, whoever gives up
-            return replace(outcome, message=f"{outcome.message}{listed}")
-        return outcome
+            return replace(response, message=f"{response.message}{listed}")
+        return response
 
     async def _models(self) -> str:
         """Returns the names of what the server has, for a message."""
+        response = await self.client.request("GET", "/models", min(self.timeout, _GLANCE))
+        if isinstance(response, ResponseFault):
+            return ""
         try:
-            told = await self.client.request("GET", "/models", min(self.timeout, _GLANCE))
-            names = [str(model["id"]) for model in json.loads(told.content)["data"]]
-        except Exception:  # it may have any form, or none: then there is nothing to add
+            names = [str(model["id"]) for model in json.loads(response)["data"]]
+        except (ValueError, LookupError, TypeError, RecursionError):  # it may have any form
             return ""
         shown = ", ".join(names[:_NAMES]) + f" and {len(names) - _NAMES} more" * (
             len(names) > _NAMES
@@ -272,9 +254,9 @@ class Dispatcher:
         return f"; it has the models: {shown}" if names else ""
 
 
-def counted(reply: EndpointReply, prompt: str, work: PendingRequest) -> EndpointReply:
+def counted(reply: EndpointReply, prompt: Prompt, work: PendingRequest) -> EndpointReply:
     """Returns a reply without keys, and with what it took, counted where the server tells not."""
-    usage = reply.usage or work.usage(prompt, f"{reply.reasoning} {reply.text}".strip())
+    usage = reply.usage or work.usage(prompt.text, f"{reply.reasoning} {reply.text}".strip())
     if reply.reasoning and usage.reasoning_tokens is None:
         usage = replace(usage, reasoning_tokens=work.usage("", reply.reasoning).output_tokens)
     return EndpointReply(redact(reply.text), usage, redact(reply.reasoning))

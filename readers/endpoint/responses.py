@@ -1,4 +1,4 @@
-"""What comes of a request: an answer, or why there is none; ask again, fail the input, or stop."""
+"""Outcomes of requests: an answer, or why there is none; ask again, fail the input, or stop."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from leporello.readers.endpoint.protocols import ServerProtocol, count_of
 from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import encodable
 
-Mode: TypeAlias = Literal["chat", "completions", "messages"]
-Stops: TypeAlias = Literal["never", "always", "unless answered"]
+Stops: TypeAlias = Literal["", "always", "unless answered"]
 
 _LONGEST = 400  # characters of what a server says that are repeated in a message
 
@@ -25,13 +25,8 @@ _HINTS = {
     403: "the key may not use this model",
     404: "check model, and base_url: most servers want /v1 at its end",
 }
-# Why Anthropic's models stop, as OpenAI has it.
-_REASONS = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
-_OK, _REFUSED, _TIMEOUT, _FORBIDDEN, _TOO_LARGE, _RATE, _SERVER = 300, 400, 408, 403, 413, 429, 500
+SUCCESS, _MOVED = 300, 400  # the first status that is not
+_FORBIDDEN, _TIMEOUT, _TOO_LARGE, _RATE, _SERVER = 403, 408, 413, 429, 500
 _OVERLOADED = {_TIMEOUT, _RATE, 503, 504, 529}
 _SHORTER = (
     "prompt and answer are more than the model takes: lower max_input_tokens or max_new_tokens;"
@@ -49,15 +44,6 @@ _PARAMETER_CODES = {"unsupported_parameter", "unsupported_value", "unknown_param
 
 class EndpointError(Exception):
     """The server gave no answer to an input."""
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What a server sent; names of headers have no case, and the body may be anything."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +78,8 @@ class ResponseFault:
 
     Attributes:
         message: Message for the person who reads it.
+        status: HTTP's status; that of a time-out is 408, and 0 is none.
         again: Whether asking again may help.
-        overloaded: Whether the server has too much to do.
-        refused: Whether it did nothing for that reason, and said so (429).
         stops: Whether it concerns every input, so that the run stops rather than fails them all;
             `unless answered` does if the server has not answered anything yet.
         wait: Seconds that the server asks to wait.
@@ -102,24 +87,28 @@ class ResponseFault:
     """
 
     message: str
+    status: int = 0
     again: bool = False
-    overloaded: bool = False
-    refused: bool = False
-    stops: Stops = "never"
+    stops: Stops = ""
     wait: float | None = None
     usage: Usage | None = None
 
+    @property
+    def overloaded(self) -> bool:
+        """Whether the server has too much to do."""
+        return self.status in _OVERLOADED
 
-def outcome_of(response: Response, mode: Mode) -> EndpointReply | ResponseFault:
-    """Returns the answer in a response, or what is wrong with it.
+    @property
+    def refused(self) -> bool:
+        """Whether the server did nothing for that reason (429)."""
+        return self.status == _RATE
 
-    Args:
-        response: Response of the server.
-        mode: Form of the request.
-    """
-    if response.status >= _OK:
-        return fault_of_status(response)
-    content = response.content
+
+Outcome: TypeAlias = EndpointReply | ResponseFault
+
+
+def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
+    """Returns the answer in a response, or what is wrong with it."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):
@@ -127,93 +116,49 @@ def outcome_of(response: Response, mode: Mode) -> EndpointReply | ResponseFault:
         return ResponseFault(
             f"the server's answer is not JSON: {_excerpt(content)}{page}", again=True
         )
-    chat = mode != "completions"
-    data = _as_chat(data) if mode == "messages" and isinstance(data, Mapping) else data
-    usage = _usage(data)
-    choices = data.get("choices") if isinstance(data, Mapping) else None
+    data = protocol.as_chat(data) if isinstance(data, Mapping) else {}
+    usage, choices = _usage(data.get("usage")), data.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         return ResponseFault(
             f"the server's answer has no choices: {_excerpt(content)}", again=True, usage=usage
         )
-    withheld = _withheld(choices[0], chat=chat)
-    text = _text(choices[0], chat=chat)
-    reasoning, answer = split_reasoning(text or "") if chat else ("", text or "")
-    cut_off = choices[0].get("finish_reason") == "length" and not answer.strip()
-    if withheld or text is None or cut_off:
-        return ResponseFault(withheld or _no_text(choices[0], usage), usage=usage)
-    message = choices[0].get("message") if chat else None
-    apart = message if isinstance(message, Mapping) else {}
-    given = (apart.get(name) for name in ("reasoning_content", "reasoning"))
-    reasoning = next((text for text in given if isinstance(text, str) and text), reasoning)
-    return EndpointReply(encodable(answer).strip(), usage, encodable(reasoning).strip())
+    return _outcome_of_choice(choices[0], usage)
 
 
-def _as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a response of Anthropic's as OpenAI's chat writes it."""
-    content, usage = data.get("content"), data.get("usage")
-    blocks = [b for b in content if isinstance(b, Mapping)] if isinstance(content, list) else []
-    texts = [b["text"] for b in blocks if isinstance(b.get("text"), str)]
-    thoughts = [b["thinking"] for b in blocks if isinstance(b.get("thinking"), str)]
-    told = {"content": "".join(texts) if texts else None, "reasoning": "\n".join(thoughts)}
-    reason = data.get("stop_reason")
-    choice = {"message": told, "finish_reason": _REASONS.get(str(reason), reason)}
-    used = usage if isinstance(usage, Mapping) else {}
-    kept, made = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
-    read = _count(used.get("input_tokens"))
-    counts = {
-        "prompt_tokens": None if read is None else read + (_count(kept) or 0) + (_count(made) or 0),
-        "completion_tokens": used.get("output_tokens", 0),
-        "prompt_tokens_details": {"cached_tokens": kept},
-    }
-    return {"choices": [choice] if isinstance(content, list) else None, "usage": counts}
+def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcome:
+    told, reason = choice.get("message"), choice.get("finish_reason")
+    message = told if isinstance(told, Mapping) else {}
+    text, refusal = message.get("content"), message.get("refusal")
+    reasoning, answer = split_reasoning(text if isinstance(text, str) else "")
+    if reason == "content_filter":
+        fault = "the server's content filter withheld the answer (finish_reason 'content_filter')"
+    elif isinstance(refusal, str) and refusal:
+        fault = f"the model refused: {_excerpt(refusal)}"
+    elif not isinstance(text, str) or (reason == "length" and not answer.strip()):
+        spent = f" after {usage.output_tokens} tokens" if usage else ""
+        hint = "; if the model reasons first, raise max_new_tokens" if reason == "length" else ""
+        fault = f"the server's answer has no text (finish_reason {reason!r}{spent}){hint}"
+    else:
+        given = (message.get(name) for name in ("reasoning_content", "reasoning"))
+        reasoning = next((text for text in given if isinstance(text, str) and text), reasoning)
+        return EndpointReply(encodable(answer).strip(), usage, encodable(reasoning).strip())
+    return ResponseFault(fault, usage=usage)
 
 
-def _withheld(choice: Mapping[str, Any], *, chat: bool) -> str:
-    """Says that a filter or the model kept the answer back; empty if none did."""
-    message = choice.get("message") if chat else None
-    refusal = message.get("refusal") if isinstance(message, Mapping) else None
-    if choice.get("finish_reason") == "content_filter":
-        return "the server's content filter withheld the answer (finish_reason 'content_filter')"
-    return f"the model refused: {_excerpt(refusal)}" if isinstance(refusal, str) and refusal else ""
-
-
-def _text(choice: Mapping[str, Any], *, chat: bool) -> str | None:
-    message = choice.get("message") if chat else choice
-    if not isinstance(message, Mapping):
-        return None
-    text = message.get("content" if chat else "text")
-    return text if isinstance(text, str) else None
-
-
-def _no_text(choice: Mapping[str, Any], usage: Usage | None) -> str:
-    reason = choice.get("finish_reason")
-    spent = f" after {usage.output_tokens} tokens" if usage else ""
-    hint = "; if the model reasons first, raise max_new_tokens" if reason == "length" else ""
-    return f"the server's answer has no text (finish_reason {reason!r}{spent}){hint}"
-
-
-def _usage(data: object) -> Usage | None:
-    usage = data.get("usage") if isinstance(data, Mapping) else None
+def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
-    read, written = map(_count, (usage.get("prompt_tokens"), usage.get("completion_tokens", 0)))
+    read, written = map(count_of, (usage.get("prompt_tokens"), usage.get("completion_tokens", 0)))
     if read is None or written is None:
         return None
-    kept = _detail(usage, "prompt", "cached_tokens") or 0
-    return Usage(read, written, _detail(usage, "completion", "reasoning_tokens"), min(read, kept))
+    details = [usage.get(f"{part}_tokens_details") for part in ("prompt", "completion")]
+    asked, told = (each if isinstance(each, Mapping) else {} for each in details)
+    kept = count_of(asked.get("cached_tokens")) or 0
+    return Usage(read, written, count_of(told.get("reasoning_tokens")), min(read, kept))
 
 
-def _detail(usage: Mapping[str, Any], part: str, name: str) -> int | None:
-    details = usage.get(f"{part}_tokens_details")
-    return _count(details.get(name)) if isinstance(details, Mapping) else None
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and value >= 0 else None
-
-
-def fault_of(error: Exception, base_url: str, timeout: float) -> ResponseFault:
-    """Returns what an error comes to; one that is not of the connection is raised again.
+def fault_of_error(error: Exception, base_url: str, timeout: float) -> ResponseFault:
+    """Returns the fault of an error; one that is not of the connection is raised again.
 
     Args:
         error: Error that a request raised.
@@ -224,7 +169,7 @@ def fault_of(error: Exception, base_url: str, timeout: float) -> ResponseFault:
 
     if isinstance(error, TimeoutError):
         message = f"the server gave no answer within {timeout:g} s"
-        return ResponseFault(message, again=True, overloaded=True)
+        return ResponseFault(message, _TIMEOUT, again=True)
     if not isinstance(error, aiohttp.ClientError):
         raise error
     message = _excerpt(f"{type(error).__name__}: {error}")
@@ -236,30 +181,28 @@ def fault_of(error: Exception, base_url: str, timeout: float) -> ResponseFault:
     return ResponseFault(f"the connection broke ({message})", again=True)
 
 
-def fault_of_status(response: Response) -> ResponseFault:
-    """Returns what a response without success comes to."""
-    status, error = response.status, _error(response.content)
-    message = f"the server answered {status}: {_error_message(error, response.content)}"
+def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> ResponseFault:
+    """Returns the fault of a response without success; names of headers have no case."""
+    error = _error(content)
+    message = f"the server answered {status}: {_error_message(error, content)}"
     code = error.get("code") if isinstance(error, Mapping) else None
-    if status < _REFUSED:
-        to = _excerpt(response.headers.get("location", ""))
+    if status < _MOVED:
+        to = _excerpt(headers.get("location", ""))
         hint = "no redirect is followed, since a key is for one server: name the other as base_url"
-        return ResponseFault(f"the server redirects to {to}; {hint}", stops="always")
+        return ResponseFault(f"the server redirects to {to}; {hint}", status, stops="always")
     if status == _RATE and code == "insufficient_quota":
-        return ResponseFault(f"{message}; {_HINTS[402]}", stops="always")
+        return ResponseFault(f"{message}; {_HINTS[402]}", status, stops="always")
     if status in (_TIMEOUT, _RATE) or status >= _SERVER:
-        wait, overloaded = _wait(response.headers), status in _OVERLOADED
-        return ResponseFault(message, True, overloaded, refused=status == _RATE, wait=wait)
+        return ResponseFault(message, status, again=True, wait=_wait(headers))
     if code in _PARAMETER_CODES:
         hint = "max_tokens_field, temperature (null: none), sampling_seed and stop say what is sent"
-        return ResponseFault(f"{message}; {hint}", stops="always")
+        return ResponseFault(f"{message}; {hint}", status, stops="always")
     if status in _HINTS:
         # Some gateways forbid a single input that they will not pass on.
         stops: Stops = "unless answered" if status == _FORBIDDEN else "always"
-        return ResponseFault(f"{message}; {_HINTS[status]}", stops=stops)
-    return ResponseFault(
-        f"{message}; {_SHORTER}" if _is_too_long(status, error, message) else message
-    )
+        return ResponseFault(f"{message}; {_HINTS[status]}", status, stops=stops)
+    told = f"{message}; {_SHORTER}" if _is_too_long(status, error, message) else message
+    return ResponseFault(told, status)
 
 
 def _error(content: bytes) -> object:

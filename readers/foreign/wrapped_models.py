@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.environment.extras import require
 from leporello.core.records import Output, Read
-from leporello.readers.causal_lm import PROMPT
-from leporello.readers.prompting.prompted_model import refuse_pairs
-from leporello.readers.prompting.template import Template
-from leporello.text.tokens import Words
+from leporello.readers.batching.one_by_one import OneByOne
+from leporello.readers.prompting.prompted_reader import PROMPT
+from leporello.readers.prompting.template import Template, refuse_pairs
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel
 
 
 @dataclass(frozen=True)
-class _ForeignReader:
+class _ForeignReader(OneByOne):
     """Reads with `make()`, called once; what is too long for its model, that must refuse."""
 
-    depends_on_batch: ClassVar[bool] = False
     generates: ClassVar[bool] = True
     prompt: ClassVar[str] = PROMPT
 
@@ -37,10 +35,6 @@ class _ForeignReader:
     def fit(self, read: Read) -> int:
         """Returns the number of passages: no window is known."""
         return len(read.passages)
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of words of each text."""
-        return [len(Words().offsets(text)) for text in texts]
 
 
 @dataclass(frozen=True)

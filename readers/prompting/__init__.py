@@ -1,5 +1,5 @@
 """From a read to the model's input: template, chat, few-shot examples, window.
 
-It knows no library. Begin with `prompted_model`, which joins the others around a model; `window` is
-the only place where text is cut.
+Begin with `prompted_reader`, which joins the others; `prompted_model` adds a model that runs here;
+`window` is the only place where text is cut.
 """

@@ -1,71 +1,160 @@
-"""From inputs to outputs: what every reader with a language model does around the model."""
+"""From inputs to outputs: readers with a language model that runs here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cached_property
 from itertools import chain
 from statistics import fmean
+from typing import Any, ClassVar, Literal
 
-from leporello.core.records import Chunk, Output, Read
+from leporello.core.records import Output, Read
+from leporello.models.calibration import calibrated
+from leporello.readers.backends.backend import Backend, Precision
 from leporello.readers.backends.decoding import Decoding
+from leporello.readers.backends.pretrained import Tokens
+from leporello.readers.backends.registry import backend_of, packs
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import TokenBudget
+from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
+from leporello.readers.prompting.prompted_reader import PromptedReader
 from leporello.readers.prompting.reasoning import split_reasoning
-from leporello.readers.prompting.template import passage_text
-from leporello.readers.prompting.window import Window
+from leporello.readers.prompting.template import seen
+from leporello.readers.prompting.window import OnOverflow, Window
 
 
-@dataclass(frozen=True)
-class PromptedModel:
-    """A model with all that its reader knows: how to prompt it, what fits, how it answers.
+class PromptedModel(PromptedReader):
+    """Base of the readers with a language model that one of the backends runs.
+
+    They declare these parameters, those of `Decoding`, and how a prompt becomes tokens.
 
     Attributes:
-        window: Window that renders, measures and cuts.
-        as_given: A function that returns what the model sees of a prompt: itself, or a chat around
-            it.
-        prompt: A function that returns the tokens of an input that fits, and of its choices.
-        write: A function that answers a batch of prompts in the model's own words.
-        score: A function that answers a batch of prompts with a score for each of their choices.
-        decoding: Settings of the writing.
-        batching: Budget of a micro-batch; None for a model that packs prompts itself, and is given
-            all of them.
+        max_new_tokens: Number of tokens that are written at most.
+        min_new_tokens: Number of tokens that are written at least.
+        num_beams: Number of beams; 1 is greedy.
+        length_penalty: Exponent of the length: beams are ranked by log-probability / length **
+            length_penalty.
+        early_stopping: Whether beam search ends once it has num_beams texts, even if a better one
+            could come.
+        batch_tokens: Tokens of a micro-batch, padding and tokens to come included; `auto` is as
+            many as the GPU's memory holds, and 4096 on a CPU, where more gain nothing.
+        dtype: Type of the weights; `auto` is the checkpoint's own. The int8 kinds are
+            ctranslate2's.
+        device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
     """
 
-    window: Window
-    as_given: Callable[[str], str]
-    prompt: Callable[[Read], ModelInput]
-    write: Callable[[Sequence[ModelInput]], list[Generation]]
-    score: Callable[[Sequence[ModelInput]], list[Generation]]
-    decoding: Decoding
-    batching: TokenBudget | None
+    window_size: ClassVar[int] = 64  # so that batches are even
+    generates: ClassVar[bool] = True
+    _form: ClassVar[Literal["causal", "seq2seq"]]
+
+    model: str
+    max_input_tokens: int
+    on_overflow: OnOverflow | Literal["slice"]
+    max_new_tokens: int
+    num_beams: int
+    batch_tokens: BatchTokens
+    backend: str
+    dtype: Precision
+    device: str
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _ = self._template, self._decoding  # which check themselves
+        self._backend.check(self.model, self.dtype, self._decoding)
+
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads."""
+        _ = self._window, self._model
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order; equal prompts are read once."""
-        refuse_pairs(inputs)
-        parts = [self.window.parts(read) for read in inputs]
-        prompts = [*map(self.prompts, inputs, parts)]
+        """Returns one output an input, in order; equal prompts are read once.
+
+        Raises:
+            UserError: A worked example was drawn from a document of the inputs.
+        """
+        parts = self._parts(inputs)
+        prompts = [*map(self._model_inputs, inputs, parts)]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
-        return [
-            _output(read, seen, asked, [replies[prompt] for prompt in asked])
-            for read, seen, asked in zip(inputs, parts, prompts, strict=True)
+        outputs = [
+            _output(read, own_parts, asked, [replies[prompt] for prompt in asked])
+            for read, own_parts, asked in zip(inputs, parts, prompts, strict=True)
         ]
+        return calibrated(outputs, self.calibration)
 
     def render(self, read: Read) -> str:
-        """Returns the text that the model is given; the parts of a split input one by one."""
-        prompts = map(self.window.render, self.window.parts(read))
-        return "\n\n".join(map(self.as_given, prompts))
+        """Returns the exact text that the model is given, after any cut; parts one by one."""
+        return "\n\n".join(self._as_given(self._render(part)) for part in self._window.parts(read))
 
-    def prompts(self, read: Read, parts: Sequence[Read]) -> list[ModelInput]:
+    @property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        return self._tokens
+
+    @property
+    def schedules_itself(self) -> bool:
+        """Whether the backend packs prompts itself, and wants all that wait in one call."""
+        return packs(self.backend)
+
+    @cached_property
+    def batching(self) -> TokenBudget | None:
+        """What its micro-batches may take, and what came of them; the backend may make its own."""
+        return None if self.schedules_itself else TokenBudget(self.batch_tokens, self._budget)
+
+    def _budget(self) -> int:
+        prompt = ModelInput((self._tokens.padding,) * self.max_input_tokens)
+        beams, new = self.num_beams, self.max_new_tokens
+        return MemoryProbe(prompt, self._write, self.device, self.window_size, beams, new).budget()
+
+    @cached_property
+    def _decoding(self) -> Decoding:
+        return Decoding(**{field.name: getattr(self, field.name) for field in fields(Decoding)})
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self.model, self.prompt)
+
+    @cached_property
+    def _window(self) -> Window:
+        self._check_positions()
+        limit = self.max_input_tokens
+        self._prompts.check_room(self._size, self._render(Read(())), limit)
+        return Window(self._render, self._size, limit, self.on_overflow, self._tokens.sliced)
+
+    @property
+    def _backend(self) -> Backend:
+        return backend_of(self.backend, self._form)
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 -- its backend's own
+        return self._backend.load(self.model, self.dtype, self.device)
+
+    def _check_positions(self) -> None:
+        """Raises `UserError` where the model has too few positions for what it is to read."""
+        raise NotImplementedError
+
+    def _prompt(self, read: Read) -> ModelInput:
+        """Returns the tokens of an input that fits, and of its choices."""
+        raise NotImplementedError
+
+    def _as_given(self, prompt: str) -> str:
+        """Returns what the model sees of a prompt: itself, or a chat around it."""
+        return self._tokens.plain(prompt)
+
+    def _encode(self, prompt: str) -> tuple[int, ...]:
+        return self._tokens.encode(prompt)
+
+    def _size(self, prompt: str) -> int:
+        return len(self._encode(prompt))
+
+    def _model_inputs(self, read: Read, parts: Sequence[Read]) -> list[ModelInput]:
         """Returns the tokens of each part of an input."""
-        if self.window.on_overflow == "slice" and parts != [read]:
-            return [ModelInput(self.window.sliced(read)[0])]
-        return [self.prompt(part) for part in parts]
+        if self.on_overflow == "slice" and parts != [read]:
+            return [ModelInput(self._window.sliced(read)[0])]
+        return [self._prompt(part) for part in parts]
 
     def _replies(self, prompts: dict[ModelInput, None]) -> dict[ModelInput, Generation]:
         if self.batching:
-            rows, new_tokens = self.decoding.num_beams, self.decoding.max_new_tokens
-            return self.batching.read(prompts, rows, new_tokens, self._answer)
+            return self.batching.read(prompts, self.num_beams, self.max_new_tokens, self._answer)
         replies: dict[ModelInput, Generation] = {}
         for scored in (True, False):
             if alike := [prompt for prompt in prompts if bool(prompt.choices) == scored]:
@@ -73,32 +162,30 @@ class PromptedModel:
         return replies
 
     def _answer(self, alike: Sequence[ModelInput]) -> list[Generation]:
-        """Returns what the model says to prompts that all have choices, or none of them."""
-        return self.score(alike) if alike[0].choices else self.write(alike)
+        """Returns the replies to prompts that all have choices, or none of them."""
+        if alike[0].choices:
+            return self._backend.score(self._model, self._tokens, alike)
+        return self._write(alike)
 
-
-def refuse_pairs(inputs: Sequence[Read]) -> None:
-    """Raises ValueError for a pair of texts, which takes a classifier of pairs."""
-    if any(read.pair for read in inputs):
-        raise ValueError("this reader reads passages; a pair of texts takes a pair classifier")
+    def _write(self, prompts: Sequence[ModelInput]) -> list[Generation]:
+        return self._backend.write(self._model, self._tokens, self._decoding, prompts)
 
 
 def _output(
     read: Read, parts: Sequence[Read], prompts: Sequence[ModelInput], replies: Sequence[Generation]
 ) -> Output:
     """Joins the replies to the parts of an input: texts line by line, scores by their mean."""
-    seen = [passage for part in parts for passage in part.passages]
-    length = sum(len(passage_text(passage)) for passage in read.passages)
     scores = tuple(map(fmean, zip(*(reply.scores for reply in replies), strict=True)))
     best = max(scores, default=fmean(reply.score for reply in replies))
     thoughts, texts = zip(*(split_reasoning(reply.text) for reply in replies), strict=True)
     written = "\n".join(filter(None, texts))
+    spans, cut = seen(read, parts)
     return Output(
         text=read.choices[scores.index(best)] if scores else written,
         score=best,
         scores=scores,
-        read=tuple(passage.span for passage in seen if isinstance(passage, Chunk)),
-        cut=length - sum(len(passage_text(passage)) for passage in seen),
+        read=spans,
+        cut=cut,
         input_tokens=sum(len(prompt.tokens) for prompt in prompts),
         output_tokens=sum(reply.output_tokens for reply in replies),
         reasoning="\n".join(filter(None, thoughts)) or None,

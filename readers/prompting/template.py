@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from string import Formatter, ascii_uppercase
 
-from leporello.core.records import Chunk, Read
+from leporello.core.records import Chunk, Read, Span
 
 FIELDS = ("question", "context", "choices", "title", "instruction")
 
@@ -62,6 +62,31 @@ class Template:
 def passage_text(passage: Chunk | str) -> str:
     """Returns the characters of a chunk or of a literal passage."""
     return passage if isinstance(passage, str) else passage.text
+
+
+def spans_of(passages: Iterable[Chunk | str]) -> tuple[Span, ...]:
+    """Returns the spans of the document that passages are; a literal passage has none."""
+    return tuple(passage.span for passage in passages if isinstance(passage, Chunk))
+
+
+def span_in(passage: Chunk | str, start: int, end: int) -> Span | None:
+    """Returns the span of the document for a part of a passage; None for a literal passage."""
+    if isinstance(passage, str):
+        return None
+    return Span(passage.start + start, passage.start + end)
+
+
+def seen(read: Read, parts: Iterable[Read]) -> tuple[tuple[Span, ...], int]:
+    """Returns what the parts of an input show of its passages: spans, and characters cut."""
+    shown = [passage for part in parts for passage in part.passages]
+    lengths = (sum(len(passage_text(p)) for p in passages) for passages in (read.passages, shown))
+    return spans_of(shown), next(lengths) - next(lengths)
+
+
+def refuse_pairs(inputs: Iterable[Read]) -> None:
+    """Raises ValueError for a pair of texts, which takes a classifier of pairs."""
+    if any(read.pair for read in inputs):
+        raise ValueError("this reader reads passages; a pair of texts takes a pair classifier")
 
 
 def encodable(text: str) -> str:

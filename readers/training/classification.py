@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from functools import partial
 
-from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
-from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.classical.labels import check_targets
 from leporello.readers.classifier import Classifier
-from leporello.readers.encoders.sequence_classification import SequenceClassification
+from leporello.readers.encoders.trained_classifier import TrainedClassifier
 from leporello.readers.pair_classifier import LABELS, PairClassifier
 from leporello.readers.training import collators
 from leporello.readers.training.examples import TrainingExample
 from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
-
-
-class _Classifies(Protocol):
-    """What the two readers have in common."""
-
-    @property
-    def network(self) -> SequenceClassification: ...
-    def prompts(self, read: Read) -> Sequence[ModelInput]: ...
 
 
 def classifier(reader: Classifier, job: TuningJob) -> TuningResult:
@@ -39,13 +29,10 @@ def pair_classifier(reader: PairClassifier, job: TuningJob) -> TuningResult:
     return _fine_tune(reader, tuple(sorted(LABELS)), job)
 
 
-def _fine_tune(reader: _Classifies, labels: tuple[str, ...], job: TuningJob) -> TuningResult:
+def _fine_tune(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJob) -> TuningResult:
     network = reader.network
     declared = network.declared_labels
     order = declared if set(labels) <= set(declared) else labels
-    counts: Counter[str] = Counter()
-    learnt = _training_examples(reader, job.train, order, counts)
-    validated = _training_examples(reader, job.validation, order, Counter())
     model = ModelToTune(
         network.model,
         "AutoModelForSequenceClassification",
@@ -54,11 +41,11 @@ def _fine_tune(reader: _Classifies, labels: tuple[str, ...], job: TuningJob) -> 
         collators.classes,
         order,
     )
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_training_examples, reader, order))
 
 
 def _training_examples(
-    reader: _Classifies, pairs: TrainingPairs, labels: Sequence[str], counts: Counter[str]
+    reader: TrainedClassifier, labels: Sequence[str], pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
     """Returns an example for each part of an input; a class that is not learnt is none."""
     examples = []

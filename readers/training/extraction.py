@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
@@ -19,9 +20,7 @@ def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
 
     Other windows teach that there is no answer, unless the reader's `null_threshold` is null.
     """
-    network, counts = reader.network, Counter[str]()
-    learnt = _training_examples(reader, job.train, counts)
-    validated = _training_examples(reader, job.validation, Counter())
+    network = reader.network
     model = ModelToTune(
         network.model,
         "AutoModelForQuestionAnswering",
@@ -29,7 +28,7 @@ def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
         network.device,
         collators.spans,
     )
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_training_examples, reader))
 
 
 def _training_examples(

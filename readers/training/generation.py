@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
@@ -35,13 +35,10 @@ def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
     Of an example with choices, a passage is learnt where the first one is right: its likelihood is
     what counts, so that nothing shuffled is learnt.
     """
-    counts: Counter[str] = Counter()
-    learnt = _passages(reader, job.train, counts)
-    validated = _passages(reader, job.validation, Counter())
     model = ModelToTune(
         reader.model, "AutoModelForCausalLM", reader.tokens, reader.device, _continuations
     )
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_passages, reader))
 
 
 def _passages(
@@ -62,35 +59,18 @@ def _continuations(_: object, padding: int) -> collators.Collator:
     return collators.continuations(padding)
 
 
-class _Writer(Protocol):
-    """What the two readers have in common."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def max_new_tokens(self) -> int: ...
-    def training_examples(
-        self, read: Read, target: str
-    ) -> list[tuple[ModelInput, tuple[int, ...]]]: ...
-
-
 def _fine_tune(
-    reader: Any,  # noqa: ANN401 -- one of the two
+    reader: CausalLM | Seq2Seq,
     architecture: Architecture,
     collator: Callable[[Any, int], collators.Collator],
     job: TuningJob,
 ) -> TuningResult:
-    counts: Counter[str] = Counter()
-    learnt = _training_examples(reader, job.train, counts)
-    validated = _training_examples(reader, job.validation, Counter())
     model = ModelToTune(reader.model, architecture, reader.tokens, reader.device, collator)
-    return fine_tune(model, job, learnt, validated, counts)
+    return fine_tune(model, job, partial(_training_examples, reader))
 
 
 def _training_examples(
-    reader: _Writer, pairs: TrainingPairs, counts: Counter[str]
+    reader: CausalLM | Seq2Seq, pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
     """Returns what is learnt; a target that is longer than the reader may write is cut."""
     examples = []

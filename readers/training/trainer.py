@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from transformers import (
 from transformers.integrations.integration_utils import TensorBoardCallback
 
 from leporello.core.errors import UserError
-from leporello.core.training import Checkpoint, Training, TuningJob, TuningResult
+from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.models.distributed import is_main_process
 from leporello.readers.backends.pretrained import Architecture, Tokens, quiet
 from leporello.readers.training.checkpoints import (
@@ -69,22 +70,21 @@ class ModelToTune:
 def fine_tune(
     model: ModelToTune,
     job: TuningJob,
-    examples: Sequence[TrainingExample],
-    validation: Sequence[TrainingExample],
-    counts: Mapping[str, int],
+    prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
 ) -> TuningResult:
     """Fine-tunes a model on examples; goes on where a killed process was.
 
     Args:
         model: Model to fine-tune.
-        job: Settings, and where checkpoints are.
-        examples: Training examples that are learnt.
-        validation: Training examples that losses are measured on.
-        counts: Counts of what became of the inputs, for the record.
+        job: Settings, pairs to learn from, and where checkpoints are.
+        prepare: A function that returns the training examples of pairs, and counts what became of
+            the inputs.
 
     Raises:
         UserError: There is nothing to learn, or settings that this machine cannot follow.
     """
+    counts: Counter[str] = Counter()
+    examples, validation = prepare(job.train, counts), prepare(job.validation, Counter())
     if not examples or not validation:
         what = "learn from" if not examples else "validate on"
         raise UserError(f"of the inputs that training got, none is left to {what}: {dict(counts)}")

@@ -31,7 +31,6 @@ MADE = {
     "leporello/text/answers.py": "words, side by side",
     "leporello/text/english/questions.py": "words, tried once at the start of a question",
     "leporello/text/typed/parse.py": "a choice in plain text",
-    "leporello/text/typed/satisfiable.py": "the user's own",
     "leporello/text/typed/spans.py": "plain text, with blanks between its words",
     "leporello/text/typed/values.py": "a date, each part of few characters",
     "leporello/text/person_names.py": "each part is of characters that no other one takes",

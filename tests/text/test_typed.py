@@ -1,4 +1,4 @@
-"""Types of answers: their schema, what nothing can satisfy, and values in texts."""
+"""Types of answers: their schema, what is wrong with one, and values in texts."""
 
 from __future__ import annotations
 
@@ -84,26 +84,35 @@ def test_what_is_no_such_value_is_none(text: str, answer: Any) -> None:
     [
         ("nmber", "there is no type 'nmber'; did you mean 'number'"),
         ({"type": "number", "min": 1}, "a type has no key 'min'; did you mean 'minimum'"),
-        ({"type": "number", "minimum": 5, "maximum": 3}, "minimum (5) exceeds maximum (3)"),
         ({"type": "enum", "choices": []}, "an enum needs `choices`"),
         ({"type": "object", "fields": {" ": "date"}}, "a field needs a name"),
         ({"schema": {"type": "strng"}}, "type: there is no type 'strng'; did you mean 'string'"),
-        ({"schema": {"required": ["a"], "additionalProperties": False}}, "is required, and not"),
-        ({"schema": {"allOf": [{"type": "string"}, {"type": "number"}]}}, "exclude each other"),
-        ({"schema": {"type": "number", "enum": ["a"]}}, "none of the values that it lists"),
-        ({"schema": {"type": "integer", "minimum": 1.2, "maximum": 1.8}}, "no whole number"),
-        ({"schema": {"anyOf": [False, {"not": {}}]}}, "allows no value"),
-        ({"schema": {"$ref": "#"}}, "refers to itself"),
         ({"schema": {"$ref": "http://a.b/c"}}, "others are not looked for"),
-        ({"schema": {"required": ["c"], "properties": {"c": {"$ref": "#"}}}}, "requires itself"),
-        ({"schema": {"pattern": "("}}, "is no regular expression"),
+        ({"schema": {"properties": {"a": {"$ref": "#/$defs/b"}}}}, "a.$ref: there is no"),
+        ({"schema": {"pattern": "("}}, "pattern: is not a regular expression"),
     ],
 )  # fmt: skip
-def test_what_nothing_can_satisfy_is_told(answer: Any, fault: str) -> None:
+def test_what_is_wrong_with_a_type_is_reported(answer: Any, fault: str) -> None:
     """Before any work, with what was likely meant."""
     with pytest.raises(AnswerTypeError) as raised:
         schema_of(answer)
     assert fault in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "fault"),
+    [
+        ("4", {"type": "number", "minimum": 5, "maximum": 3}, "4 is less than the minimum of 5"),
+        ("{}", {"schema": {"required": ["a"], "additionalProperties": False}}, "'a' is a required"),
+        ("4", {"schema": {"allOf": [{"type": "string"}, {"type": "number"}]}}, "not of type"),
+        ("4", {"schema": {"anyOf": [False, {"not": {}}]}}, "not valid under any"),
+        ("4", {"schema": {"$ref": "#"}}, "the schema refers to itself without end"),
+    ],
+)  # fmt: skip
+def test_a_type_that_no_value_fits_fails_at_the_answer(text: str, answer: Any, fault: str) -> None:
+    """The schema is valid; the failure says what the answer broke."""
+    with pytest.raises(ValueError, match=fault):
+        parse(text, schema_of(answer))
 
 
 def test_a_file_may_hold_a_type_or_a_json_schema() -> None:

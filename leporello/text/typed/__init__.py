@@ -1,5 +1,5 @@
-"""Typed answers: a type as JSON Schema, values in texts, and what a schema forbids.
+"""Typed answers: a type as JSON Schema, and values in texts.
 
-Begin with `schema`, which makes JSON Schema of `{type: date}` and says what nothing can satisfy;
-`parse` makes a value of a text, `values` knows how numbers and dates are written.
+Begin with `schema`, which makes JSON Schema of `{type: date}`; `json_schema` checks a schema;
+`parse` makes a value of a text; `values` finds numbers and dates.
 """

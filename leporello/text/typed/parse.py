@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from leporello.core.records import JSON
 from leporello.text.squad import normalise
-from leporello.text.typed.satisfiable import resolve, validator
+from leporello.text.typed.json_schema import resolve, validator
 from leporello.text.typed.values import FoundValue, dates, numbers, yes_or_no
 
 if TYPE_CHECKING:
@@ -86,7 +86,10 @@ def written_schema(schema: str) -> str:
 
 def fault_of(value: JSON, schema: str) -> str:
     """Returns what keeps a value from fitting a schema; empty if nothing does."""
-    error = next(_checked(schema)[1].iter_errors(value), None)
+    try:
+        error = next(_checked(schema)[1].iter_errors(value), None)
+    except RecursionError:
+        return "the schema refers to itself without end"
     if error is None:
         return ""
     where = "/".join(map(str, error.absolute_path))

@@ -9,7 +9,7 @@ from typing import Any
 
 from leporello.core.errors import did_you_mean
 from leporello.core.records import JSON
-from leporello.text.typed.satisfiable import SchemaFault, faults_of
+from leporello.text.typed.json_schema import SchemaFault, faults_of
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _KEYS: Mapping[str, tuple[str, ...]] = {
@@ -51,7 +51,7 @@ def schema_of(answer: JSON) -> str:
             `{schema: ...}` with JSON Schema.
 
     Raises:
-        AnswerTypeError: There is no such type, or nothing can satisfy it.
+        AnswerTypeError: There is no such type, or it is not JSON Schema.
     """
     return "" if answer is None else _schema_of(json.dumps(answer, default=str))
 
@@ -68,7 +68,7 @@ def json_schema(value: JSON) -> dict[str, Any]:
     """Returns what a file holds as JSON Schema: one itself, a type, or `fields` by their names.
 
     Raises:
-        AnswerTypeError: It is none of them, or nothing can satisfy it.
+        AnswerTypeError: It is none of them, or not valid.
     """
     known = ("$schema", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
     is_schema = isinstance(value, dict) and (

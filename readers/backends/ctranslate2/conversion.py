@@ -7,13 +7,17 @@ token of any tokenizer is lost or taken for another.
 from __future__ import annotations
 
 import json
+import logging
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.models.locate import loadable
-from leporello.readers.backends.converted import converted, refuse_type
+from leporello.core.errors import UserError
+from leporello.models.locate import cache_directory, filled_once, loadable, model_fingerprint
 from leporello.readers.backends.pretrained import Architecture, Tokens, load_model, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
@@ -28,6 +32,10 @@ _NORMALISED = {"bart": (False, True), "mbart": (True, True), "pegasus": (True, F
 # How far a choice's mean log-probability may be from the original's: rounding stays far below, a
 # part that is left out or scaled wrongly far above.
 _TOLERANCE = {"float32": 0.01, "bfloat16": 0.5, "float16": 0.5}
+
+_FAULTS = (ValueError, RuntimeError, NotImplementedError, AttributeError, KeyError, TypeError)
+
+_log = logging.getLogger("leporello")
 
 # Scores choices with the original; with what was converted, which lies in a folder.
 Original: TypeAlias = "Callable[[PreTrainedModel, Tokens, Sequence[ModelInput]], list[Generation]]"
@@ -79,12 +87,54 @@ class ModelFacts:
 def conversion(source: OriginalModel) -> Path:
     """Returns the folder with a model in CTranslate2's format; converts it at most once.
 
+    It is named by the model's content and what converts it.
+
     Raises:
         UserError: There is no such model, it has no safetensors, or it cannot be converted.
     """
-    return converted(
-        source.model, "CTranslate2", [_FORMAT], lambda folder: _convert(source, folder)
-    )
+    versions = version("ctranslate2"), version("transformers")
+    made_of = json.dumps([model_fingerprint(source.model), *versions, _FORMAT]).encode()
+    name = f"{Path(source.model).name}-ctranslate2-{sha256(made_of).hexdigest()[:16]}"
+    try:
+        return filled_once(name, lambda folder: _fill(folder, source))
+    except OSError as error:
+        raise UserError(
+            f"model {source.model!r} cannot be converted for CTranslate2 in {cache_directory()}:"
+            f" {error.strerror or error}; LEPORELLO_CACHE names another place"
+        ) from error
+
+
+def config_of(model: str) -> dict[str, Any]:
+    """Returns the settings of a model that lies in a folder; nothing of others."""
+    file = Path(model).expanduser() / "config.json"
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # a hub id, or what is told when the model is loaded
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def refuse_type(model: str, model_type: object, types: Sequence[str]) -> None:
+    """Raises ValueError for a model type that CTranslate2 lacks, or that was never tried."""
+    if model_type not in types:
+        raise ValueError(
+            f"backend: ctranslate2 does not run {model_type!r}, the type of model {model!r}; it"
+            f" runs {', '.join(types)}. Leave backend out: transformers runs it"
+        )
+
+
+def _fill(folder: Path, source: OriginalModel) -> None:
+    _log.info("converting %s for CTranslate2, once", source.model)
+    try:
+        _convert(source, folder)
+    except _FAULTS as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise UserError(
+            f"model {source.model!r} cannot be converted for CTranslate2: {error}."
+            f" Leave backend out: transformers runs it"
+        ) from error
+    for file in folder.iterdir():
+        file.chmod(0o444)
 
 
 def facts_of(folder: Path) -> ModelFacts:
@@ -135,7 +185,7 @@ def _converter(source: OriginalModel) -> Any:  # noqa: ANN401 -- a class of CTra
             loaded: PreTrainedModel = load_model.__wrapped__(
                 source.model, source.architecture, "auto", "cpu"
             )
-            refuse_type(source.model, loaded.config.model_type, source.types, "ctranslate2")
+            refuse_type(source.model, loaded.config.model_type, source.types)
             self.facts = _facts(loaded)
             self.dtype = str(loaded.dtype).removeprefix("torch.")
             sample = _sample(self.facts)

@@ -13,13 +13,14 @@ from typing import Any, Literal, TypeAlias
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.readers.backends.backend import Precision, threads
-from leporello.readers.backends.converted import config_of, refuse_type
 from leporello.readers.backends.ctranslate2.conversion import (
     ModelFacts,
     Original,
     OriginalModel,
+    config_of,
     conversion,
     facts_of,
+    refuse_type,
 )
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Architecture, Tokens
@@ -83,7 +84,7 @@ class ModelKind:
 def check(model: str, kind: ModelKind, decoding: Decoding) -> None:
     """Refuses, by a ValueError, models of another type, and what beams would do differently."""
     if config := config_of(model):
-        refuse_type(model, config.get("model_type"), kind.types, "ctranslate2")
+        refuse_type(model, config.get("model_type"), kind.types)
     if decoding.num_beams == 1:
         return
     if not decoding.early_stopping:

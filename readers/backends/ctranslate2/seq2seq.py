@@ -9,8 +9,8 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.readers.backends import transformers_seq2seq
 from leporello.readers.backends.backend import Precision
-from leporello.readers.backends.converted import config_of
 from leporello.readers.backends.ctranslate2 import models
+from leporello.readers.backends.ctranslate2.conversion import config_of
 from leporello.readers.backends.ctranslate2.models import ConvertedModel, ModelKind
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens

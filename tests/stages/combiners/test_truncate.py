@@ -119,7 +119,7 @@ def reader(model: Path, limit: int, rule: Literal["slice", "error"] = "slice") -
 
 def ids(made: Seq2Seq, read: Read) -> list[int]:
     """Returns the tokens that the model is given."""
-    [prompt] = made._reader.prompts(read, made._reader.window.parts(read))
+    [prompt] = made._model_inputs(read, made._window.parts(read))
     return list(prompt.tokens)
 
 
@@ -313,7 +313,7 @@ def test_the_ledger_counts_what_is_left_of_the_document(written: Written, tmp_pa
     [seen] = prediction.read
     made = reader(Path(_model(written)), 120)
     read, _ = asked_for(Truncate(), example(ASKED), made.fit, made)
-    [part] = made._reader.window.parts(read)
+    [part] = made._window.parts(read)
     [chunk] = [passage for passage in part.passages if isinstance(passage, Chunk)]
     assert (seen.start, seen.end) == (0, chunk.end)
     assert prediction.coverage.selected == prediction.coverage.document == len(STORY)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +23,8 @@ from endpoint_server import (
     running,
     say,
     texts,
-    threads,
 )
 
-from leporello.cache.source_code import source_hashes
 from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Output, Read
@@ -48,24 +44,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # What is sent, and what comes back
-
-
-def test_outputs_stand_in_the_order_of_the_inputs() -> None:
-    """However late an answer comes; as many requests as allowed are under way, and no more."""
-
-    def late(asked: Asked) -> None:
-        time.sleep(random.uniform(0.01, 0.06))
-        say(asked)
-
-    names = [f"input {number}" for number in range(40)]
-    with running(late) as server:
-        reader = made(server, concurrency=5)
-        assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
-        assert texts(reader.read(reads("again"))) == ["AGAIN"]
-        assert server.most == 5
-        assert server.connections == 5  # kept open from one call to the next
-        del reader
-    assert threads() == []
 
 
 def test_a_chat_is_sent_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +77,9 @@ def test_a_chat_is_sent_as_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader.render(reads("hello")[0]) == "system: Be brief.\n\nuser: hello"
 
 
-def test_a_plain_prompt_is_sent_as_it_is() -> None:
-    """To /completions, with the length under the name that is wanted."""
+def test_a_plain_prompt_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To /completions, with the length under the name that is wanted, and without others' keys."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with running(say) as server:
         reader = made(
             server, mode="completions", temperature=None, max_tokens_field="max_completion_tokens"
@@ -109,16 +88,8 @@ def test_a_plain_prompt_is_sent_as_it_is() -> None:
         [asked] = server.asked
     assert asked.path == "/v1/completions"
     assert asked.body == {"model": "m", "prompt": "hello", "max_completion_tokens": 64}
+    assert SECRET not in str(asked.headers)
     assert reader.render(reads("hello")[0]) == "hello"
-
-
-def test_no_server_is_told_a_key_that_is_not_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client would take the environment's own; a server without a key does not get it."""
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("OPENAI_ADMIN_KEY", SECRET)
-    with running(say) as server:
-        made(server).read(reads("hello"))
-        assert SECRET not in str(server.asked[0].headers)
 
 
 def test_equal_prompts_are_asked_once() -> None:
@@ -396,6 +367,9 @@ def test_most_parts_of_a_split_input_choose() -> None:
         ({"mode": "completions", "system": "Be brief."}, "system needs mode 'chat'"),
         ({"stop": ("",)}, "empty string"),
         ({"prompt": "{question}"}, "has no {context}"),
+        ({"budget_dollars": 1.0}, "budget_dollars needs prices"),
+        ({"cache_prompts": True}, "cache_prompts is of mode 'messages'"),
+        ({"mode": "completions", "batch": True}, "batch needs mode"),
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], told: str) -> None:
@@ -439,15 +413,3 @@ def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
         path.write_text(block, encoding="utf-8")
         assert load_config([path])
     assert blocks
-
-
-def test_all_its_modules_are_what_a_run_depends_on() -> None:
-    """Each file of the package is in the signature of a run."""
-    files = (ROOT / "readers" / "endpoint").glob("[!_]*.py")
-    own = {f"leporello.readers.endpoint.{file.stem}" for file in files}
-    hashed = source_hashes(Endpoint)
-    assert own
-    assert own <= set(hashed)
-    assert {"leporello.readers.prompting.window", "leporello.readers.prompting.template"} <= set(
-        hashed
-    )

@@ -78,18 +78,16 @@ def test_an_interruption_ends_all_requests(how: Callable[[], AbstractContextMana
 
 
 def test_an_input_that_hangs_fails_by_the_engines_limit() -> None:
-    """--example-timeout ends its requests; the others are answered, and asked once."""
+    """--example-timeout ends its requests; the other is answered, and asked once."""
 
     def hanging(asked: Asked) -> None:
         asked.hang() if asked.prompt == "bad" else say(asked)
 
     with running(hanging) as server:
-        outputs = WindowReader(made(server), timeout=3).read(reads("a", "b", "bad", "c"))
-        assert "took longer than 3 s" in str(outputs.pop(2))
-        assert [o.text for o in outputs if isinstance(o, Output)] == ["A", "B", "C"]
-        assert {prompt: n for prompt, n in server.prompts().items() if prompt != "bad"} == {
-            "a": 1, "b": 1, "c": 1,
-        }  # fmt: skip
+        bad, good = WindowReader(made(server), timeout=3).read(reads("bad", "a"))
+        assert "took longer than 3 s" in str(bad)
+        assert isinstance(good, Output)
+        assert (good.text, server.prompts()["a"]) == ("A", 1)
 
 
 def test_nothing_is_left_at_the_end() -> None:
@@ -131,8 +129,8 @@ def test_a_reader_that_is_forgotten_closes_its_connections() -> None:
     assert threads() == []
 
 
-def test_a_reader_reads_in_a_notebook_and_in_threads() -> None:
-    """Where an event loop runs already, and from several threads at once."""
+def test_a_reader_reads_in_a_notebook() -> None:
+    """Where an event loop runs already."""
     with running(say) as server:
         reader = made(server)
 
@@ -141,13 +139,3 @@ def test_a_reader_reads_in_a_notebook_and_in_threads() -> None:
             return reader.read(reads("a"))
 
         assert texts(asyncio.run(cell())) == ["A"]
-        came: list[str] = []
-        workers = [
-            threading.Thread(target=lambda n=n: came.extend(texts(reader.read(reads(f"t{n}")))))
-            for n in range(4)
-        ]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        assert sorted(came) == ["T0", "T1", "T2", "T3"]

@@ -58,13 +58,6 @@ def test_usage_that_is_missing_is_counted_here(usage: object) -> None:
             reader.read(reads("more"))
 
 
-def test_usage_may_lack_what_was_written() -> None:
-    """Then nothing was."""
-    with running(lambda asked: say(asked, "", usage={"prompt_tokens": 4})) as server:
-        [output] = made(server).read(reads("a"))
-    assert (output.input_tokens, output.output_tokens) == (4, 0)
-
-
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own."""
@@ -107,29 +100,6 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_cache")
-def test_a_few_shot_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
-    """With the same examples before every question; with others it is another run."""
-    rows = [{"question": f"Who is {name}?", "answer": name} for name in ("Ann", "Bo", "Cy")]
-    file = tmp_path / "shots.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    with running(say) as server:
-        shown = "budget_tokens: 300\n      examples: ./shots.jsonl\n      shots: 2"
-        config = project(tmp_path, server, shown, examples=40)
-        given: dict[str, Any] = {"config": [config], "out": tmp_path / "out", "workers": 0}
-        with pytest.raises(BudgetSpentError, match="tokens to read"):
-            run(["mine"], **given)
-        assert run(["mine"], **given).failures == 0
-        assert len(server.asked) == len(server.prompts()) == 40
-        assert len({json.dumps(asked.body["messages"][:-1]) for asked in server.asked}) == 1
-        assert len(server.asked[0].body["messages"]) == 5
-        rows[0]["answer"] = "Anna"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        with pytest.raises(UserError, match=r"shots\.jsonl"):
-            run(["mine"], **given)
-        assert len(server.asked) == 40
-
-
-@pytest.mark.usefixtures("own_cache")
 def test_a_run_from_python_begins_with_a_new_budget(tmp_path: Path) -> None:
     """The same call again goes on, in the same process too, with as much again."""
     with running(say) as server:
@@ -158,12 +128,6 @@ def test_a_budget_may_be_in_dollars() -> None:
         "budget_dollars (0.0008) is spent: 29 answers took 290 tokens to read and 58 to write,"
         " 0.0008 dollars"
     )
-
-
-def test_dollars_need_prices() -> None:
-    """A budget in dollars that counts nothing would never be spent."""
-    with pytest.raises(ValueError, match="budget_dollars needs prices"):
-        Endpoint("http://x/v1", "m", budget_dollars=1.0)
 
 
 def test_the_points_of_a_sweep_share_a_budget() -> None:

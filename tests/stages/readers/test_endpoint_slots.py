@@ -27,8 +27,9 @@ from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
-from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Response, Usage
+from leporello.readers.endpoint.protocols import PROTOCOLS
+from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
+from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Usage
 from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
 
@@ -93,14 +94,19 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
     """Whether a thread began the request or joined it, the other one gets what it comes to."""
 
     class Slow(Client):
-        async def request(self, method: str, path: str, *_: Any) -> Response:
+        def __init__(self) -> None:
+            """Opens no session."""
+
+        async def request(self, method: str, path: str, *_: Any) -> bytes:
             sent.append(path)
             await answered.wait()
-            return Response(200, {}, b'{"choices": [{"message": {"content": "A"}}]}')
+            return b'{"choices": [{"message": {"content": "A"}}]}'
 
     async def scenario() -> list[str]:
-        dispatcher = Dispatcher(Slow("", str), "chat", 60, 0, 60, Throttle(4, 0.0), Ledger())
-        work = PendingRequest(["a"], str.encode, lambda *_: Usage(1, 1), lambda: None)
+        throttle, ledger = Throttle(4, 0.0), Ledger()
+        dispatcher = Dispatcher(Slow(), PROTOCOLS["chat"], 60, 0, 60, throttle, ledger)
+        prompt = Prompt("a", "")
+        work = PendingRequest([prompt], lambda _: b"", lambda *_: Usage(1, 1), lambda: None)
         both = [asyncio.create_task(dispatcher.ask(work)) for _ in range(2)]
         while not sent:
             await asyncio.sleep(0)
@@ -109,7 +115,7 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
             await both[leaver]
         answered.set()
         outcomes = [await both[1 - leaver], await dispatcher.ask(work)]
-        return [reply.text for each in outcomes if isinstance(reply := each["a"], EndpointReply)]
+        return [reply.text for each in outcomes if isinstance(reply := each[prompt], EndpointReply)]
 
     sent, answered = list[str](), asyncio.Event()
     assert asyncio.run(scenario()) == ["A", "A"]
@@ -247,24 +253,6 @@ def test_what_a_server_bears_is_found_again() -> None:
     assert seen[:4] == [16, 8, 4, 2]
     assert seen[4:] == sorted(seen[4:])
     assert seen[-1] == 16
-
-
-def test_nothing_is_begun_in_the_pause_that_a_server_asks_for() -> None:
-    """By no one, though one request alone was told; then all that there is room for are."""
-
-    async def waits() -> list[float]:
-        throttle, clock = Throttle(SLOTS, 0.0), asyncio.get_running_loop().time
-
-        async def begin(_: int) -> float:
-            await throttle.enter()
-            return clock() - start
-
-        await throttle.enter()
-        start = clock()
-        waiting = throttle.refused(start, 0.3)
-        return [waiting, *await asyncio.gather(*map(begin, range(1, SLOTS - 1)))]
-
-    assert min(asyncio.run(waits())) >= 0.3
 
 
 # Rates and shares

@@ -148,7 +148,7 @@ def test_passages_give_way(
             shown.count("Question: Who had a cat?") or shown.count("question: Who had a cat?")
         )
     assert "(A) the youngest\n(B) nobody" in shown
-    parts = made._reader.window.parts(read)
+    parts = made._window.parts(read)
     assert all(len(made._prompt(part).tokens) <= limit for part in parts)
     assert (output.cut > 0) is (overflow != "split")
     assert len(parts) > 1 or overflow != "split"

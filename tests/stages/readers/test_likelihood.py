@@ -40,7 +40,7 @@ from leporello.text.tokens import tokenizer as counter
 
 CASES = json.loads((GOLDEN / "shuffle_test.json").read_text(encoding="utf-8"))
 WINDOWS = [case for case in CASES if "windows" in case]
-POSITIONS = 66  # of the masked models: RoBERTa counts from 2
+POSITIONS = 66  # of the masked models: RoBERTa counts from behind padding, which is 0
 
 
 def _word_piece() -> PreTrainedTokenizerFast:
@@ -314,8 +314,8 @@ def test_models_of_the_other_kind_are_told(folders: dict[str, str]) -> None:
         LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()
     with pytest.raises(UserError, match=r"has 256 positions and max_input_tokens needs 257"):
         LogLikelihood(folders["gpt2"], start_token=True, max_input_tokens=256).load()
-    with pytest.raises(UserError, match="has 64 positions for tokens"):
-        PseudoLogLikelihood(folders["roberta"], max_input_tokens=65).load()
+    with pytest.raises(UserError, match="has 65 positions for tokens"):
+        PseudoLogLikelihood(folders["roberta"], max_input_tokens=66).load()
     PseudoLogLikelihood(folders["bert"], max_input_tokens=66).load()
 
 

@@ -180,7 +180,7 @@ def test_window(
         with pytest.raises(ValueError, match="max_input_tokens is 110"):
             made.read([read])
         return
-    parts = made._reader.window.parts(read)
+    parts = made._window.parts(read)
     for part in parts:
         assert size(made, part) <= 110
         rendered = made.render(part)
@@ -199,7 +199,7 @@ def test_split_joins_parts(reader: Callable[..., AnyReader]) -> None:
     made = reader("t5", max_input_tokens=60, on_overflow="split")
     for choices in ((), ("mill", "cat")):
         read = Read((DOCUMENT.chunk(0, 300), "And a literal."), "Who?", choices=choices)
-        alone = made.read(made._reader.window.parts(read))
+        alone = made.read(made._window.parts(read))
         whole = made.read([read])[0]
         assert len(alone) > 2
         if choices:

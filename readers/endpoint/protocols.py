@@ -1,0 +1,212 @@
+"""The protocols of servers, side by side: where requests go, their form, and that of answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from leporello.text.typed.parse import kind_of
+
+Mode: TypeAlias = Literal["chat", "completions", "messages"]
+Turns: TypeAlias = Sequence[Mapping[str, str]]
+
+_NAME = "answer"  # of the one field of a schema that is sent for a type that is not an object
+# Reasons for which Anthropic's models stop, as OpenAI names them.
+_REASONS = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProtocol:
+    """The differences between one protocol and the others.
+
+    Attributes:
+        path: Path of requests below the server's address.
+        batches: Path of batches.
+        headers: A function that returns the headers with a key.
+        content: A function that returns the fields with the turns before a prompt, the prompt, and
+            the characters of it to keep after those turns; None keeps nothing.
+        stop: Field of the strings that end an answer.
+        form: A function that returns the fields that hold the answer to a schema.
+        as_chat: A function that returns an answer as OpenAI's chat writes it.
+        uploads: Whether a batch's requests are uploaded as a file first.
+        takes_seed: Whether a request has a seed.
+    """
+
+    path: str
+    batches: str
+    headers: Callable[[str], dict[str, str]]
+    content: Callable[[Turns, str, int | None], dict[str, Any]]
+    stop: str
+    form: Callable[[str], Mapping[str, Any]]
+    as_chat: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    uploads: bool = True
+    takes_seed: bool = True
+
+
+def count_of(value: object) -> int | None:
+    """Returns a count as a server gave it; None where it is not one."""
+    return value if type(value) is int and value >= 0 else None
+
+
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _anthropic_headers(key: str) -> dict[str, str]:
+    return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+
+
+def _blocks(turns: Turns, prompt: str, kept: int | None) -> dict[str, Any]:
+    """Returns the fields of a prompt in Anthropic's protocol, with marks where it keeps all so far.
+
+    The marks stand at the last turn before the prompt, and at the prompt's first characters.
+    """
+
+    def block(text: str, is_kept: bool) -> dict[str, Any]:
+        mark = {"cache_control": {"type": "ephemeral"}} if is_kept else {}
+        return {"type": "text", "text": text, **mark}
+
+    before = [
+        (turn["role"], [block(turn["content"], kept is not None and turn is turns[-1])])
+        for turn in turns
+    ]
+    parts = ((prompt[: kept or 0], True), (prompt[kept or 0 :], False))
+    asked = [*before, ("user", [block(*part) for part in parts if part[0]])]
+    return {
+        "system": next((blocks for role, blocks in asked if role == "system"), None),
+        "messages": [{"role": r, "content": blocks} for r, blocks in asked if r != "system"],
+    }
+
+
+def _text_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = data.get("choices")
+    if not isinstance(choices, list):
+        return data
+    messages = [{"content": c.get("text")} if isinstance(c, Mapping) else None for c in choices]
+    pairs = zip(choices, messages, strict=True)
+    return {**data, "choices": [m and {**choice, "message": m} for choice, m in pairs]}
+
+
+def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    content, usage = data.get("content"), data.get("usage")
+    blocks = [b for b in content if isinstance(b, Mapping)] if isinstance(content, list) else []
+    texts = [b["text"] for b in blocks if isinstance(b.get("text"), str)]
+    thoughts = [b["thinking"] for b in blocks if isinstance(b.get("thinking"), str)]
+    message = {"content": "".join(texts) if texts else None, "reasoning": "\n".join(thoughts)}
+    reason = data.get("stop_reason")
+    choice = {"message": message, "finish_reason": _REASONS.get(str(reason), reason)}
+    used = usage if isinstance(usage, Mapping) else {}
+    kept, made = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
+    read = count_of(used.get("input_tokens"))
+    total = None if read is None else read + (count_of(kept) or 0) + (count_of(made) or 0)
+    counts = {
+        "prompt_tokens": total,
+        "completion_tokens": used.get("output_tokens", 0),
+        "prompt_tokens_details": {"cached_tokens": kept},
+    }
+    return {"choices": [choice] if isinstance(content, list) else None, "usage": counts}
+
+
+def schema_sent(schema: str) -> str:
+    """Returns the schema that a server is sent, as text; empty where any text will do.
+
+    Services want an object at the top: another value is the one field of such.
+    """
+    if not schema or kind_of(json.loads(schema)) == "text":
+        return ""
+    known = json.loads(schema)
+    if kind_of(known) == "object" and "anyOf" not in known:
+        return schema
+    shared = {"$defs": known.pop("$defs")} if "$defs" in known else {}
+    whole = {
+        **shared,
+        "type": "object",
+        "properties": {_NAME: {"anyOf": [known, {"type": "null"}]}},
+        "required": [_NAME],
+        "additionalProperties": False,
+    }
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def _response_format(schema: str) -> Mapping[str, Any]:
+    """Returns the fields of OpenAI's chat that hold the answer to a schema; plain text has none.
+
+    `strict` is said only where the schema is as OpenAI's strict mode wants it; it refuses others.
+    """
+    if not schema:
+        return {}
+    known = json.loads(schema)
+    named = {"name": _NAME, "schema": known, "strict": _is_strict(known)}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _output_config(schema: str) -> Mapping[str, Any]:
+    """Returns the same fields of Anthropic's messages."""
+    if not schema:
+        return {}
+    return {"output_config": {"format": {"type": "json_schema", "schema": json.loads(schema)}}}
+
+
+def unwrapped(text: str, schema: str) -> str:
+    """Returns an answer without the object that was asked for around it."""
+    if not schema or schema_sent(schema) in ("", schema):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # a server that knows no schemas, or an answer cut off
+        return text
+    if not isinstance(value, dict) or [*value] != [_NAME]:
+        return text
+    inner = value[_NAME]
+    return inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
+
+
+def _is_strict(schema: Any) -> bool:  # noqa: ANN401 -- any JSON
+    """Says whether all objects of a schema have all their fields, and no others."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    if "properties" in schema and isinstance(schema["properties"], dict):
+        whole = {*schema.get("required", ())} == {*schema["properties"]}
+        if not whole or schema.get("additionalProperties") is not False:
+            return False
+    return all(map(_is_strict, schema.values()))
+
+
+_CHAT = ServerProtocol(
+    path="/chat/completions",
+    batches="/batches",
+    headers=_bearer,
+    content=lambda turns, prompt, _: {"messages": [*turns, {"role": "user", "content": prompt}]},
+    stop="stop",
+    form=_response_format,
+    as_chat=lambda data: data,
+)
+PROTOCOLS: Mapping[Mode, ServerProtocol] = {
+    "chat": _CHAT,
+    "completions": replace(
+        _CHAT,
+        path="/completions",
+        content=lambda _, prompt, __: {"prompt": prompt},
+        form=lambda _: {},
+        as_chat=_text_as_chat,
+    ),
+    "messages": ServerProtocol(
+        path="/messages",
+        batches="/messages/batches",
+        headers=_anthropic_headers,
+        content=_blocks,
+        stop="stop_sequences",
+        form=_output_config,
+        as_chat=_blocks_as_chat,
+        uploads=False,
+        takes_seed=False,
+    ),
+}

@@ -1,0 +1,109 @@
+"""The parts that all readers share whose model is given a prompt, here or behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from leporello.core.records import Read
+from leporello.models.calibration import read_calibration
+from leporello.readers.prompting.few_shot import FewShot, draw
+from leporello.readers.prompting.template import Template, refuse_pairs
+from leporello.readers.prompting.window import Window
+
+# The question's instructions stand on its line, so that they fall away with it. The last line is
+# for plain models, which continue it.
+PROMPT = """\
+{instruction}
+
+{context}
+
+Answer in a few words, from the text above. Question: {question}
+{choices}
+Answer:"""
+
+
+class CountsTokens(Protocol):
+    """A tokenizer, or an estimate of one."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of tokens of each text."""
+        ...
+
+
+class PromptedReader:
+    """Base of the readers that prompt a language model; they declare these parameters.
+
+    Attributes:
+        prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
+            lines whose fields are all empty are left out.
+        separator: Text between passages.
+        examples: A JSON Lines file of worked examples that stand before what is asked, by the same
+            template, in a chat as earlier turns; they are never cut.
+        shots: Number of examples that are drawn; all if there are fewer.
+        seed: Seed of the draw.
+        calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
+    """
+
+    prompt: str
+    separator: str
+    examples: Path | None
+    shots: int
+    seed: int
+    calibration: Path | None = None
+
+    @property
+    def _chats(self) -> bool:
+        """Whether the prompt is a turn of a chat, after the examples' turns."""
+        return False
+
+    @property
+    def _tokens(self) -> CountsTokens:
+        raise NotImplementedError
+
+    @property
+    def _window(self) -> Window:
+        raise NotImplementedError
+
+    def check_files(self, data: str) -> None:
+        """Reads the examples and the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
+        self._prompts.check_data(data)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out; a guess by `words`."""
+        return self._tokens.count(texts)
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit the window when rendered."""
+        return self._window.leading(read)
+
+    def _parts(self, inputs: Sequence[Read]) -> list[list[Read]]:
+        """Returns the parts of each input that are read: the input itself unless it is too long.
+
+        Raises:
+            UserError: A worked example was drawn from a document of the inputs.
+        """
+        window = self._window
+        refuse_pairs(inputs)
+        self._prompts.check_documents(inputs)
+        return [window.parts(read) for read in inputs]
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template(self.prompt, self.separator)
+
+    @cached_property
+    def _prompts(self) -> FewShot:
+        return FewShot(self._template, draw(self.examples, self.shots, self.seed))
+
+    @property
+    def _render(self) -> Callable[[Read], str]:
+        """Renders the prompt: in a chat the user's last turn, elsewhere all of it.
+
+        Not a method: the window would hold the reader, which must end as soon as it is forgotten.
+        """
+        return (self._template if self._chats else self._prompts).render
