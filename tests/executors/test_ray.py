@@ -108,16 +108,15 @@ class Lamps:
         return [f"retriever.{name}={value}" for name, value in given.items()]
 
     def same(self, one: str, other: str) -> None:
-        """Holds two runs against each other, and their journals but for what was observed."""
+        """Compares two runs and their journals."""
         same_bytes(self.folder / one, self.folder / other)
         rows = [self.rows(name) for name in (one, other)]
         assert rows[0] == rows[1]
 
     def rows(self, out: str) -> list[dict[str, Any]]:
-        """Returns the rows of a run's journals but for what was observed, without their sums."""
+        """Returns the rows of a run's journals without their sums."""
         lines = b"".join(self.journals(out).values()).splitlines()
-        rows = [{**json.loads(line), "sum": ""} for line in lines]
-        return [row for row in rows if "observed" not in row]
+        return [{**json.loads(line), "sum": ""} for line in lines]
 
     def journals(self, out: str) -> dict[str, bytes]:
         """Returns what the journals of a run hold, by their names."""
