@@ -112,8 +112,8 @@ def _file(base: type, entry: str) -> Path:
     if not _is_there(path):
         beside = [file.name for file in path.parent.glob("*")] if _is_there(path.parent) else []
         raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, and"
-            f" {path} does not exist{likely(path.name, beside)}"
+            f"{base.__name__}.depends_on has {entry!r}, and {path} does not exist"
+            f"{likely(path.name, beside)}"
         )
     return path
 
