@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from leporello.core.environment import observed
-
 # A file that imports one of these at its top starts processes, or computes with networks.
 _HEAVY = {
     "fine_tuned", "lookup_task", "ray", "sentence_transformers", "subprocess", "tiny_encoders",
@@ -52,12 +50,6 @@ def _imports(path: Path) -> set[str]:
             found.add(node.module.partition(".")[0])
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
-
-
-@pytest.fixture(autouse=True)
-def nothing_observed() -> None:
-    """Keeps what one test's plug-ins asked for out of the next test's runs in the same process."""
-    observed.forget()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.clocks import clock_of
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache, CacheEntry
 from leporello.config import Pipeline, load_config
@@ -39,10 +38,9 @@ class Reuse:
         kind: `chunks`, `passages`, `index` or `outputs`.
         stage: Name of the class that makes it.
         kept: Whether the cache has it.
-        differs: What its code had asked for and changed since; or name and values of the first
-            field in which the nearest other entry differs, `name: other -> now`; empty if there is
-            none, or, of what is kept, none of the same class and document.
-        entry: File that is or would be nearest; None if there is none.
+        differs: Name and values of the first field in which the nearest other entry differs,
+            `name: other -> now`, or why nothing is cached; empty if it is kept, or there is none.
+        entry: File that holds it, or the nearest other one; None if there is none.
     """
 
     pipeline: str
@@ -114,46 +112,31 @@ def _digests(example: Example, folder: Path) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _CachedKeys:
-    """A cache, looked through."""
+    """Keys of all entries of a cache."""
 
     cache: Cache
 
     def reuse(
         self, pipeline: str, task: str, kind: str, cls: type, key: Mapping[str, Any] | None
     ) -> Reuse:
-        """Compares one key with what is kept of its kind."""
-        stage = cls.__name__
+        """Compares one key with those of its kind."""
+        found = pipeline, task, kind, cls.__name__
         if key is None:
-            cause = "it is no frozen dataclass of plain fields"
-            if clock := clock_of(cls):
-                cause = f"it asks {clock}, and does not say repeatable = True"
-            message = f"what {stage} depends on cannot be told: {cause}"
-            return Reuse(pipeline, task, kind, stage, False, message, None)
-        same, other = self._nearest(kind, key)
-        differs = next(differences(other[1], key), "") if other else ""
-        if same and other and not _same_subject(other[1], key):
-            differs = ""  # of another document: nobody wonders about that
-        if same and (thing := same.changed()):
-            return Reuse(
-                pipeline, task, kind, stage, False, f"the {thing} changed since", same.path
-            )
-        path = same.path if same else other[0].path if other else None
-        return Reuse(pipeline, task, kind, stage, same is not None, differs, path)
+            cause = "it is not a frozen dataclass of plain fields, or declares repeatable = False"
+            return Reuse(*found, False, f"{cls.__name__} is not cached: {cause}", None)
+        entries = [(entry, _part(made_from, key)) for entry, made_from in self._entries[kind]]
+        if same := next((entry for entry, old in entries if old == key), None):
+            return Reuse(*found, True, "", same.path)
 
-    def _nearest(
-        self, kind: str, key: Mapping[str, Any]
-    ) -> tuple[CacheEntry | None, tuple[CacheEntry, Mapping[str, Any]] | None]:
-        """Returns the entry of this key, and the nearest of another, with what it is made of."""
-        same, ranked = None, []
-        for entry, made_from in self._entries.get(kind, ()):
-            old = _part(made_from, key)
-            count = sum(1 for _ in differences(old, key))
-            if count:
-                rank = (not _same_subject(old, key), count, -entry.last_use)
-                ranked.append((rank, (entry, old)))
-            elif same is None or same.changed():
-                same = entry
-        return same, min(ranked, key=lambda pair: pair[0])[1] if ranked else None
+        def rank(pair: tuple[CacheEntry, Mapping[str, Any]]) -> tuple[bool, int, float]:
+            entry, old = pair
+            fields = sum(1 for _ in differences(old, key))
+            return not _same_subject(old, key), fields, -entry.last_use
+
+        if not entries:
+            return Reuse(*found, False, "", None)
+        nearest, old = min(entries, key=rank)
+        return Reuse(*found, False, next(differences(old, key), ""), nearest.path)
 
     @cached_property
     def _entries(self) -> Mapping[str, Sequence[tuple[CacheEntry, Mapping[str, Any]]]]:

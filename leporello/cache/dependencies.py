@@ -1,23 +1,26 @@
-"""What results depend on besides parameters: for cache keys, a run's signature and `plan` alike.
+"""Dependencies of results besides parameters: for cache keys, a run's signature and `plan` alike.
 
-What a stage reads from files that no parameter names, or from the network, is not in it.
+A file that neither a parameter nor `depends_on` names is not among them, nor is a server.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from leporello.cache.source_code import code_hash, is_own, source_hash, sources
+from leporello.cache.reuse import UNDECLARED, undeclared
+from leporello.cache.source_code import is_own, source_hash, sources
 from leporello.core.annotations import BACKEND_MARK, MODEL_MARK, annotations_of, marked
 from leporello.core.environment.classes import find_class
+from leporello.core.environment.declared import declared_files, declared_variables
 from leporello.core.errors import UserError
 from leporello.core.protocols import BACKEND
 from leporello.core.records import JSON
@@ -53,12 +56,16 @@ class Dependencies:
             A model's content is that of all its files, those of its tokenizer among them.
         files: Content of the files and folders that parameters name as paths, by place.
         libraries: Versions of the distributions that matter; None of what is not installed.
+        declared: Content of the files and variables that `depends_on` names, by its entries.
+        undeclared: Names of plug-in classes without `depends_on`.
     """
 
     source: str
     models: Mapping[str, tuple[str, str]]
     files: Mapping[str, str]
     libraries: Mapping[str, str | None]
+    declared: Mapping[str, str] = field(default_factory=dict)
+    undeclared: Sequence[str] = ()
 
     def key(self) -> dict[str, JSON]:
         """Returns what stands in a cache key: also what this machine computes otherwise."""
@@ -70,7 +77,10 @@ class Dependencies:
         }
         if self.models:  # what a model computes differs in its last digits from machine to machine
             values["machine"] = _machine()
-        return {**values, "files": {**self.files}} if self.files else values
+        optional: dict[str, JSON] = {
+            "files": {**self.files}, "depends_on": {**self.declared}, UNDECLARED: [*self.undeclared]
+        }  # fmt: skip
+        return values | {name: value for name, value in optional.items() if value}
 
 
 def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]:
@@ -86,6 +96,7 @@ def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]
     found = [*classes]
     each = [one for _, one in found]
     files = {place: content for one in each for place, content in one.files.items()}
+    declared: dict[str, JSON] = {name: {**one.declared} for name, one in found if one.declared}
     libraries = {n: v and v.partition("+")[0] for one in each for n, v in one.libraries.items()}
     return {
         "sources": {name: one.source for name, one in found},
@@ -93,6 +104,7 @@ def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]
         "libraries": dict(sorted(libraries.items())),
         "python": _python(),
         **({"files": {**files}} if files else {}),
+        **({"depends_on": declared} if declared else {}),
     }
 
 
@@ -109,20 +121,40 @@ def dependencies(
         content: Function that returns the content or revision of a model.
 
     Raises:
-        UserError: A model that is not there.
+        UserError: A model, or a file that `depends_on` names, is missing.
     """
     models = {
         name: (model, _told(cls, name, model, content)) for name, model in _models(cls, given)
     }
-    source = source_hash(cls) if is_own(cls.__module__) else f"{source_hash(cls)} {code_hash(cls)}"
     libraries = library_versions(cls, has_model=bool(models))
-    for backend in _own_backends(cls, given):
-        source = f"{source} {source_hash(backend)}"
+    classes = [cls, *own_backends(cls, given)]
+    for backend in classes[1:]:
         libraries = {**libraries, **library_versions(backend, has_model=True)}
-    return Dependencies(source, models, files_of(given.values()), libraries)
+    return Dependencies(
+        " ".join(map(source_hash, classes)),
+        models,
+        files_of(given.values()),
+        libraries,
+        _declared(classes),
+        undeclared(classes),
+    )
 
 
-def _own_backends(cls: type, given: Mapping[str, object]) -> Iterator[type]:
+def _declared(classes: Iterable[type]) -> dict[str, str]:
+    """Returns the content of what `depends_on` names; several files of one entry are joined."""
+    content: dict[str, str] = {}
+    for cls in classes:
+        for entry, path in declared_files(cls):
+            before = f"{content[entry]} " if entry in content else ""
+            content[entry] = before + content_fingerprint(path.resolve())
+        for name in declared_variables(cls):
+            value = os.environ.get(name, "").encode("utf-8", "surrogateescape")
+            is_set = name in os.environ
+            content[f"env:{name}"] = hashlib.sha256(value).hexdigest() if is_set else "not set"
+    return content
+
+
+def own_backends(cls: type, given: Mapping[str, object]) -> Iterator[type]:
     """Yields the backends that are no modules of ours, which the class's own source names."""
     annotations = annotations_of(cls)
     for name, value in given.items():

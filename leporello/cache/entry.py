@@ -59,13 +59,13 @@ def read(path: Path, key: str) -> tuple[Index, float]:
         raise DamagedEntryError("it is cut off, or no file of ours") from error
 
 
-def read_key(path: Path, part: str = "recipe") -> dict[str, JSON] | None:
-    """Returns the recipe that a file names, or its plain `values`; None where it cannot be read."""
+def read_key(path: Path) -> dict[str, JSON] | None:
+    """Returns the recipe that a file names; None where it cannot be read."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             header = file.read(min(length, path.stat().st_size))
-        key = json.loads(json.loads(header)["__metadata__"][part])
+        key = json.loads(json.loads(header)["__metadata__"]["recipe"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return key if isinstance(key, dict) else None

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-from leporello.cache.clocks import clock_of
-from leporello.cache.dependencies import dependencies
+from leporello.cache.dependencies import dependencies, own_backends
 from leporello.cache.source_code import public_name
 from leporello.core.calls.memory import SCALARS, UnknownParametersError, known_of, parameters_of
+from leporello.core.environment.declared import is_repeatable
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 
@@ -29,11 +29,11 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
     Returns:
         None if it cannot be told: for another class than a frozen dataclass whose fields are its
         constructor's parameters; where one of them is neither JSON, a path nor such an instance;
-        for a class that is not to be found in a file or an installed package; for a plug-in that
-        asks a clock or for random numbers, which is told once.
+        for a class that is not to be found in a file or an installed package; for one that
+        declares `repeatable = False`.
 
     Raises:
-        UserError: A model that is not there.
+        UserError: A model, or a file that `depends_on` names, is missing.
     """
     known, key = known_of(stage), ("fingerprint", frozenset(without))
     if key not in known:
@@ -47,9 +47,10 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
 
 def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
     cls: Any = type(stage)
-    if (shown := public_name(cls)) is None or clock_of(cls):
-        raise UnknownParametersError
     kept = {name: value for name, value in parameters_of(stage).items() if name not in without}
+    classes = (cls, *own_backends(cls, kept))
+    if (shown := public_name(cls)) is None or not all(map(is_repeatable, classes)):
+        raise UnknownParametersError
     return {
         "class": shown,
         "parameters": {parameter: _json(value) for parameter, value in kept.items()},

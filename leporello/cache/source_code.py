@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import CodeType, FunctionType
 
 from leporello.core.environment.classes import file_module_name
 from leporello.core.hashing import canonical
@@ -44,7 +43,7 @@ class Sources:
 
 @cache
 def sources(cls: type) -> Sources:
-    """Returns the local modules that a class depends on, and what they import besides.
+    """Returns the local modules of a class, of its bases and of what they import, and libraries.
 
     It is worked out once a class and process: what was imported stays what it was, even if its
     file is changed. Modules are named as in every other process: see `public_name`.
@@ -54,7 +53,8 @@ def sources(cls: type) -> Sources:
     hashes: dict[str, str] = {}
     libraries: dict[str, frozenset[str]] = {}
     files: dict[str, Path] = {}
-    visited, pending = {cls.__module__}, [cls.__module__]
+    pending = [*dict.fromkeys(base.__module__ for base in cls.__mro__)]
+    visited = {*pending}
     while pending:
         name = pending.pop()
         if (path := _local_source(name)) is None:
@@ -79,39 +79,6 @@ def source_hashes(cls: type) -> dict[str, str]:
 def source_hash(cls: type) -> str:
     """Returns one hash over all of `source_hashes`."""
     return hashlib.sha256(canonical({**sources(cls).hashes}).encode()).hexdigest()[:32]
-
-
-def code_hash(cls: type) -> str:
-    """Returns a hash of a class's methods as they are loaded, base classes' too; not of ours.
-
-    So it is seen if another module has put another function in the place of one.
-    """
-    functions = (
-        (f"{base.__qualname__}.{name}", function)
-        for base in cls.__mro__
-        if not is_own(base.__module__) and _top(base.__module__) not in sys.stdlib_module_names
-        for name, value in sorted(vars(base).items())
-        for function in _functions(value)
-    )
-    text = repr([(name, _code(function.__code__)) for name, function in functions])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _functions(value: object) -> Iterator[FunctionType]:
-    """Yields the functions of a class's attribute: itself, or those of a property."""
-    inner = (getattr(value, name, None) for name in ("__func__", "func", "fget", "fset"))
-    yield from (one for one in (value, *inner) if isinstance(one, FunctionType))
-
-
-def _code(code: CodeType) -> list[object]:
-    """Returns what a code object does, the same in every process: sets have no order."""
-    return [code.co_code.hex(), code.co_names, [*map(_constant, code.co_consts)]]
-
-
-def _constant(value: object) -> object:
-    if isinstance(value, CodeType):
-        return _code(value)
-    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
 def is_own(module: str) -> bool:

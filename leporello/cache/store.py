@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import secrets
 import shutil
 import time
@@ -22,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from leporello.cache.entry import (
     PARTIAL,
@@ -34,8 +32,8 @@ from leporello.cache.entry import (
     write,
 )
 from leporello.cache.fingerprint import fingerprint
-from leporello.core.environment import observed
-from leporello.core.hashing import canonical, differences
+from leporello.cache.reuse import collect_recipe
+from leporello.core.hashing import canonical
 from leporello.core.records import JSON, Index
 
 _SUFFIX = ".safetensors"
@@ -44,9 +42,6 @@ _MODELS = "models"
 # Copies of what is at URLs: files, runs that were looked at, files of the hub; of compressed files.
 _REMOTE = ("files", "views", "hub", "unpacked")
 _HOUR = 3600.0
-
-_OBSERVED = "leporello.observed"  # in a value: what plug-in code had asked for
-_FOREIGN = re.compile(r'"class":\s?"((?!leporello\.)[^"]+)"')
 
 _log = logging.getLogger("leporello")
 
@@ -73,10 +68,6 @@ class CacheEntry:
     def recipe(self) -> dict[str, JSON] | None:
         """Returns what it was made from, read from the file; None for models and damaged files."""
         return read_key(self.path)
-
-    def changed(self) -> str:
-        """Returns what plug-in code had asked for that has another content now; or nothing."""
-        return observed.changed((read_key(self.path, "values") or {}).get(_OBSERVED, {}))  # type: ignore[arg-type]  # of strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +105,7 @@ class Cache:
                 path.unlink()
             return None
         _touch(path, last_use)
-        if thing := observed.changed(value.pop(_OBSERVED, {})):  # type: ignore[arg-type]  # of strings
-            _log.info("%s is made again: the %s changed since", path, thing)
-            return None
+        collect_recipe({**key})
         return value
 
     def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
@@ -135,14 +124,6 @@ class Cache:
             Whether it is kept.
         """
         text = canonical(key)
-        if (own := _FOREIGN.search(text)) and (seen := observed.observed()):
-            if hosts := observed.servers(seen):
-                _tell_once(
-                    f"what {own[1]} makes is not kept: its code asks {hosts[0]}, and the class does"
-                    " not say repeatable = True"
-                )
-                return False
-            value = {**value, _OBSERVED: {**seen}}
         if (content := pack(text, value)) is None:
             return False
         try:
@@ -179,21 +160,6 @@ class Cache:
             for path in (self.root / kind).glob("[!.]*/[!.]*/"):
                 yield from _entry(kind, path)
 
-    def nearest(self, kind: str, recipe: Mapping[str, JSON]) -> CacheEntry | None:
-        """Returns the entry of a kind whose recipe differs in the fewest fields.
-
-        Those of the same document's text come before all others. What differs is told by
-        `leporello.core.hashing.differences(entry.recipe(), recipe)`.
-        """
-
-        def distance(entry: CacheEntry) -> tuple[bool, int, float]:
-            old = entry.recipe() or {}
-            fields = sum(1 for _ in differences(old, recipe))
-            return _text_of(old) != _text_of(recipe), fields, -entry.last_use
-
-        same_kind = (entry for entry in self.entries() if entry.kind == kind)
-        return min(same_kind, key=distance, default=None)
-
     def collect(self, keep_bytes: int) -> list[CacheEntry]:
         """Removes what was not used for longest, until no more than so many bytes are kept.
 
@@ -217,12 +183,6 @@ class Cache:
     def _path(self, kind: str, text: str) -> Path:
         key = hashlib.sha256(text.encode()).hexdigest()
         return self.root / f"entries/v1/{kind}/{key[:2]}/{key}{_SUFFIX}"
-
-
-def _text_of(recipe: Mapping[str, Any]) -> object:
-    """Returns the hash of the document's text, which each kind of recipe names in its place."""
-    document = recipe.get("document")
-    return document.get("text") if isinstance(document, Mapping) else recipe.get("text")
 
 
 def _touch(path: Path, last_use: float) -> None:

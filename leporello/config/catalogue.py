@@ -74,10 +74,9 @@ def runs_offline(pipeline: PipelineSpec) -> bool:
     Args:
         pipeline: The pipeline, or one point of a sweep over it.
     """
-    specs = chain.from_iterable(spec.all_specs() for spec in pipeline.stages.values())
     return all(
         _is_here(spec.arguments()[name], parameter.annotation)
-        for spec in specs
+        for spec in pipeline.all_specs()
         for name, parameter in parameters(spec.cls).items()
     )
 

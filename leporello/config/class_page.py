@@ -99,8 +99,7 @@ def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
 
 def _specs(config: Config) -> Iterator[tuple[str, Spec]]:
     for point in chain.from_iterable(config.pipelines.values()):
-        for stage in point.stages.values():
-            yield from ((point.name, spec) for spec in stage.all_specs())
+        yield from ((point.name, spec) for spec in point.all_specs())
     for name, task in config.tasks.items():
         yield from ((name, spec) for spec in task.spec.all_specs())
 

@@ -276,10 +276,13 @@ class PipelineSpec:
         roles = {k.removeprefix(ROLES): s for k, s in self.stages.items() if k.startswith(ROLES)}
         return {ANSWER: self.stages["reader"], **roles}
 
+    def all_specs(self) -> Iterator[Spec]:
+        """Yields its stages and those nested in them."""
+        return chain.from_iterable(stage.all_specs() for stage in self.stages.values())
+
     def unasked(self) -> list[str]:
         """Returns the roles with readers that no parameter of a stage names."""
-        specs = (spec for stage in self.stages.values() for spec in stage.all_specs())
-        asked = {role for spec in specs for role in roles_of(spec.cls, spec.arguments())}
+        asked = {role for spec in self.all_specs() for role in roles_of(spec.cls, spec.arguments())}
         return [role for role in self.readers if role not in {*asked, ANSWER}]
 
     def variables(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from leporello.config.secret_keys import fault_of_key
 from leporello.config.specs import Spec
 from leporello.core.annotations import ROLE_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
+from leporello.core.environment.declared import fault_of_declarations
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import Kind
@@ -259,7 +260,7 @@ def _problem_with(cls: type, kind: Kind) -> str | None:
         parameters(cls)
     except Exception as error:  # evaluating a plug-in's annotations runs its code
         return f"{cls.__name__}'s constructor cannot be checked: {type(error).__name__}: {error}"
-    return check_methods(cls, kind)
+    return check_methods(cls, kind) or fault_of_declarations(cls)
 
 
 def is_range(tree: Tree) -> bool:

@@ -184,6 +184,7 @@ class ShardResult:
         error: Reason, unless it is finished.
         spent: Dollars and tokens that the worker's readers have spent since its last result, by
             role.
+        reused: Names of plug-in classes without `depends_on` whose results the worker reused.
     """
 
     shard: int
@@ -196,6 +197,7 @@ class ShardResult:
     sizes: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
     spent: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    reused: tuple[str, ...] = ()
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:
         """Returns the line of workers.jsonl.

@@ -11,7 +11,6 @@ from multiprocessing.connection import Connection
 from traceback import walk_tb
 from typing import Any
 
-from leporello.core.environment import observed
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.failures import told
@@ -34,7 +33,6 @@ def main() -> None:
         connection = connected()
         memory, spec = load(connection.recv_bytes())
         limit_memory(memory)
-        observed.watch()  # before a plug-in is imported
         _Conversation(connection).work(spec)
     except (EOFError, ConnectionError):  # nobody wants the answer any more
         pass

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TypeAlias
 
-from leporello.core.environment import observed
+from leporello.cache.reuse import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import Selection, TimedSelections, select_document
@@ -89,10 +89,10 @@ class Selectors:
     ) -> tuple[OpenedDocument, dict[int, TimedSelections]]:
         try:
             selected: _Selected
-            selected, seen = load(future.result())
+            selected, reused = load(future.result())
         except BrokenProcessPool:
             raise SystemExit("a process that selects for this worker has died") from None
-        observed.add(seen)
+        collect_reuse(reused)
         source = document.examples[0].document
         return document, {
             place: TimedSelections(tuple(_selection(source, result) for result in spans), seconds)
@@ -122,7 +122,6 @@ def _begin(spec: bytes) -> None:
     """Builds the pipelines, once a process."""
     global _pipelines  # noqa: PLW0603 -- what an initializer makes has no other place
     end_with_parent()
-    observed.watch()
     _pipelines = Pipelines(load(spec))
 
 
@@ -137,7 +136,7 @@ def _select(work: bytes) -> bytes:
     for place in places:
         timed = select_document(_pipelines.all[place].stages, examples, timeout)
         selected[place] = ([*map(_spans, timed.selections)], timed.seconds)
-    return dump((selected, observed.observed()))
+    return dump((selected, collected()))
 
 
 def _spans(selection: Selection | ExampleError) -> _Spans | ExampleError:

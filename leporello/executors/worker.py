@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
+from leporello.cache.reuse import collected
 from leporello.core.calls.contracts import batching_of
 from leporello.core.calls.nested import load_models
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
@@ -190,7 +191,7 @@ class ShardWorker:
 
     def _finish(self, run: ShardRun) -> ShardResult:
         result = run.finish()
-        result.spent = self._newly_spent()
+        result.spent, result.reused = self._newly_spent(), collected()
         self._open.remove(run)
         self._reporter.flush()  # what is done is told before that it is done
         return result

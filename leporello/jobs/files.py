@@ -161,16 +161,6 @@ class JobFiles:
                 lost[number] = RowCounts(done)
         return lost
 
-    def observed(self) -> dict[str, str]:
-        """Returns what plug-in code had asked for while finished shards were worked at."""
-        seen: dict[str, str] = {}
-        parts = (read_mark(self.part(number), _COUNTS) for number in _numbers(self._parts))
-        for mark in (read_mark(self.folder), *parts):
-            for thing, content in mark.get("observed", {}).items():
-                same = seen.setdefault(thing, content) == content
-                seen[thing] = content if same else "several"  # it changed on the way
-        return seen
-
     def begun(self) -> list[int]:
         """Returns the numbers of all shards that have a journal, ascending."""
         return sorted(_numbers(self.journals))
@@ -247,13 +237,12 @@ class JobFiles:
         partial = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        of, examples, seen = contents(self.journal(shard))
+        of, examples = contents(self.journal(shard))
         _write(partial, examples)
         failures = sum(example.row.failure is not None for example in examples)
         counts = RowCounts(len(examples), failures, of.run if of else "")
         hashes: JSON = {**checksums(partial, RESULTS)}
-        told: JSON = {**seen}
-        write_mark(partial, {**asdict(counts), "sha256": hashes, "observed": told}, _COUNTS)
+        write_mark(partial, {**asdict(counts), "sha256": hashes}, _COUNTS)
         shutil.rmtree(folder, ignore_errors=True)  # of an earlier pass
         partial.rename(folder)
         return counts
@@ -301,9 +290,7 @@ class JobFiles:
         # The mark first: killed in between, parts are there twice, and never missing.
         if complete:
             hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
-            seen: dict[str, JSON] = {**self.observed()}
-            told: dict[str, JSON] = {"sha256": hashes, "observed": seen}
-            write_mark(self.folder, {"limit": limit, "shards": counts, **told})
+            write_mark(self.folder, {"limit": limit, "shards": counts, "sha256": hashes})
             shutil.rmtree(self._parts, ignore_errors=True)
         else:
             self._merged.unlink(missing_ok=True)

@@ -24,7 +24,6 @@ from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
 from leporello.core.calls.nested import check_files as check_files_of
-from leporello.core.environment import observed
 from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
@@ -282,11 +281,8 @@ def job_directory(jobs: Sequence[Job], out: Path | None) -> Path:
 
 def changes(directory: RunDirectory, job: Job) -> tuple[str, ...]:
     """Returns each field in which a job differs from what an earlier run there was made with."""
-    key = job.pipeline.name, job.task.name
-    earlier = directory.jobs().get(key, job.signature)
-    thing = observed.changed(JobFiles(directory, *key).observed())
-    told = [f"{thing}, for which plug-in code asked, changed since"] if thing else []
-    return (*differences(earlier, job.signature), *told)
+    earlier = directory.jobs().get((job.pipeline.name, job.task.name), job.signature)
+    return (*differences(earlier, job.signature),)
 
 
 def finished_beside(directory: Path, jobs: Sequence[Job], limit: int | None) -> dict[str, Path]:

@@ -59,8 +59,7 @@ def metrics_of_run(signature: Mapping[str, Any], names: Iterable[str]) -> dict[s
 
 def named_files(pipeline: PipelineSpec) -> dict[str, str]:
     """Returns the content of the files that parameters of its stages name, by place."""
-    specs = (spec for stage in pipeline.stages.values() for spec in stage.all_specs())
-    return files_of([*spec.arguments().values()] for spec in specs)
+    return files_of([*spec.arguments().values()] for spec in pipeline.all_specs())
 
 
 def _depends(pipeline: PipelineSpec, key: str, stage: Spec) -> Iterator[tuple[str, Dependencies]]:

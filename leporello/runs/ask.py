@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from leporello.cache.reuse import warn_of_reuse
 from leporello.cache.store import Cache
 from leporello.config import Config, ConfigSource, Pipeline, load_config, loader_of
 from leporello.core.errors import UserError
@@ -317,6 +318,7 @@ class Session:
             engine.add_document(0, examples, selections)
             engine.finish()
             journal.close()
+            warn_of_reuse()
             return finished_in(journal.path)
 
     def _prepare(self, example: Example, listener: Listener) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from leporello.cache.reuse import collect_reuse, undeclared
 from leporello.cache.source_code import source_hash
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.config.specs import StageFactory
@@ -81,6 +82,9 @@ class Batch:
         self._stages = [factory.build(job.pipeline) for job in jobs]
         self._sizes = BatchSizes(context.directory, jobs[0].pipeline)
         self._finished = [files.finished() for files in self.files]
+        for job, files in zip(jobs, self.files, strict=True):
+            if files.is_merged or files.begun():
+                collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
         self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)
         self.wrote = False
@@ -221,6 +225,7 @@ class Batch:
     def _record(self, result: ShardResult) -> None:
         """Takes what a worker did at a shard."""
         self._budgets.spend(result.spent)
+        collect_reuse(result.reused)
         if result.outcome == "spent":
             self._budgets.check(result.error)
             self._over_budget.append(self._open_orders[result.shard])

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from leporello.cache.reuse import warn_of_reuse
 from leporello.cache.store import Cache
 from leporello.config import ConfigSource
 from leporello.core.coverage import shown
@@ -247,6 +248,7 @@ def run(
             done = _run_all(jobs, context)
             if verify and not done.stopped:
                 done = _verified(done, jobs, context)
+    warn_of_reuse()
     return done
 
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 import pytest
 
 from leporello.cache.fingerprint import fingerprint
+from leporello.core.environment.declared import fault_of_declarations, is_repeatable
 from leporello.core.errors import UserError
 from leporello.executors.pickling import dump, load
 
@@ -97,9 +98,16 @@ class PlugInContract:
         """Returns whether threads may call this instance at once; else each has its own."""
         return made is not None
 
+    def test_its_declarations_are_valid(self, maker: Maker) -> None:
+        """`depends_on` names variables and existing files, `repeatable` is True or False."""
+        if fault := fault_of_declarations(type(maker())):
+            pytest.fail(fault, pytrace=False)
+
     def test_its_parameters_are_known(self, maker: Maker) -> None:
         """A cache and a run's signature name a result by the parameters that it was made with."""
         made = maker()
+        if not is_repeatable(type(made)):
+            pytest.skip("a class that declares repeatable = False has no cache key")
         if (key := fingerprint(made)) is None:
             fail(
                 made,

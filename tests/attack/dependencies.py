@@ -1,7 +1,7 @@
-"""What a plug-in's results rest on is changed between two runs.
+"""Something that a plug-in's results depend on is changed between two runs.
 
-With the cache of the first run, the second makes what it makes with an empty one; the first run's
-directory is refused, or made anew.
+With the cache of the first run, the second gives the results of one with an empty cache, and the
+first run's directory is refused. A change that nobody declared is not noticed: one line warns.
 """
 
 from __future__ import annotations
@@ -17,52 +17,34 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
 
-from tests.attack.command import Started, wrong
-from tests.attack.ways import MADE, WAYS
+from tests.attack.command import Done, Started, wrong
+from tests.attack.ways import WAYS, Way
 
 NAME = "dependencies"
 WORDS = ("red", "tan")  # of one length, as a change can be
 _SITE = f"base/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages/"
+_WARNING = "plug.py:Says does not declare depends_on"
 _PLUG_IN = """
-import functools, importlib, os, threading
+import importlib, os
 from dataclasses import dataclass
 from pathlib import Path
 from leporello import Hit, Output, Span
 
 HERE = Path(__file__).parent
-P = HERE / "words.txt"
 {before}
-
-{moment}
 
 @dataclass(frozen=True)
 class Says{base}:
-{constructor}
+    {declares}
+
+    source: Path = Path("none")
+    named: str = ""
+
     def word(self):
-        return {inside}
+        return {word}
 
 {methods}
 """
-# When it comes by the word: lines at the top, the constructor, the expression in the method.
-_MOMENTS = {
-    "at work": ("", "", "{word}"),
-    "when imported": ("W = {word}", "", "W"),
-    "once a process": ("@functools.cache\ndef once():\n    return {word}", "", "once()"),
-    "as a default": ("def default(w={word}):\n    return w", "", "default()"),
-    "in a thread": (
-        "def threaded(said):\n    said.append({word})\n"
-        "def waited():\n    said = []\n"
-        "    thread = threading.Thread(target=threaded, args=[said])\n"
-        "    thread.start()\n    thread.join()\n    return said[0]",
-        "",
-        "waited()",
-    ),
-    "in the constructor": (
-        "",
-        "    def __post_init__(self):\n        object.__setattr__(self, 'w', {word})\n",
-        "self.w",
-    ),
-}
 _METHODS = {
     "reader": """
     def read(self, inputs):
@@ -98,58 +80,59 @@ _STAGES = {"chunker": "Paragraphs", "retriever": "BM25", "reader": "BestSentence
 
 @dataclass(frozen=True)
 class Dependency:
-    """A plug-in that comes by a word.
+    """A plug-in whose results depend on a word.
 
     Attributes:
-        way: Name of the way.
-        moment: When.
+        way: Name of the way to the word.
         kind: Stage that it is.
-        options: Of the command.
+        options: Options of the command.
     """
 
     way: str
-    moment: str = "at work"
     kind: str = "reader"
     options: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """In a line."""
-        return f"{self.way}, {self.moment}, {self.kind} {' '.join(self.options)}".strip()
+        return f"{self.way}, {self.kind} {' '.join(self.options)}".strip()
 
     @property
     def command(self) -> str:
-        """On the folder as it is after the change."""
+        """On the folder after the change."""
         return (
-            f"PYTHONUSERBASE=$PWD/base PYTHONPATH=$PYTHONPATH:$PWD/{_SITE} WORDS=tan SECOND=1"
-            f" LEPORELLO_CACHE=$PWD/cache leporello {' '.join(self._line('again'))}"
+            f"PYTHONUSERBASE=$PWD/base PYTHONPATH=$PYTHONPATH:$PWD/{_SITE} WORDS=tan SECOND=tan"
+            f" LEPORELLO_CACHE=$PWD/cache leporello {' '.join(self._line('again', WORDS[1]))}"
         )
 
     def run(self, folder: Path) -> str | None:
         """Runs it before and after the change."""
-        way = WAYS[self.way]
         self._project(folder)
         with _server() as server:
             (folder / "port").write_text(str(server.server_port))
-            before, _ = self._ended(folder, "one", WORDS[0])
-            again, _ = self._ended(folder, "two", WORDS[1])
-            fresh, told = self._ended(folder, "fresh", WORDS[1], cache="other")
-            if told or not fresh:
-                return told
-            if before == again:
-                return "taken from the cache"
-            if before == fresh:
-                return "the change changes nothing: the case is at fault"
-            if again != fresh and way.is_repeated:
-                return "another result than with an empty cache"
-            one, told = self._ended(folder, "one", WORDS[1])
-            stale = way.is_seen and one not in (None, fresh)
-            return told or ("the finished run is gone on with" if stale else None)
+            return self._judged(folder, WAYS[self.way])
 
-    def _ended(
-        self, folder: Path, out: str, word: str, cache: str = "cache"
-    ) -> tuple[bytes | None, str | None]:
-        """Runs it; returns its predictions, none if it is refused, and what is wrong."""
+    def _judged(self, folder: Path, way: Way) -> str | None:
+        before = self._result(folder, self._done(folder, "one", WORDS[0]), "one")
+        done = self._done(folder, "two", WORDS[1])
+        again = self._result(folder, done, "two")
+        fresh = self._result(folder, self._done(folder, "new", WORDS[1], cache="other"), "new")
+        same = self._done(folder, "one", WORDS[1])
+        for each in (done, same):
+            if fault := wrong(each, 0, 2 if each is same else 0):
+                return fault
+        if before is None or fresh is None or before == fresh:
+            return "the change changes nothing: the case is at fault"
+        if way.is_reused:
+            warned = all(each.stderr.count(_WARNING) == 1 for each in (done, same))
+            kept = self.kind == "combiner" or again == before  # no combiner is cached
+            return None if kept and (warned or self.kind == "combiner") else "no line warns"
+        if again != fresh:
+            return "taken from the cache" if again == before else "another result"
+        return "the finished run is gone on with" if way.is_seen and same.status != 2 else None
+
+    def _done(self, folder: Path, out: str, word: str, cache: str = "cache") -> Done:
+        """Runs it with a word."""
         _Server.word = word
         for path, text in WAYS[self.way].files.items():
             _write(folder / path.replace("site/", _SITE), text, word)
@@ -159,33 +142,37 @@ class Dependency:
             "WORDS": word,
             "SERVER": f"http://127.0.0.1:{(folder / 'port').read_text()}/",
             "LEPORELLO_CACHE": str(folder / cache),
-            **({"SECOND": "1"} if word != WORDS[0] else {}),
+            **({"SECOND": word} if word != WORDS[0] else {}),
         }
-        done = Started(folder, *self._line(out), **own).end()
-        if (told := wrong(done, 0, 2 if out == "one" else 0)) or done.status:
-            return None, told
-        return (folder / out / "mine/rows/predictions.jsonl").read_bytes(), None
+        return Started(folder, *self._line(out, word), **own).end()
 
-    def _line(self, out: str) -> list[str]:
-        return ["run", "mine", "--config", "mine.yaml", "--out", out, *self.options]
+    def _result(self, folder: Path, done: Done, out: str) -> bytes | None:
+        """Returns the predictions of a run, None if it failed."""
+        path = folder / out / "mine/rows/predictions.jsonl"
+        return path.read_bytes() if done.status == 0 else None
+
+    def _line(self, out: str, word: str) -> list[str]:
+        named = ["--set", f"{self._stage}.named={word}"] if WAYS[self.way].named else []
+        return ["run", "mine", "--config", "mine.yaml", "--out", out, *named, *self.options]
+
+    @property
+    def _stage(self) -> str:
+        return self.kind.rpartition(" ")[2]
 
     def _project(self, folder: Path) -> None:
         """Writes the plug-in, its pipeline, a document and a question."""
-        way, kind = WAYS[self.way], self.kind.rpartition(" ")[2]
-        moment, constructor, inside = (
-            text.replace("{word}", way.word) for text in _MOMENTS[self.moment]
-        )
-        base = "(Base)" if "Base" in way.before else ""
-        values = {
-            "before": way.before, "moment": moment, "base": base, "constructor": constructor,
-            "inside": inside, "methods": _METHODS[self.kind],
-        }  # fmt: skip
+        way = WAYS[self.way]
         text = _PLUG_IN
+        values = {
+            "before": way.before, "word": way.word, "declares": way.declares,
+            "base": "(Base)" if "Base" in way.before else "", "methods": _METHODS[self.kind],
+        }  # fmt: skip
         for name, value in values.items():
             text = text.replace(f"{{{name}}}", value)
         (folder / "plug.py").write_text(text)
-        stages = {key: {"class": name} for key, name in _STAGES.items()}
-        stages[kind] = {"class": "./plug.py:Says"}
+        stages: dict[str, object] = {key: {"class": name} for key, name in _STAGES.items()}
+        source = {"source": way.source} if way.source else {}
+        stages[self._stage] = {"class": "./plug.py:Says", **source}
         tasks = {"rows": {"class": "JsonLines", "path": "rows.jsonl"}}
         config = {"pipelines": {"mine": {**stages, "tasks": ["rows"]}}, "tasks": tasks}
         (folder / "mine.yaml").write_text(json.dumps(config))
@@ -194,22 +181,24 @@ class Dependency:
         (folder / "rows.jsonl").write_text(json.dumps(row))
 
     def smaller(self) -> Iterator[Dependency]:
-        """Yields it at work, as a reader, in this process."""
-        for usual in ({"moment": "at work"}, {"kind": "reader"}, {"options": ()}):
+        """Yields it as a reader, in this process."""
+        for usual in ({"kind": "reader"}, {"options": ()}):
             if (smaller := replace(self, **usual)) != self:
                 yield smaller
 
 
 def _write(path: Path, text: str, word: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    suffix = next((suffix for suffix in MADE if str(path).endswith(suffix)), "")
-    if suffix and not text:
-        MADE[suffix](path, word)
+    version = "1.0" if word == WORDS[0] else "2.0"
+    if path.suffix == ".link":
+        path.unlink(missing_ok=True)
+        path.with_name(word).write_text(word)
+        path.symlink_to(word)
     elif "{late}" in text:
         if word != WORDS[0]:
             path.write_text(f'WORD = "{word}"\n')
     else:
-        path.write_text(text.replace("{word}", word).replace("{{", "{").replace("}}", "}"))
+        path.write_text(text.replace("{word}", word).replace("{version}", version))
         os.utime(path, (1e9, 1e9))  # nor does its time tell
 
 
@@ -234,11 +223,8 @@ def _server() -> Iterator[ThreadingHTTPServer]:
 
 
 def case(random: Random, number: int) -> Dependency:
-    """Each way once in `len(WAYS)` cases; at work and as a reader at first."""
+    """Each way once in `len(WAYS)` cases, at first as a reader."""
     way = [*WAYS][number % len(WAYS)]
     options = random.choice(((), ("--workers", "0", "--unsupervised"), ("--workers", "2")))
-    if number < len(WAYS):
-        return Dependency(way, options=options)
-    is_method = "self." in WAYS[way].word
-    moment = "at work" if is_method else random.choice([*_MOMENTS])
-    return Dependency(way, moment, random.choice([*_METHODS]), options)
+    kind = "reader" if number < len(WAYS) else random.choice([*_METHODS])
+    return Dependency(way, kind, options)

@@ -25,7 +25,7 @@ from hypothesis.extra import numpy as hnp
 from leporello.cache import store as module
 from leporello.cache.entry import DamagedEntryError, pack, read
 from leporello.cache.store import Cache, CacheEntry
-from leporello.core.hashing import canonical, differences
+from leporello.core.hashing import canonical
 from leporello.engine.time_limit import time_limit
 
 RECIPE: dict[str, Any] = {"stage": {"class": "x.Y", "k": 1}, "text": "ab"}
@@ -511,28 +511,6 @@ def test_an_entry_that_another_process_removed_is_no_fault(tmp_path: Path) -> No
         path.unlink()
     assert [entry.kind for entry in entries] == ["models"] * (first.kind != "models")
     assert cache.collect(0)
-
-
-def test_the_nearest_entry_says_why_nothing_was_found(tmp_path: Path) -> None:
-    """It is of the same kind and document if there is one, and differs in the fewest fields."""
-    cache = Cache(tmp_path)
-
-    def recipe(text: str, **stage: Any) -> dict[str, Any]:
-        return {"stage": {"class": "C", "k": 1, "b": 2, **stage}, "document": {"text": text}}
-
-    for kind, kept in (
-        ("index", recipe("t", k=5, b=6)), ("index", recipe("t", k=5)), ("index", recipe("other")),
-        ("chunks", recipe("t")),
-    ):  # fmt: skip
-        cache.put(kind, kept, {})
-    wanted = recipe("t")
-    nearest = cache.nearest("index", wanted)
-    assert nearest
-    assert list(differences(nearest.recipe(), wanted)) == ["stage.k: 5 -> 1"]
-    nearest = cache.nearest("index", recipe("new"))
-    assert nearest
-    assert list(differences(nearest.recipe(), recipe("new"))) == ["document.text: 'other' -> 'new'"]
-    assert cache.nearest("tokens", wanted) is None
 
 
 def test_entries_are_those_of_the_cache_alone(tmp_path: Path) -> None:

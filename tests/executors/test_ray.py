@@ -108,16 +108,15 @@ class Lamps:
         return [f"retriever.{name}={value}" for name, value in given.items()]
 
     def same(self, one: str, other: str) -> None:
-        """Holds two runs against each other, and their journals but for what was observed."""
+        """Compares two runs and their journals."""
         same_bytes(self.folder / one, self.folder / other)
         rows = [self.rows(name) for name in (one, other)]
         assert rows[0] == rows[1]
 
     def rows(self, out: str) -> list[dict[str, Any]]:
-        """Returns the rows of a run's journals but for what was observed, without their sums."""
+        """Returns the rows of a run's journals without their sums."""
         lines = b"".join(self.journals(out).values()).splitlines()
-        rows = [{**json.loads(line), "sum": ""} for line in lines]
-        return [row for row in rows if "observed" not in row]
+        return [{**json.loads(line), "sum": ""} for line in lines]
 
     def journals(self, out: str) -> dict[str, bytes]:
         """Returns what the journals of a run hold, by their names."""
@@ -320,17 +319,24 @@ def batch_spec(folder: Path) -> BatchSpec:
 def test_plug_ins_travel_and_are_found_where_they_are_put(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their own file and what it imports, and nothing else that lies beside the YAML."""
+    """Their own file, its imports and what it declares, and no other file beside the YAML."""
     project(tmp_path, examples=4)
+    monkeypatch.setenv("COLOUR", "red")
     text = (tmp_path / "plug.py").read_text()
-    (tmp_path / "plug.py").write_text(f"import beside_plug\n{text}")
+    declared = text.replace("...]] = ()", '...]] = ("words", "env:COLOUR")', 1)
+    assert declared != text
+    (tmp_path / "plug.py").write_text(f"import beside_plug\n{declared}")
     (tmp_path / "beside_plug.py").touch()
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words/red.txt").touch()
     (tmp_path / "large.py").touch()
     spec = batch_spec(tmp_path)
     (tmp_path / "there").mkdir()
     package, plug_ins = travelling_modules(spec, tmp_path / "there")
     assert Path(package).name == "leporello"
-    assert {path.name for path in Path(plug_ins).rglob("*.*")} == {"plug.py", "beside_plug.py"}
+    assert {path.name for path in Path(plug_ins).rglob("*.*")} == {
+        "plug.py", "beside_plug.py", "red.txt"
+    }  # fmt: skip
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "there")])
     environment = WorkerEnvironment.of(spec)
     environment.apply()
@@ -338,6 +344,8 @@ def test_plug_ins_travel_and_are_found_where_they_are_put(
         here = Path(REMAPPED_PATHS[str(tmp_path / "plug.py")])
         assert here.is_relative_to(plug_ins)
         assert str(here.parent) in sys.path
+        assert (here.parent / "words/red.txt").is_file()
+        assert environment.variables["COLOUR"] == "red"
     finally:
         REMAPPED_PATHS.clear()
 

@@ -18,6 +18,13 @@ COUNT = itertools.count()
 
 
 @dataclass(frozen=True)
+class Undeclared:
+    """Names a file that is missing."""
+
+    depends_on: ClassVar[tuple[str, ...]] = ("no-such.txt",)
+
+
+@dataclass(frozen=True)
 class Words:
     """Words of the text, by what a test has it do wrong."""
 

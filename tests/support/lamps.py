@@ -18,7 +18,7 @@ from leporello.core.protocols import Role
 
 @dataclass(frozen=True)
 class Mates:
-    repeatable: ClassVar[bool] = True  # how long it reads changes nothing
+    depends_on: ClassVar[tuple[str, ...]] = ()
 
     log: str = ""
     name: str = ""

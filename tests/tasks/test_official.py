@@ -141,24 +141,24 @@ LABELS = ("Entailment", "Contradiction", "Not mentioned")
 
 
 @pytest.mark.parametrize(
-    ("name", "given_input", "question", "text", "choices"),
+    ("name", "given_input", "parts"),
     [
-        ("qasper", f"Who sat?\n\n{STORY}", "Who sat?", STORY, ()),
-        ("gov_report", f"Title\n\n{STORY}", "", f"Title\n\n{STORY}", ()),
-        ("summ_screen_fd", f"Title\n\n{STORY}", "", f"Title\n\n{STORY}", ()),
-        ("contract_nli", "Nobody sat.\n\nContract", "Nobody sat.", "Contract", LABELS),
+        ("qasper", f"Who sat?\n\n{STORY}", ("Who sat?", STORY, ())),
+        ("gov_report", f"Title\n\n{STORY}", ("", f"Title\n\n{STORY}", ())),
+        ("summ_screen_fd", f"Title\n\n{STORY}", ("", f"Title\n\n{STORY}", ())),
+        ("contract_nli", "Nobody sat.\n\nContract", ("Nobody sat.", "Contract", LABELS)),
         ("quality", f"Who sat (A) or (B)?{OPTIONS}{STORY}(A) is no option here.\n\n(B)",
-         "Who sat (A) or (B)?", f"{STORY}(A) is no option here.\n\n(B)",
-         ("a fox", "The gate", "C", "a dog, or two")),
+         ("Who sat (A) or (B)?", f"{STORY}(A) is no option here.\n\n(B)",
+         ("a fox", "The gate", "C", "a dog, or two"))),
     ],
 )  # fmt: skip
 def test_an_input_is_taken_apart(
-    tmp_path: Path, name: Any, given_input: str, question: str, text: str, choices: tuple[str, ...]
+    tmp_path: Path, name: Any, given_input: str, parts: tuple[str, str, tuple[str, ...]]
 ) -> None:
     """A query is above the first blank line, but for summaries; options are without letters."""
     unpacked(tmp_path, f"scrolls/{name}/validation.jsonl", [row("a", given_input)])
     example = only(Scrolls(name, data=tmp_path, instruction="Say."))
-    assert (example.question, example.document.text, example.choices) == (question, text, choices)
+    assert (example.question, example.document.text, example.choices) == parts
     assert (example.instruction, example.references) == ("Say.", ("gold",))
     assert whole(example) == given_input
 

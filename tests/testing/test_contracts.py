@@ -15,6 +15,7 @@ from broken_plug_ins import (
     Scattered,
     Sets,
     Thawed,
+    Undeclared,
     Words,
 )  # fmt: skip
 
@@ -23,6 +24,7 @@ from leporello import testing as kit
 CHUNKER, RETRIEVER, READER = kit.ChunkerContract, kit.RetrieverContract, kit.ReaderContract
 BROKEN = (
     (CHUNKER, Thawed(), "parameters_are_known", r"dataclass\(frozen=True\)"),
+    (CHUNKER, Undeclared(), "declarations", "/no-such.txt does not exist"),
     (CHUNKER, Words("backwards"), "spans_are_in_order", "spans by their starts, each once"),
     (CHUNKER, Words("quadratic"), "grows_with_the_length", "find the loop within a loop"),
     (CHUNKER, Words("emoji"), "any_text", r"odd text \(byte order marks\), which is no fault"),

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.environment.observed import watch
 from leporello.core.environment.own_lines import told_with_lines
 from leporello.core.errors import UserError, did_you_mean, likely
 from leporello.core.protocols import Kind
@@ -86,13 +85,10 @@ def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> An
         shown = name if len(name) <= _LONGEST else f"{name[:40]}…"
         raise ClassError(f"{shown!r} is no name of a class; {_own()}")
     if ":" in name:
-        watch()
         file, _, attribute = name.rpartition(":")
         return _class_of(load_file(path_of(file, folder)), attribute)
     if "." in name:
         module_name, _, attribute = name.rpartition(".")
-        if not module_name.startswith("leporello"):
-            watch()
         return _class_of(_import(module_name, folder), attribute)
     return built_ins(kind)[name] if ours and name in built_ins(kind) else _named(name, kind)
 
@@ -123,7 +119,6 @@ def _named(name: str, kind: Kind) -> Any:  # noqa: ANN401 -- of this kind
         known = did_you_mean(name, [*ours, *offered])
         absent = f"there is no {kind.key}" if kind.table else f"{kind.title} has no class"
         raise ClassError(f"{absent} {name!r}{known}; {_own(name)}")
-    watch(points[0].module)
     try:
         return _checked(points[0].load(), name, origin(points[0]))
     except ClassError:

@@ -6,8 +6,7 @@ One append-only JSON Lines file, in order of completion. Its rows are the classe
 * `{"step": 3, …}`: what the reader said in one step, written before any combiner is sent it;
 * `{"done": 17, …}`: a finished example; its outputs stand in the steps before;
 * `{"retry": [4, 17]}`: these failed and are tried again; steps are counted from 0 again;
-* `{"sizes": …}`: sizes of batches that the reader changed on the way, since memory ran out;
-* `{"observed": …}`: what plug-in code had asked the machine for by then.
+* `{"sizes": …}`: sizes of batches that the reader changed on the way, since memory ran out.
 
 Examples are numbered in the order of the shard. Each line ends with a checksum of it and of all
 before it (`checksums`): one that does not fit, torn by a kill or changed since, ends what is
@@ -26,14 +25,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leporello.core.environment import observed
 from leporello.core.errors import UserError
 from leporello.core.records import Read
 from leporello.engine.journal.checksums import believed, sealed
 from leporello.engine.journal.rows import (
     FORM,
     FinishedRow,
-    ObservedRow,
     RetryRow,
     Row,
     ShardRow,
@@ -89,7 +86,6 @@ class Journal:
         failed: Numbers of those that failed.
         cursors: Numbers of examples that had been admitted before each step of this pass.
         sizes: Sizes of batches that the reader changed on the way.
-        observed: What plug-in code had asked for, with its content then.
         lines: Number of lines written by this process.
     """
 
@@ -101,7 +97,6 @@ class Journal:
         self.failed: set[int] = set()
         self.cursors: list[int] = []
         self.sizes: Mapping[str, int] = {}
-        self.observed: dict[str, str] = {}
         self.lines = 0
         self._recorded: dict[int, list[RecordedExample]] = {}
         self._end, self._sum = _read(path, self._take) if path.exists() else (0, b"")
@@ -119,8 +114,6 @@ class Journal:
             self._begin_pass(row.retry)
         elif isinstance(row, SizesRow):
             self.sizes = row.sizes
-        elif isinstance(row, ObservedRow):
-            self.observed |= row.observed
         else:
             _record(self._recorded, row)
             self.cursors.append(row.cursor)
@@ -149,14 +142,8 @@ class Journal:
     # -- writing -----------------------------------------------------------------------------
 
     def begin(self, of: ShardRow) -> None:
-        """Says what the journal is of, in its first line; one of something else begins anew.
-
-        So does one of which anything that plug-in code had asked for has changed since.
-        """
-        thing = observed.changed(self.observed)
-        if thing:
-            _log.warning("%s: the %s changed since: all of it is done again", self.path, thing)
-        if self.of == of and not thing:
+        """Says what the journal is of, in its first line; one of something else begins anew."""
+        if self.of == of:
             return
         self.discard()
         self.append(of)
@@ -187,7 +174,6 @@ class Journal:
         cursor = max([cursor, *self.cursors[-1:]])  # a limited run may have admitted fewer
         outputs = outputs_to_columns([(read, reply) for _, _, read, reply in replies])
         of = _runs([(example, place) for example, place, _, _ in replies])
-        self._observe()
         told = {str(number): text for number, text in (notes or {}).items()}
         self.append(StepRow(len(self.cursors), cursor, of, outputs, told))
         self.cursors.append(cursor)
@@ -200,16 +186,8 @@ class Journal:
             line: Its `FinishedRow`, as `encode` gives it.
             failed: Whether the row holds a failure.
         """
-        self._observe()
         self._write(line)
         self._finished(example, failed=failed)
-
-    def _observe(self) -> None:
-        """Records what plug-in code in this process has asked for since the last time."""
-        now = observed.observed()
-        if new := {thing: now[thing] for thing in now if thing not in self.observed}:
-            self.append(ObservedRow(new))
-            self.observed |= new
 
     def retry(self, examples: Collection[int]) -> None:
         """Begins another pass, in which these failed examples are tried again."""
@@ -270,9 +248,8 @@ def finished_in(path: Path) -> list[FinishedExample]:
     return contents(path)[1]
 
 
-def contents(path: Path) -> tuple[ShardRow | None, list[FinishedExample], dict[str, str]]:
-    """Returns what a journal is of, its finished examples, and what plug-in code had asked for."""
-    seen: dict[str, str] = {}
+def contents(path: Path) -> tuple[ShardRow | None, list[FinishedExample]]:
+    """Returns what a journal is of, and its finished examples in the shard's order."""
     recorded: dict[int, list[RecordedExample]] = {}
     finished: dict[int, FinishedExample] = {}
     notes: defaultdict[int, list[str]] = defaultdict(list)
@@ -286,8 +263,6 @@ def contents(path: Path) -> tuple[ShardRow | None, list[FinishedExample], dict[s
             _record(recorded, row)
             for number, note in row.notes.items():
                 notes[int(number)].append(note)
-        elif isinstance(row, ObservedRow):
-            seen.update(row.observed)
         elif isinstance(row, RetryRow):
             recorded.clear()
             notes.clear()
@@ -298,7 +273,7 @@ def contents(path: Path) -> tuple[ShardRow | None, list[FinishedExample], dict[s
             finished[row.done] = _joined(first, row, recorded.pop(row.done, []))
 
     _read(path, take)
-    return of, [finished[number] for number in sorted(finished)], seen
+    return of, [finished[number] for number in sorted(finished)]
 
 
 def _joined(first: int, row: FinishedRow, recorded: Sequence[RecordedExample]) -> FinishedExample:

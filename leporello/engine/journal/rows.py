@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from leporello.core.records import JSON
 
-FORM = 2  # of the lines: from 2 on each has a checksum
+FORM = 3  # of the lines: from 2 on each has a checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,26 +133,9 @@ class SizesRow:
         return {"sizes": {**self.sizes}}
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedRow:
-    """What plug-in code had asked for by then that no row before says.
-
-    Attributes:
-        observed: Content by `kind:name`, as `leporello.core.environment.observed` has it.
-    """
-
-    KEY: ClassVar[str] = "observed"
-
-    observed: Mapping[str, str]
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row."""
-        return {"observed": {**self.observed}}
-
-
-Row: TypeAlias = ShardRow | StepRow | FinishedRow | RetryRow | SizesRow | ObservedRow
+Row: TypeAlias = ShardRow | StepRow | FinishedRow | RetryRow | SizesRow
 _KINDS: Mapping[str, type[Row]] = {
-    kind.KEY: kind for kind in (ShardRow, StepRow, FinishedRow, RetryRow, SizesRow, ObservedRow)
+    kind.KEY: kind for kind in (ShardRow, StepRow, FinishedRow, RetryRow, SizesRow)
 }
 
 # NaN, which is no JSON, fails here and not where another program reads the file.

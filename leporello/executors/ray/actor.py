@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from leporello.core.environment import observed
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
@@ -97,7 +96,6 @@ def _worker(
     Raises:
         UserError: This machine does not see the run's directory; or a class is another one here.
     """
-    observed.watch()  # before a plug-in is imported
     opened: BatchSpec = load(spec)
     if not _goes_on(opened):
         raise UserError(

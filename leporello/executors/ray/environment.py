@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,7 @@ from leporello.cache.source_code import is_own, sources
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
 from leporello.core.environment.classes import REMAPPED_PATHS
+from leporello.core.environment.declared import declared_files, declared_variables
 from leporello.executors.child_process import show_log
 from leporello.executors.interface import BatchSpec
 
@@ -35,15 +36,24 @@ def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
 
 
 def _plug_ins(spec: BatchSpec) -> dict[str, str]:
-    """Returns where each local file that stages depend on lies among those that travel."""
+    """Returns the place of each local file that stages depend on among those that travel."""
     places: dict[str, str] = {}
     for cls in {stage.cls for stage in _all_specs(spec)}:
         for module, path in sources(cls).files.items():
             if not is_own(module):
                 root = _root(module, path)
-                short = sha256(str(root).encode()).hexdigest()[:8]
-                places[str(path)] = f"{short}/{path.relative_to(root).as_posix()}"
+                for file in (path, *_declared(cls, path.parent)):
+                    short = sha256(str(root).encode()).hexdigest()[:8]
+                    places.setdefault(str(file), f"{short}/{file.relative_to(root).as_posix()}")
     return places
+
+
+def _declared(cls: type, folder: Path) -> Iterator[Path]:
+    """Yields the files in a folder that `depends_on` of a class names."""
+    for _, path in declared_files(cls):
+        files = path.rglob("*") if path.is_dir() else [path]
+        inside = (file for file in files if file.is_file() and file.is_relative_to(folder))
+        yield from (file for file in inside if ".." not in file.relative_to(folder).parts)
 
 
 def _root(module: str, path: Path) -> Path:
@@ -77,6 +87,7 @@ class WorkerEnvironment:
     def of(cls, spec: BatchSpec) -> WorkerEnvironment:
         """Returns this process's environment, as far as the batch needs it."""
         keys = {name.removeprefix("$") for s in _all_specs(spec) for name in s.variables()}
+        keys |= {name for s in _all_specs(spec) for name in declared_variables(s.cls)}
         variables = {n: v for n, v in os.environ.items() if n.startswith(_PREFIXES) or n in keys}
         return cls(variables, tuple(p or str(Path.cwd()) for p in sys.path), _plug_ins(spec))
 

@@ -1,0 +1,189 @@
+"""`depends_on` and `repeatable`: what a plug-in class declares about its results."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import leporello
+
+from leporello.cache.fingerprint import fingerprint
+from leporello.config import load_config
+from leporello.core.environment.classes import load_file
+from leporello.core.environment.declared import fault_of_declarations
+from leporello.core.errors import ConfigError
+from leporello.core.hashing import differences
+
+PLUG_IN = """
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from leporello import Output
+
+WORDS = Path(__file__).parent / "words.txt"
+
+@dataclass(frozen=True)
+class Says:
+    # declared
+
+    def read(self, inputs):
+        return [Output(f"{WORDS.read_text()} {os.environ.get('COLOUR')}") for _ in inputs]
+
+    def count(self, texts):
+        return [len(text) for text in texts]
+"""
+CONFIG = """
+pipelines:
+  mine: {reader: ./plug.py:Says, tasks: [rows]}
+tasks:
+  rows: {class: JsonLines, path: rows.jsonl}
+"""
+
+
+def write(folder: Path, declared: str, name: str = "plug.py", text: str = PLUG_IN) -> Path:
+    """Writes a plug-in that declares this, and the words that it reads."""
+    (folder / "words.txt").write_text("red")
+    (folder / name).write_text(text.replace("# declared", declared))
+    return folder / name
+
+
+def key_of(path: Path) -> dict[str, Any]:
+    """Returns the fingerprint that a new instance has now."""
+    key = fingerprint(load_file(path).Says())
+    assert key is not None
+    return {**key}
+
+
+def test_declared_files_folders_and_variables_count_by_their_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable that is not set differs from one that is empty; values are hashed."""
+    (tmp_path / "names").mkdir()
+    path = write(tmp_path, 'depends_on = ("words.txt", "names", "env:COLOUR")')
+    keys = [key_of(path)]
+    monkeypatch.setenv("COLOUR", "")
+    keys.append(key_of(path))
+    monkeypatch.setenv("COLOUR", "a secret")
+    keys.append(key_of(path))
+    (tmp_path / "words.txt").write_text("tan")
+    keys.append(key_of(path))
+    (tmp_path / "names/more.txt").write_text("more")
+    keys.append(key_of(path))
+    changed = [[*differences(*pair)] for pair in itertools.pairwise(keys)]
+    assert [[text.partition(":")[0] for text in fields] for fields in changed] == [
+        ["depends_on.env"], ["depends_on.env"], ["depends_on.words.txt"], ["depends_on.names"]
+    ]  # fmt: skip
+    assert "a secret" not in str(keys)
+
+
+def test_a_base_classs_files_count_from_its_own_source_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A subclass keeps them, and adds its own of the same name."""
+    (tmp_path / "far").mkdir()
+    write(tmp_path / "far", 'depends_on = ("words.txt",)', "far_base.py")
+    monkeypatch.syspath_prepend(str(tmp_path / "far"))
+    text = "import far_base\nclass Says(far_base.Says):\n    # declared\n    pass\n"
+    path = write(tmp_path, 'depends_on = ("words.txt",)', "near.py", text)
+    before = key_of(path)
+    for folder in (tmp_path, tmp_path / "far"):
+        (folder / "words.txt").write_text("tan")
+        after = key_of(path)
+        assert after["depends_on"] != before["depends_on"]
+        before = after
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ('depends_on = "words.txt"', "is 'words.txt'; it must be a tuple of files .* of one ends"),
+        ("depends_on = (1,)", r"is \(1,\); it must be a tuple of files and variables"),
+        ('depends_on = ("",)', "it must be a tuple"),
+        ('depends_on = ("env:",)', "names no environment variable: write env:NAME"),
+        ('depends_on = ("env:A=B",)', "names no environment variable"),
+        ('depends_on = ("var:WORDS",)', "prefix 'var:' is unknown; write env:NAME for a variable"),
+        ('depends_on = ("wrods.txt",)', "/wrods.txt does not exist; did you mean 'words.txt'"),
+        ('depends_on = ("words\\0.txt",)', "does not exist"),
+        ('depends_on: tuple[str, ...] = ("words.txt",)', "is a parameter: annotate it as ClassVar"),
+        ('repeatable = "no"', "repeatable is 'no'; it must be True or False"),
+        ("repeatable: bool = False", r"is a parameter: annotate it as ClassVar\[bool\]"),
+    ],
+)
+def test_a_wrong_declaration_is_a_fault_of_the_config(
+    tmp_path: Path, declared: str, told: str
+) -> None:
+    """It names the config's file and line, the class and the declaration."""
+    write(tmp_path, declared)
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    with pytest.raises(ConfigError, match=rf"mine.yaml:3: .*Says\..*{told}"):
+        load_config([tmp_path / "mine.yaml"])
+
+
+def test_a_name_with_a_colon_is_declared_as_a_path(tmp_path: Path) -> None:
+    """`./` separates it from a prefix."""
+    (tmp_path / "env:A").write_text("red")
+    path = write(tmp_path, 'depends_on = ("./env:A", "env:A")')
+    assert fault_of_declarations(load_file(path).Says) is None
+    assert key_of(path)["depends_on"].keys() == {"./env:A", "env:A"}
+
+
+def test_nothing_of_a_class_that_is_not_repeatable_is_cached(tmp_path: Path) -> None:
+    """Nor of a stage that contains one."""
+    from leporello.readers import Calibrated
+
+    says = load_file(write(tmp_path, "repeatable = False")).Says
+    assert fingerprint(says()) is None
+    assert fingerprint(Calibrated(says())) is None
+
+
+def run(folder: Path, out: str, *options: str, status: int = 0) -> str:
+    """Returns what the command prints that is not a result."""
+    return leporello(
+        "run", "mine", "--config", folder / "mine.yaml", "--out", folder / out, *options,
+        status=status,
+    ).stderr  # fmt: skip
+
+
+def answer(folder: Path, out: str) -> str:
+    """Returns the predictions of a run."""
+    return (folder / out / "mine/rows/predictions.jsonl").read_text()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a config, a document and a cache."""
+    (tmp_path / "mine.yaml").write_text(CONFIG)
+    (tmp_path / "rows.jsonl").write_text('{"id": "a", "document": "It rains.", "question": "?"}\n')
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_a_run_that_depends_on_a_declared_file_refuses_another_content(folder: Path) -> None:
+    """`--update` makes it again, another run does not take it from the cache, and no line warns."""
+    write(folder, 'depends_on = ("words.txt",)')
+    assert "depends_on" not in run(folder, "one") + run(folder, "one")
+    (folder / "words.txt").write_text("tan")
+    assert "depends_on.plug.py:Says.words.txt: 'sha256:" in run(folder, "one", status=2)
+    assert "depends_on" not in run(folder, "two")
+    assert "tan" in answer(folder, "two")
+    run(folder, "one", "--update")
+    assert answer(folder, "one") == answer(folder, "two")
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_reused_results_of_a_class_that_declares_nothing_print_one_line(
+    folder: Path, workers: str
+) -> None:
+    """So do those of a run that is finished already; the first run prints none."""
+    write(folder, "")
+    line = "plug.py:Says does not declare depends_on: its results are reused"
+    options = ("--workers", workers, "--unsupervised")
+    assert line not in run(folder, "one", *options)
+    (folder / "words.txt").write_text("tan")
+    for out in ("one", "two"):
+        assert run(folder, out, *options).count(line) == 1
+        assert "red" in answer(folder, out)
+    write(folder, "depends_on = ()")
+    assert "depends_on" not in run(folder, "three", *options) + run(folder, "four", *options)
