@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import regex
-from command_line import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
@@ -171,16 +168,6 @@ def test_white_space_is_what_python_says(text: str) -> None:
 def test_terms() -> None:
     """Terms are case-folded; scripts without spaces give pairs of characters."""
     assert terms("Straße, it's X_1 你好世 é") == ["strasse", "it", "s", "x_1", "你好", "好世", "é"]
-
-
-def test_importing_stays_light() -> None:
-    """Chunkers are imported without the libraries that they use later."""
-    heavy = {"langchain_text_splitters", "numpy", "tokenizers", "torch", "transformers"}
-    code = f"import sys, chunkers; print(sorted({heavy} & {{*sys.modules}}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
 def test_latin_terms_are_what_every_other_text_is_cut_into() -> None:
