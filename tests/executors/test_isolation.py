@@ -188,16 +188,6 @@ def test_failed_examples_are_tried_again_by_the_next_run(tmp_path: Path) -> None
     assert project.run().failures == 1
 
 
-def test_a_run_that_is_not_complete_leaves_its_failures_alone(tmp_path: Path) -> None:
-    """What is left comes first; failures are tried again by the run after that."""
-    project = Project(tmp_path, ["unreadable", "two", "three", "four"])
-    options: dict[str, Any] = {"cached": False, "limits": Limits(shard_examples=2)}
-    project.run(limit=2, **options)
-    (tmp_path / "switch").touch()
-    assert project.run(**options).failures == 1
-    assert project.run(**options).failures == 0
-
-
 def test_a_retry_that_is_cut_anywhere_goes_on(tmp_path: Path) -> None:
     """The pass that tries failures again is resumed like any other."""
     project = Project(tmp_path, ["unreadable", "two", "raise", "unreadable", "five"] * 20)
@@ -287,17 +277,3 @@ def test_data_that_changes_under_a_run_is_noticed(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match="changed while the run was reading"):
         project.run()
-
-
-def test_a_run_killed_before_its_files_told_all_first_writes_them(tmp_path: Path) -> None:
-    """Only then are failures tried again: as often as in a run that was not killed."""
-    project = Project(tmp_path, ["one", "unreadable", "three"])
-    project.run(cached=False)
-    journal = project.journal
-    whole = journal.read_bytes()
-    shutil.rmtree(project.out / "mine" / "rows")
-    project.run(cached=False)
-    assert journal.read_bytes() == whole
-    assert project.failures()
-    project.run(cached=False)
-    assert b'{"retry":[' in journal.read_bytes()

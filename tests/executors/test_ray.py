@@ -163,30 +163,6 @@ def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -
 
 
 @pytest.mark.slow
-def test_a_run_begun_here_is_finished_on_ray_and_the_other_way_round(lamps: Lamps) -> None:
-    """What journals hold is not read again."""
-    lamps.run("local")
-    for first, then in (("local", "ray"), ("ray", "local")):
-        out = f"{first}-{then}"
-        lamps.run(out, executor=first, limit=70)
-        lamps.run(out, executor=then)
-        lamps.same(out, "local")
-
-
-@pytest.mark.slow
-def test_what_ray_gives_up_is_begun_anew(
-    lamps: Lamps, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As another dataset, as long as each finishes a shard."""
-    monkeypatch.setattr(ray_data, "_RETRIES", 0)
-    prone = lamps.prone(deadly="lamp 70?", once=lamps.folder / "once")
-    lamps.run("ray", *prone, executor="ray", workers=1)
-    assert "Ray gave up (" in caplog.text
-    lamps.run("local", *prone)
-    lamps.same("ray", "local")
-
-
-@pytest.mark.slow
 def test_a_cluster_on_which_nothing_is_finished_ends_the_run(
     lamps: Lamps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,17 +210,6 @@ def test_a_mistake_of_the_users_ends_the_run_with_its_message(lamps: Lamps) -> N
     for wanted, what in (("worker_gpus=2", "2 GPU"), ("worker_memory=9TB", "GiB of memory")):
         with pytest.raises(UserError, match=f"each worker is to reserve .*{what}.*no node of the"):
             lamps.run("none", f"placement.{wanted}", executor="ray")
-
-
-@pytest.mark.slow
-def test_failures_are_tried_again_on_ray(lamps: Lamps) -> None:
-    """The same command tries once more what failed."""
-    first = lamps.run("ray", executor="ray", limit=60)
-    assert first.failures
-    before = lamps.journals("ray")
-    lamps.run("ray", executor="ray", limit=60)
-    after = lamps.journals("ray")
-    assert any(b"retry" in after[name][len(before[name]) :] for name in after)
 
 
 @pytest.mark.slow

@@ -232,15 +232,3 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     assert journal(out).read_bytes().startswith(kept)
     leporello(*given, "--out", out, status=1)
     same_bytes(out, whole)
-
-
-def test_two_runs_share_one_cache_at_the_same_time(tmp_path: Path) -> None:
-    """Both end as if they were alone."""
-    config = project(tmp_path, examples=200)
-    leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
-    runs = [tmp_path / name for name in ("one", "other")]
-    for process in [_start(config, out) for out in runs]:
-        process.communicate()
-        assert process.returncode == 1
-    for out in runs:
-        same_bytes(out, tmp_path / "whole")

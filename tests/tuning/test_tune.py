@@ -126,17 +126,6 @@ def test_numbers_are_chosen_from_ranges_and_stages_with_choices_of_their_own(fol
     assert found["chosen"]["reader.words"] == 3
 
 
-def test_with_costs_the_cheap_points_are_shown_too(folder: Path) -> None:
-    """None of them is beaten by one that is not dearer."""
-    sets = ["--set", "retriever.k=1,2", "--set", "chunker.size=2,20"]
-    found = tuned(folder, *sets, "--task", "rows", "--budget", "40 runs", "--cost", "characters")
-    scores = [point["score"] for point in found["front"]]
-    costs = [point["cost"] for point in found["front"]]
-    assert found["front"][0]["score"] == found["score"] == 100.0
-    assert scores == sorted(scores, reverse=True)
-    assert costs == sorted(costs, reverse=True)
-
-
 def _results(folder: Path) -> dict[str, Any]:
     text: Any = read_tree(folder / "out.yaml").plain()
     tuned_: Any = text["pipelines"]["mine-tuned"]
