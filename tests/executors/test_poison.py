@@ -160,8 +160,9 @@ LEFT = "its process ended with status 0 each time"
 @pytest.mark.parametrize(
     ("question", "stage", "told", "deaths"),
     [
-        ("retriever: kill", "retriever", KILLED, 4),  # three with the other question, one alone
-        ("combiner: exit", "combiner", LEFT, 3),
+        # Three times with the other question of its document, then alone.
+        pytest.param("retriever: kill", "retriever", KILLED, 4, marks=pytest.mark.slow),
+        pytest.param("combiner: exit", "combiner", LEFT, 3, marks=pytest.mark.slow),
         ("reader: kill", "reader", KILLED, 5),  # three with others in a window, each of two alone
     ],
 )
@@ -183,6 +184,7 @@ def test_a_question_that_kills_its_worker_fails_alone(
     assert not list((tmp_path / "out" / "attempts").rglob("*.jsonl"))
 
 
+@pytest.mark.slow
 def test_a_read_that_kills_among_reads_under_way_at_once_fails_alone(tmp_path: Path) -> None:
     """Where reads go out one by one, over several shards, the guilty one is found all the same."""
     project = Project(tmp_path, "1", "2", "3", "reader: kill", "5", "6", reader="Sliding")
@@ -191,12 +193,11 @@ def test_a_read_that_kills_among_reads_under_way_at_once_fails_alone(tmp_path: P
     project.holds_all_others()
 
 
-@pytest.mark.parametrize("stage", ["retriever", "reader", "combiner"])
-def test_more_memory_than_a_worker_may_have_fails_its_example(tmp_path: Path, stage: str) -> None:
+def test_more_memory_than_a_worker_may_have_fails_its_example(tmp_path: Path) -> None:
     """Where Python notices, the worker lives on."""
-    project = Project(tmp_path, "one", f"{stage}: eat", "three", "four")
+    project = Project(tmp_path, "one", "reader: eat", "three", "four")
     project.run(overrides=["placement.worker_memory=4GiB"])
-    assert project.failures() == {"q1": (stage, "MemoryError: ")}
+    assert project.failures() == {"q1": ("reader", "MemoryError: ")}
     assert [row["outcome"] for row in project.workers()] == ["finished"]
     project.holds_all_others()
 

@@ -136,6 +136,7 @@ def lamps(cluster: Any, tmp_path: Path) -> Lamps:
     return Lamps(cluster, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_on_ray_leaves_the_same_bytes(lamps: Lamps) -> None:
     """Several rounds, searches, failing reads, plug-ins by file, workers with selectors."""
     lamps.run("local")
@@ -232,7 +233,7 @@ def test_where_there_is_no_cluster_the_user_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     tmp_path: Path, number: signal.Signals
 ) -> None:

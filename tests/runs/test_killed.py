@@ -126,6 +126,7 @@ def test_runs_killed_at_fifty_random_moments_end_with_the_same_bytes(tmp_path: P
     _killed(tmp_path, kills=50, per_run=10)
 
 
+@pytest.mark.slow
 def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
     """After a kill only the window that was in flight is read twice."""
     log = tmp_path / "log.txt"
@@ -146,7 +147,12 @@ def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 0), (signal.SIGHUP, 1)]
+    ("number", "workers"),
+    [
+        (signal.SIGINT, 1),
+        pytest.param(signal.SIGTERM, 0, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, workers: int
@@ -208,7 +214,7 @@ def _with_room(room: int, *line: object) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     tmp_path: Path, workers: int
 ) -> None:

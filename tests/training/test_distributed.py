@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from fine_tuned import CONFIG, FEW, made, taught, tuned
-from lookup_task import save_bert, save_llama, save_t5, write_rows
+from lookup_task import CONFIG, FEW, made, save_bert, save_llama, save_t5, taught, tuned, write_rows
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training

@@ -13,8 +13,18 @@ from pathlib import Path
 
 import pytest
 from command_line import command, leporello, read_lines
-from fine_tuned import CONFIG, FEW, LESSONS, made, taught, tuned
-from lookup_task import save_bert, save_llama, save_t5, write_rows
+from lookup_task import (
+    CONFIG,
+    FEW,
+    LESSONS,
+    made,
+    save_bert,
+    save_llama,
+    save_t5,
+    taught,
+    tuned,
+    write_rows,
+)
 
 from leporello.api import Trained, run
 from leporello.config import load_config
