@@ -119,6 +119,7 @@ FILES = [
 ]
 
 
+@pytest.mark.integration
 def test_the_steps_of_a_search_grow_as_the_text_does() -> None:
     """Steps are counted, for each pattern on texts that are made of its own parts."""
     for path in FILES:

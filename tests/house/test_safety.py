@@ -81,8 +81,8 @@ def dangers_of_call(node: ast.Call) -> Iterator[str]:
 
 def test_no_source_loads_pickles_or_runs_a_models_code() -> None:
     """Neither pickles, nor whatever a model brings, nor text is run as code, anywhere."""
-    found = {p.relative_to(ROOT).as_posix(): [*dangers(p.read_text("utf-8"))] for p in SOURCES}
-    assert {path: told for path, told in found.items() if told} == _EXEMPT
+    scans = {p.relative_to(ROOT).as_posix(): [*dangers(p.read_text("utf-8"))] for p in SOURCES}
+    assert {path: scan for path, scan in scans.items() if scan} == _EXEMPT
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ OWN_CODE, PICKLE = "brings Python code of its own, which is not run", "as a pick
 def test_what_a_readers_model_brings_is_not_run(name: str, what: str, tmp_path: Path) -> None:
     """Code and pickles are refused; beside an architecture that is known they do not matter."""
     save(name, tmp_path)
-    known = what == "known"
-    marker = pickled(tmp_path) if what == PICKLE else booby_trapped(tmp_path, known=known)
+    is_known = what == "known"
+    marker = pickled(tmp_path) if what == PICKLE else booby_trapped(tmp_path, known=is_known)
     reader = (Seq2Seq if name == "t5" else CausalLM)(str(tmp_path), max_input_tokens=99)
-    if known:
+    if is_known:
         change_json(tmp_path / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
         assert reader.read([READ])
     else:
@@ -240,7 +240,7 @@ def _broken(folder: Path) -> None:
 def test_what_an_embedder_brings_is_not_run(
     embedder: Path, damage: Callable[[Path], Any], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No layer's pickle, no class of others, nothing outside its folder; one message says so."""
+    """No layer's pickle, no foreign class, nothing outside its folder: each ends with a message."""
     (embedder / "evil.py").write_text("open('marker', 'w')\nclass Model: pass\n")
     monkeypatch.syspath_prepend(str(embedder))
     monkeypatch.chdir(embedder)

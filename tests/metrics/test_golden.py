@@ -174,6 +174,7 @@ def test_words_are_those_of_the_official_tokenizer(text: str) -> None:
     assert coco_words(text, "", text) == (WORDS[text], "", WORDS[text])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("case", golden("muld", "METEOR"), ids=called)
 def test_meteor(case: Case) -> None:
     """METEOR of pooled counts, and of each example, is that of METEOR 1.5."""

@@ -94,7 +94,7 @@ class _Killer:
         return False
 
 
-def _killed(folder: Path, kills: int, per_run: int, examples: int = 300) -> None:
+def _killed(folder: Path, kills: int, per_run: int, examples: int = 300, runs: int = 3) -> None:
     """Kills runs with 0, 1 and 2 workers, so often in all."""
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- shown with a failure
@@ -104,7 +104,7 @@ def _killed(folder: Path, kills: int, per_run: int, examples: int = 300) -> None
     leporello(*arguments, "--out", whole, "--no-cache", status=1)
     moments = random.Random(seed)
     done = run = 0
-    while done < kills or run < 3:
+    while done < kills or run < runs:
         out = folder / f"killed{run}"
         options = ["--workers", str(run % 3), *(["--no-cache"] if run % 2 else [])]
         line = command(*arguments, "--out", out, *options)
@@ -117,7 +117,7 @@ def _killed(folder: Path, kills: int, per_run: int, examples: int = 300) -> None
 
 def test_runs_killed_at_random_moments_end_with_the_same_bytes(tmp_path: Path) -> None:
     """SIGKILL of drivers and workers: every file of results is that of an uninterrupted run."""
-    _killed(tmp_path, kills=4, per_run=3, examples=120)
+    _killed(tmp_path, kills=3, per_run=3, examples=100, runs=2)
 
 
 @pytest.mark.slow

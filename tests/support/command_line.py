@@ -48,7 +48,7 @@ def leporello(
             main()
         except SystemExit as end:
             ended = end.code if isinstance(end.code, int) else int(end.code is not None)
-    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
     done = subprocess.CompletedProcess(words, ended, *texts)
     assert done.returncode == status, f"{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
@@ -58,6 +58,8 @@ def leporello(
 @contextmanager
 def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None]:
     """Gives a command the state of a new process, and restores that of this one."""
+    if watching := sys.modules.get("leporello.core.environment.observed"):
+        watching.forget()
     logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in signals.SIGNALS}
     handled, modules = logs.handlers, {*sys.modules}
     logs.handlers = []
@@ -82,7 +84,7 @@ def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None
 
 
 def _show(err: TextIO, message: Warning | str, *given: Any) -> None:
-    err.write(warnings.formatwarning(message, *given[:3]))  # type: ignore[arg-type]
+    err.write(warnings.formatwarning(message, *given[:3]))
 
 
 def _raise_exit(status: int) -> NoReturn:

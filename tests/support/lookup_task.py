@@ -1,4 +1,4 @@
-"""A task whose answer stands in one of forty lines, tiny models that learn it, and pipelines."""
+"""Lookups: documents of forty lines, of which one has the answer, and tiny models to train."""
 
 from __future__ import annotations
 
@@ -114,6 +114,7 @@ pipelines:
     reader:
       {{class: Seq2Seq, model: ./t5, max_input_tokens: 32, max_new_tokens: 4, prompt: "{PROMPT}"}}
     train: {{epochs: 3, learning_rate: 0.01, batch_size: 32}}
+    placement: {{workers: 0}}
   random: {{extends: t5, retriever: {{class: Random, k: 1}}}}
   bert:
     extends: t5

@@ -21,6 +21,7 @@ pipelines:
     retriever: {class: First, k: 1}
     chunker: {class: Paragraphs, size: 20}
     reader: {class: Lead, words: [1, 2, 3, 5]}
+    placement: {workers: 0}
   open:
     extends: mine
     reader: {class: Lead, words: {range: [1, 40], log: true}}
@@ -191,5 +192,5 @@ def test_a_mistake_is_told_before_any_work(folder: Path, options: list[str], tol
 def test_a_run_takes_no_range_and_other_pipelines_of_the_file_run(folder: Path) -> None:
     """The fault stands where the range does."""
     done = leporello("run", "open", "--config", "mine.yaml", status=2, folder=folder)
-    assert "mine.yaml:9: open.reader.words: only `tune` takes a range" in done.stderr
+    assert "mine.yaml:10: open.reader.words: only `tune` takes a range" in done.stderr
     assert load_config([folder / "mine.yaml"], (), ["mine"]).select(["mine@reader.words=3"])
