@@ -12,7 +12,7 @@ import pytest
 
 # A file that imports one of these at its top starts processes, or computes with networks.
 _HEAVY = {
-    "fine_tuned", "lookup_task", "ray", "sentence_transformers", "subprocess", "tiny_encoders",
+    "lookup_task", "ray", "sentence_transformers", "subprocess", "tiny_encoders",
     "tiny_models", "torch", "transformers", "command_line.command", "command_line.leporello",
     "leporello.api.run", "leporello.api.train",
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from statistics import mean, pstdev
@@ -96,15 +95,6 @@ def test_what_is_not_in_the_document_has_no_spread() -> None:
     assert found.spread.words.mean == 0.5
 
 
-def test_of_entailment_the_hypothesis_is_located() -> None:
-    """Its references are labels."""
-    asked = example("a b x x c d", "Entailment", question="a b, c d")
-    found = analyze_examples([asked], spread_of="question").spread
-    assert found.words is not None
-    assert found.words.mean == 2
-    assert analyze_examples([asked]).spread.words is None
-
-
 words = st.lists(st.sampled_from("abcd"), max_size=30).map(" ".join)
 
 
@@ -119,20 +109,6 @@ def test_spread_equals_a_plain_search(text: str, reference: str) -> None:
     else:
         assert found is not None
         assert found.mean == pytest.approx(pstdev(wanted))
-
-
-def test_words_evenly_strewn_have_the_spread_of_a_uniform_distribution() -> None:
-    """About 0.29 of the length, and the histogram's bins are those of 0 to 0.5."""
-    chance = random.Random(1)
-    text = [f"w{n}" for n in range(5000)]
-    starts = [chance.randrange(4999) for _ in range(400)]
-    reference = " ".join(f"{text[n]} {text[n + 1]}" for n in starts)
-    shares = analyze_examples([example(" ".join(text), reference)]).spread.shares
-    assert shares is not None
-    assert shares.mean == pytest.approx(12**-0.5, abs=0.02)
-    assert shares.histogram.edges[0] == 0
-    assert shares.histogram.edges[-1] == 0.5
-    assert len(shares.histogram.counts) == BINS
 
 
 def test_data_are_streamed() -> None:
@@ -210,14 +186,6 @@ def test_answers_that_a_metric_cannot_read_are_counted(
     assert discrepancy(metric, *pairs, choices=choices).unparsed == {metric: pytest.approx(share)}
 
 
-def test_without_references_there_is_nothing_to_compare_with() -> None:
-    """Lengths of predictions are told nevertheless."""
-    found = discrepancy("f1", ("a b", ""))
-    assert found.predictions is not None
-    assert (found.references, found.shorter, found.longer) == (None, None, None)
-    assert discrepancy("f1", (None, "a")).predictions is None
-
-
 @pytest.mark.parametrize("ids", [["1", "0"], ["0", "7"], ["0", "0"]])
 def test_predictions_of_other_examples_are_refused(ids: list[str]) -> None:
     """Of none of the task's, or not in its order: the data are not those of the run."""
@@ -225,10 +193,3 @@ def test_predictions_of_other_examples_are_refused(ids: list[str]) -> None:
     rows = [{"id": id_, "prediction": ""} for id_ in ids]
     with pytest.raises(UserError, match=r"prediction for '\d' is to no example of the task"):
         analyze_predictions(examples, rows, {})
-
-
-def test_words_of_other_scripts_count() -> None:
-    """Letters are letters in any of them."""
-    found = analyze_examples([example("Это кот. Вот дом. Это кот", "это кот; вот дом")])
-    assert found.spread.words is not None
-    assert found.spread.words.mean == pytest.approx(pstdev([0, 1, 2]))

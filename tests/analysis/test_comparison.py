@@ -13,7 +13,7 @@ import pytest
 from command_line import leporello
 from results import reseal
 
-from leporello.analysis.comparison import Comparison, Draws, compare, latex, markdown, tables_of
+from leporello.analysis.comparison import Draws, compare, tables_of
 from leporello.core.errors import UserError
 from leporello.runs.run import run
 
@@ -153,20 +153,6 @@ def test_tasks(made: Callable[..., Path]) -> None:
         compare(runs, tasks=["mils"], draws=FEW)
 
 
-def test_seeds(made: Callable[..., Path]) -> None:
-    """The same seed gives the same numbers, and documents can be drawn instead of examples."""
-    runs = [made("right", "wrong")]
-    one, other = (compare(runs, draws=FEW) for _ in range(2))
-    assert one == other
-    whole = compare(runs, draws=Draws(samples=400, by_document=True))
-    assert _interval(whole) != _interval(one)
-    assert _interval(whole) == (75.0, 75.0)  # of four documents that are all alike
-
-
-def _interval(found: Comparison) -> tuple[float, float] | None:
-    return found.boards[0].entries[0].scores["exact_match"].interval
-
-
 def test_warnings(made: Callable[..., Path]) -> None:
     """Other truncation, other data and other metrics are told with the table."""
     one, other = made("right"), made("wrong")
@@ -230,13 +216,6 @@ def test_a_ladder(made: Callable[..., Path], folder: Path) -> None:
     [first, _] = [table for table in tables_of(found) if table.title.startswith("Headroom")]
     assert first.rows == (("OracleAnswer", "75.00 (+0.00)"), ("Random", "75.00 (+0.00)"))
     assert compare([made("right", "wrong")], draws=FEW).boards[0].ladders == ()
-
-
-def test_one_pipeline(made: Callable[..., Path]) -> None:
-    """A single pipeline has scores with intervals and nothing to be tested against."""
-    titles = [table.title for table in tables_of(compare([made("right")], draws=FEW))]
-    assert titles == ["Scores on mills", "Coverage and cost on mills"]
-    assert markdown([]) == latex([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ from command_line import leporello, read_lines
 from ir_measures import RR, R
 from results import reseal
 
-from leporello.analysis.comparison import Draws, compare
 from leporello.analysis.export import write_parquet, write_trec
 from leporello.core.errors import UserError
-from leporello.core.table import ResultTable, html
 from leporello.runs.run import Run, run
 
 CONFIG = """
@@ -132,15 +130,6 @@ def test_equal_scores_keep_their_ranks(made: Run, tmp_path: Path) -> None:
         line.split() for line in written["mills.runmine@retriever.k=3"].read_text().splitlines()
     ]
     assert [float(line[4]) for line in lines[:3]] == [3, 2, 1]
-
-
-def test_notebooks(made: Run) -> None:
-    """Runs and comparisons show themselves as tables, names escaped."""
-    shown = made._repr_html_()
-    assert f"<td>{made.results[0].scores['f1']:.2f}</td>" in shown
-    found = compare([made.directory], draws=Draws(samples=200))
-    assert "<caption>Scores on mills</caption>" in found._repr_html_()
-    assert html([ResultTable("a<b", ("&",), (("<x>",),))]).count("&lt;") == 2
 
 
 def test_on_the_command_line(made: Run, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import read_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -24,8 +23,6 @@ from leporello.analysis.funnel import (
 )
 from leporello.api import UserError, explain, run
 from leporello.cli import app
-from leporello.config.metrics import metrics_of
-from leporello.engine.journal.serialization import prediction_from_row
 
 PLUG_IN = """
 from collections import Counter
@@ -174,26 +171,6 @@ def test_a_chunker_divides_a_document_once_for_all_pipelines(
     assert log.read_text().split() == ["d"]
 
 
-def test_recall_is_that_of_the_metric(done: Path) -> None:
-    """Both leave white space out."""
-    metric = metrics_of(["recall"])["recall"]
-    document = Document("d", TEXT)
-    rows = read_lines(done / "two" / "rows" / "predictions.jsonl")
-    found = {row["id"]: prediction_from_row(row) for row in rows}
-    shown = [
-        f
-        for f in trace_examples(done)
-        if f.pipeline == "two" and f.gold == "evidence" and not f.failed
-    ]
-    assert len(shown) == 6
-    for fate in shown:
-        [row] = [row for row in ROWS if row["id"] == fate.id]
-        spans = tuple(Span(TEXT.index(e), TEXT.index(e) + len(e)) for e in row["evidence"])
-        statistics = metric.statistics(found[fate.id], Example("e", document, evidence=spans))
-        assert statistics is not None
-        assert fate.retrieved == pytest.approx(metric.score(statistics) / 100)
-
-
 SPANS = st.lists(
     st.tuples(st.integers(0, 40), st.integers(0, 12)).map(
         lambda p: Span(p[0], min(p[0] + p[1], 40))
@@ -286,15 +263,6 @@ def test_explain_shows_one_stage(done: Path) -> None:
     assert "did you mean 'reader'" in wrong
 
 
-def test_a_story_is_json_without_the_document(done: Path) -> None:
-    """Spans, not texts; where the answer was lost is among them."""
-    [two, first] = json.loads(_told("explain", done, "cut", "--json"))
-    assert two["fate"]["lost_at"] == "reader"
-    assert two["prediction"]["prediction"] == "barn"
-    assert "green owl" not in json.dumps(two)
-    assert first["pipeline"] == "first"
-
-
 def test_data_that_changed_are_told(done: Path) -> None:
     """An example that is gone, or a document of the same id with another text."""
     path = done.parent / "rows.jsonl"
@@ -306,17 +274,6 @@ def test_data_that_changed_are_told(done: Path) -> None:
         path.write_text(before)
     with pytest.raises(UserError, match="no run lies there"):
         funnels(done.parent)
-
-
-def test_a_run_with_a_limit_is_followed_as_far_as_it_came(done: Path) -> None:
-    """What is not finished is not counted, and data behind it are not read."""
-    out = done.parent / "limited"
-    config = done.parent / "mine.yaml"
-    run(["two"], config=[config], out=out, workers=0, limit=3)
-    assert [funnel.examples for funnel in funnels(out)] == [3]
-    for path in (out / "two" / "rows").glob("*.json*"):
-        path.unlink()  # as where a process was killed before it made them
-    assert funnels(out) == []
 
 
 def test_without_any_proof_there_is_no_funnel() -> None:

@@ -1,4 +1,4 @@
-"""A part of `make attack`: a few cases of each family, of one seed."""
+"""The command line of the attack."""
 
 from __future__ import annotations
 
@@ -7,19 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from tests.attack.program import families, numbered
-
-CASES, SEED = 1, 31  # of each family
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("number", range(CASES))
-@pytest.mark.parametrize("family", [*families()])
-def test_nothing_gets_through(family: str, number: int, tmp_path: Path) -> None:
-    """No silent difference, no traceback, no hang, no status that lies."""
-    case = numbered(families()[family], SEED, number)
-    assert case.run(tmp_path) is None, f"{case.name}: {case.command}"
 
 
 @pytest.mark.slow

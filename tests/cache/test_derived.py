@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import pickle
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -17,9 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import ROOT
 
-from leporello import Chunk, Document, Example, Hit, Section, Span
+from leporello import Document, Example, Hit, Section, Span
 from leporello.cache import fingerprint as fingerprints
 from leporello.cache.dependencies import library_versions
 from leporello.cache.fingerprint import fingerprint
@@ -27,9 +23,8 @@ from leporello.cache.store import Cache
 from leporello.chunkers import FixedTokens
 from leporello.config import Pipeline
 from leporello.config.classes import check_methods
-from leporello.core.calls.contracts import StageError, index_methods, indexers
+from leporello.core.calls.contracts import index_methods, indexers
 from leporello.core.calls.derived import cached_chunks, chunks_key, index_key
-from leporello.core.calls.memory import tokens_key
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
@@ -230,18 +225,6 @@ def test_a_document_changes_what_is_made_of_it(
     assert work.asked(cache, work.pipeline()) == NOTHING
 
 
-def test_sections_differ_by_everything_in_them(work: Workplace, cache: Cache) -> None:
-    """A section's level and a part's end are part of a document."""
-    sections = [(Section("s", 0, 9, level),) for level in (1, 2)]
-    parts = [(Span(0, end),) for end in (9, 8)]
-    for several in (
-        [Document("d", TEXT, "", section) for section in sections],
-        [Document("d", TEXT, "", (), part) for part in parts],
-    ):
-        for document in several:
-            assert work.asked(cache, work.pipeline(), document) == {"chunks": 1, "index": 1}
-
-
 def test_a_question_changes_what_was_made_for_it(work: Workplace, cache: Cache) -> None:
     """A chunker that asks for the question divides once a question; any other once a document."""
     stages = work.pipeline("CutFor")
@@ -278,13 +261,6 @@ def test_a_tokenizer_changes_everything(work: Workplace, cache: Cache, tmp_path:
     assert work.asked(cache, work.pipeline(tokenizer=name)) == {"tokens": 1, "chunks": 1}
 
 
-def test_another_chunker_with_the_same_chunks_shares_their_index(
-    work: Workplace, cache: Cache
-) -> None:
-    """An index depends on where chunks stand, not on what made them."""
-    assert work.asked(cache, work.pipeline("CutFor"), None, QUESTIONS[:1]) == {"chunks": 1}
-
-
 def test_library_versions_change_what_depends_on_them(
     work: Workplace, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,51 +275,6 @@ def test_library_versions_change_what_depends_on_them(
         library_versions.cache_clear()
         assert work.asked(cache, work.pipeline()) == again
     library_versions.cache_clear()
-
-
-HERE = Path(__file__).parent
-SCRIPT = """
-import json, sys
-from pathlib import Path
-sys.path[:0] = sys.argv[3:]
-from test_derived import Workplace
-import pytest
-from leporello.cache.store import Cache
-with pytest.MonkeyPatch.context() as patch:
-    folder = Path(sys.argv[1])
-    source, helper = (folder / "counting.py").read_text(), (folder / "find_helper.py").read_text()
-    work = Workplace.__new__(Workplace)
-    work.folder = folder
-    patch.syspath_prepend(str(folder))
-    work.calls = work._module().CALLS
-    from leporello.text.tokens import Words
-    work._count(Words, patch)
-    print(json.dumps(work.asked(Cache(Path(sys.argv[2])), work.pipeline())))
-"""
-
-
-def in_a_process(folder: Path, cache: Cache) -> dict[str, int]:
-    """Selects with a plug-in in a process of its own, and returns what was worked out."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, folder, cache.root, ROOT, ROOT / "tests/support", HERE],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found: dict[str, int] = json.loads(done.stdout)
-    return found
-
-
-def test_source_changes_what_its_stage_made(work: Workplace, cache: Cache, tmp_path: Path) -> None:
-    """A plug-in's file, and one that it imports late, count; where they lie does not."""
-    del work
-    same = plug_in(tmp_path / "copy")
-    assert in_a_process(same, cache) == NOTHING
-    plug_in(same, helper=HELPER + "# another\n")
-    assert in_a_process(same, cache) == {"chunks": 1, "index": 1}
-    assert in_a_process(same, cache) == NOTHING
-    plug_in(same, source=PLUG_IN + "# another\n")
-    assert in_a_process(same, cache) == {"chunks": 1, "index": 1}
 
 
 # -- the same results, wherever they come from -----------------------------------------------------
@@ -362,17 +293,6 @@ def test_tokens_come_back_as_they_were(tmp_path: Path, text: str) -> None:
         assert found[0].dtype == found[1].dtype == np.int64
         assert found[0].shape == found[1].shape == (len(found[0]), 2)
         assert np.array_equal(found[0], found[1])
-
-
-def test_tokens_take_four_bytes_an_offset(tmp_path: Path) -> None:
-    """What is kept is half of what is worked with."""
-    cache, document = Cache(tmp_path), Document("d", TEXT)
-    document.use_cache(cache)
-    document.tokens(Words())
-    recipe = tokens_key(document.sha256, Words(), fingerprint)
-    assert recipe
-    kept: Any = cache.get("tokens", recipe)
-    assert kept["offsets"].dtype == np.uint32
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped"])
@@ -515,45 +435,7 @@ def test_recipes_tell_what_is_kept_without_working(work: Workplace, cache: Cache
     assert work.calls == Counter()
 
 
-def test_no_recipe_names_a_place(cache: Cache, tmp_path: Path) -> None:
-    """A cache can be moved, and shared by those who keep their plug-ins elsewhere."""
-    for entry in cache.entries():
-        assert str(tmp_path) not in json.dumps(entry.recipe())
-
-
 # -- what a retriever with an index must be --------------------------------------------------------
-
-
-def test_chunks_of_another_document_are_refused() -> None:
-    """An index is made of one document's chunks."""
-    document, other = Document("d", TEXT), Document("e", TEXT)
-    with pytest.raises(ValueError, match="'d' cannot be made of a chunk of document 'e'"):
-        retrieve(TfIdf(), [Example("0", document, "x")], [other.chunk(0, 5)])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        (Chunk(Document("e", TEXT), 0, 3), "returned a chunk of document 'e'"),
-        (Chunk(Document("d", TEXT), 0, 3), "returned a chunk of document 'd'"),
-        ((0, 999), "returned the span (0, 999), which lies outside"),
-        ((9, 3), "returned the span (9, 3), which lies outside"),
-        ((-1, 3), "returned the span (-1, 3), which lies outside"),
-    ],
-    ids=["other", "copy", "behind", "reversed", "before"],
-)
-def test_hits_of_a_search_are_checked_like_others(wrong: Any, told: str) -> None:
-    """A hit that looks sound at a glance, and is none, is told."""
-    document = Document("d", TEXT)
-    chunk = wrong if isinstance(wrong, Chunk) else Chunk(document, *wrong)
-
-    class Wrong(Plain):
-        def search(self, index: object, examples: Any) -> Any:
-            return [[Hit(document.chunk(0, 3), 1.0), Hit(chunk, 0.5)] for _ in examples]
-
-    with pytest.raises(StageError) as error:
-        retrieve(Wrong(), [Example("0", document)], [document.chunk(0, 3)])
-    assert f"Wrong.search {told}" in str(error.value)
 
 
 class Post(TfIdf):
@@ -649,27 +531,6 @@ def test_a_retriever_with_a_whole_index_is_none() -> None:
 
     assert check_methods(Pair, KINDS["retriever"]) is None
     assert index_methods(Pair) == ()
-
-
-def test_a_search_with_other_parameters_is_told_so() -> None:
-    """Where no config was checked, the call says it."""
-    document = Document("d", TEXT)
-    wrong = made(index=INDEX, search=takes("index", "corpus"))()
-    with pytest.raises(StageError, match=r"Mine.search takes \(index, corpus\); it must take"):
-        retrieve(wrong, [Example("0", document)], [document.chunk(0, 3)])
-    wrong = made(index=INDEX, search=takes("index", "questions", returns="[None]"))()
-    with pytest.raises(StageError, match=r"Mine\.search returned None for a question"):
-        retrieve(wrong, [Example("0", document)], [document.chunk(0, 3)])
-
-
-def test_a_chunk_is_a_slice_whatever_the_cache_says(work: Workplace, cache: Cache) -> None:
-    """Chunks that come from the cache are made by the document, like all others."""
-    document = Document("d", TEXT)
-    document.use_cache(cache)
-    chunks = cached_chunks(document, work.pipeline().chunker, None)
-    assert chunks is not None
-    assert all(type(chunk) is Chunk and chunk.text in TEXT for chunk in chunks)
-    assert [type(chunk.start) for chunk in chunks] == [int] * len(chunks)
 
 
 def test_a_run_with_a_broken_cache_goes_on(

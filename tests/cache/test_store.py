@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from hypothesis.extra import numpy as hnp
 
 from leporello.cache import store as module
 from leporello.cache.entry import DamagedEntryError, pack, read
-from leporello.cache.store import Cache, CacheEntry
+from leporello.cache.store import Cache
 from leporello.core.hashing import canonical
 from leporello.engine.time_limit import time_limit
 
@@ -122,13 +121,6 @@ def test_what_would_not_come_back_is_not_kept(tmp_path: Path, value: Any) -> Non
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_a_list_in_itself_is_not_kept(tmp_path: Path) -> None:
-    """What has no end is refused like what has no file form."""
-    endless: list[Any] = []
-    endless.append(endless)
-    assert not Cache(tmp_path).put("index", RECIPE, {"x": endless})
-
-
 def test_another_recipe_or_kind_is_another_entry(kept: Cache) -> None:
     """An entry is found by all of its recipe; the order of its fields does not matter."""
     assert kept.get("index", {**RECIPE, "text": "ac"}) is None
@@ -139,13 +131,6 @@ def test_another_recipe_or_kind_is_another_entry(kept: Cache) -> None:
     assert equal(again, VALUE)
     assert kept.holds("index", RECIPE)
     assert not kept.holds("chunks", RECIPE)
-
-
-def test_a_second_writer_replaces_the_first(kept: Cache) -> None:
-    """The last one to write an entry is read, and nothing else is left."""
-    assert kept.put("index", RECIPE, {"x": 1})
-    assert kept.get("index", RECIPE) == {"x": 1}
-    assert [path.name for path in kept.root.rglob("*") if path.is_file()] == [file_of(kept).name]
 
 
 def test_a_large_entry_is_mapped(tmp_path: Path) -> None:
@@ -187,13 +172,6 @@ def test_an_entry_torn_at_any_length_is_noticed(
         damaged(kept, whole[:length], caplog)
 
 
-def test_an_entry_with_more_behind_it_is_noticed(
-    kept: Cache, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Bytes that were appended are damage too."""
-    damaged(kept, file_of(kept).read_bytes() + b"\0", caplog)
-
-
 CONTENT = bytes(pack(canonical(RECIPE), VALUE) or b"")
 
 
@@ -207,15 +185,6 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> N
     path.write_bytes(CONTENT[:place] + bytes([CONTENT[place] ^ change]) + CONTENT[place + 1 :])
     with pytest.raises(DamagedEntryError):
         read(path, canonical(RECIPE))
-
-
-def test_every_byte_counts(tmp_path: Path) -> None:
-    """No place in a file is outside of the checksum."""
-    path = tmp_path / "entry"
-    for place in range(len(CONTENT)):
-        path.write_bytes(CONTENT[:place] + bytes([CONTENT[place] ^ 1]) + CONTENT[place + 1 :])
-        with pytest.raises(DamagedEntryError):
-            read(path, canonical(RECIPE))
 
 
 def test_a_damaged_entry_is_told_and_made_again(
@@ -308,28 +277,6 @@ def test_processes_share_a_cache(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_a_killed_writer_leaves_no_entry(tmp_path: Path) -> None:
-    """A process killed at any moment leaves whole entries, and parts that are no entries."""
-    script = (
-        "import sys, numpy as np\nfrom pathlib import Path\n"
-        "from leporello.cache.store import Cache\n"
-        "cache = Cache(Path(sys.argv[1])); print('go', flush=True)\n"
-        "for n in range(10**6): cache.put('index', {'n': n % 7}, {'x': np.full(10**6, n % 7)})"
-    )
-    for delay in (0.02, 0.07, 0.15):
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path)], env=environment(), stdout=subprocess.PIPE
-        )
-        assert process.stdout
-        process.stdout.readline()
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        for number in range(7):
-            found: Any = Cache(tmp_path).get("index", {"n": number})
-            assert found is None or set(np.unique(found["x"])) == {number}
-
-
 FULL = """
 import logging, resource, signal, sys, numpy as np
 from pathlib import Path
@@ -383,28 +330,6 @@ def test_an_entry_that_may_not_be_touched_is_read(
     assert kept.get("index", RECIPE) is not None
 
 
-MANY = """
-import resource, sys, numpy as np
-from pathlib import Path
-from leporello.cache.store import Cache
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-cache, held = Cache(Path(sys.argv[1])), []
-for number in range(100):
-    assert cache.put("index", {"n": number}, {"x": np.full(40_000, float(number))})
-    held.append(cache.get("index", {"n": number}))
-assert all((kept["x"] == number).all() for number, kept in enumerate(held))
-"""
-
-
-def test_more_entries_are_held_than_files_may_be_open(tmp_path: Path) -> None:
-    """Where no further file can be mapped, it is read."""
-    done = subprocess.run(
-        [sys.executable, "-c", MANY, str(tmp_path)],
-        env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 @pytest.mark.parametrize("method", ["get", "put"])
 def test_a_time_limit_is_no_fault_of_the_disk(
     kept: Cache, method: str, monkeypatch: pytest.MonkeyPatch
@@ -434,15 +359,6 @@ def test_entries_tell_what_they_are(kept: Cache) -> None:
         assert entry.recipe() is None
     entry.path.unlink()
     assert entry.recipe() is None
-
-
-def test_use_is_noted_by_the_hour(kept: Cache) -> None:
-    """A hit touches an entry that was last used more than an hour ago, and no other."""
-    path, now = file_of(kept), time.time()
-    for age, touched in ((HOUR / 2, False), (HOUR * 2, True)):
-        os.utime(path, (now - age, now - age))
-        kept.get("index", RECIPE)
-        assert (abs(path.stat().st_mtime - now) < HOUR / 4) is touched
 
 
 def filled(root: Path) -> Cache:
@@ -500,26 +416,6 @@ def test_what_is_half_written_goes_after_an_hour(tmp_path: Path) -> None:
     assert cache.collect(10**9) == []
     assert not any(part.exists() for part in parts)
     assert len(list(cache.entries())) == 11
-
-
-def test_an_entry_that_another_process_removed_is_no_fault(tmp_path: Path) -> None:
-    """Two collections at once remove everything once."""
-    cache = filled(tmp_path)
-    entries = cache.entries()
-    first = next(entries)
-    for path in tmp_path.glob("entries/**/*.safetensors"):
-        path.unlink()
-    assert [entry.kind for entry in entries] == ["models"] * (first.kind != "models")
-    assert cache.collect(0)
-
-
-def test_entries_are_those_of_the_cache_alone(tmp_path: Path) -> None:
-    """Other files in the folder are neither listed nor removed."""
-    cache = filled(tmp_path)
-    (tmp_path / "note.txt").write_text("mine")
-    cache.collect(0)
-    assert (tmp_path / "note.txt").exists()
-    assert isinstance(next(filled(tmp_path).entries()), CacheEntry)
 
 
 def test_an_entry_is_a_safetensors_file(kept: Cache) -> None:

@@ -34,13 +34,6 @@ def test_the_answer_is_the_first_line(file: Path) -> None:
     assert " characters: unselected " in ledger
 
 
-def test_every_passage_is_shown_if_asked_for(file: Path) -> None:
-    """They stand in the order of their rank."""
-    shown = leporello("ask", file, "Who found the unread fax?", "--passages").stdout
-    assert "(passage 1, " in shown
-    assert "(passage 2, " in shown
-
-
 def test_what_the_document_does_not_say_is_told(file: Path) -> None:
     """A threshold decides, which the pipeline has and a user may set."""
     done = leporello("ask", file, "Who wrote Faust?", "--set", "reader.threshold=1000.0")

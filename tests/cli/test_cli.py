@@ -79,50 +79,6 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        ("return []", "Wrong.retrieve returned 0 lists for 1 questions"),
-        ("return chunks", "it must return one list of Hit a question"),
-        (
-            "return [[(c, 1.0) for c in chunks] for _ in questions]",
-            "it must be a Hit(chunk, score)",
-        ),
-        (
-            "return [[Hit(Chunk(chunks[0].document, 0, 10**9), 1.0)] for _ in questions]",
-            "lies outside document",
-        ),
-        (
-            "return [[Hit(chunks[0], float('nan'))] for _ in questions]",
-            "it must be a finite number",
-        ),
-        ("return {}[questions[0]]", "KeyError: 'Where is lamp"),
-    ],
-)
-def test_a_retriever_that_misbehaves_fails_helpfully(tmp_path: Path, body: str, told: str) -> None:
-    """Each example fails alone with the reason; the run ends with status 1 and all its files."""
-    plug_in = f"""
-from dataclasses import dataclass
-from leporello import Chunk, Hit
-
-@dataclass(frozen=True)
-class Wrong:
-    k: int = 5
-
-    def retrieve(self, questions, chunks):
-        {body}
-"""
-    config = _project(tmp_path, plug_in, "Wrong", rows=5)
-    out = tmp_path / "out"
-    done = leporello("run", *HERE, "mine", "--config", config, "--out", out, status=1)
-    failures = read_lines(out / "mine" / "lamps" / "failures.jsonl")
-    assert len(failures) == 5
-    assert all(row["stage"] == "retriever" and told in row["error"] for row in failures)
-    assert "failed: q0 at the retriever" in done.stdout
-    told_so = leporello("explain", out, "q0")
-    assert "failed at the retriever" in told_so.stdout
-
-
-@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["run", "nobody"], "there is no pipeline 'nobody'"),
@@ -150,30 +106,6 @@ def test_a_mistake_of_the_users_ends_with_status_2(
     done = leporello(*arguments, status=2, folder=tmp_path)
     assert told in " ".join(done.stderr.split()).replace("│ ", "")
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
-
-
-def test_a_changed_plug_in_is_noticed(tmp_path: Path) -> None:
-    """The same command refuses with what differs; `--update` does the work again."""
-    config = _project(tmp_path)
-    out = tmp_path / "out"
-    leporello("run", *HERE, "mine", "--config", config, "--out", out)
-    (tmp_path / "plug.py").write_text(LONGEST.replace("c.start - c.end", "c.start"))
-    done = leporello("run", *HERE, "mine", "--config", config, "--out", out, status=2)
-    assert "mine on lamps: sources.plug.py:Longest:" in done.stderr
-    leporello("run", *HERE, "mine", "--config", config, "--out", out, "--update")
-    rows = read_lines(out / "mine" / "lamps" / "predictions.jsonl")
-    assert rows[0]["hits"][0][0] == 0
-
-
-def test_changed_data_is_noticed(tmp_path: Path) -> None:
-    """A run under `--out` is not continued with other data."""
-    config = _project(tmp_path)
-    out = tmp_path / "out"
-    leporello("run", *HERE, "mine", "--config", config, "--out", out)
-    data = tmp_path / "lamps.jsonl"
-    data.write_text(data.read_text().replace("in house 3", "in house 33"))
-    done = leporello("run", *HERE, "mine", "--config", config, "--out", out, status=2)
-    assert "mine on lamps: data: " in done.stderr
 
 
 def test_a_limited_run_is_continued_by_the_whole_one(tmp_path: Path) -> None:
@@ -230,18 +162,6 @@ def test_score_says_which_gold_is_faulty(tmp_path: Path) -> None:
     done = leporello(*arguments, folder=tmp_path, status=2)
     assert "the gold is faulty: GoldError: example 'none'" in done.stdout
     assert "100.00" in done.stdout
-
-
-def test_plan_tells_what_is_done_and_what_is_left(tmp_path: Path) -> None:
-    """Documents and examples, before and after a limited run, and nothing is written."""
-    config = _project(tmp_path)
-    arguments = ("mine", "--config", config, "--json")
-    [before] = json.loads(leporello("plan", *arguments, folder=tmp_path).stdout)["jobs"]
-    assert (before["documents"], before["examples"], before["done"]) == (4, 12, 0)
-    assert not (tmp_path / "runs").exists()
-    leporello("run", *HERE, *arguments, "--limit", "3", folder=tmp_path)
-    [after] = json.loads(leporello("plan", *arguments, folder=tmp_path).stdout)["jobs"]
-    assert (after["documents"], after["examples"], after["done"]) == (3, 12, 3)
 
 
 def test_explain_tells_where_the_evidence_was_lost(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from leporello.config.placement import Placement
 from leporello.config.schema import schema
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.jobs import Job, job_directory, prepare
-from leporello.runs.batch import batches
 from leporello.runs.run import run
 
 
@@ -137,21 +136,6 @@ def test_what_is_no_address_of_a_cluster_is_refused(address: str, told: str) -> 
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("address", "full"),
-    [
-        ("", ""),
-        ("auto", "auto"),
-        ("10.0.0.5", "10.0.0.5:6379"),
-        ("head.lan:7000", "head.lan:7000"),
-        ("[::1]", "[::1]:6379"),
-    ],
-)
-def test_an_address_is_written_out(address: str, full: str) -> None:
-    """Nothing stands for a Ray of this machine, `auto` for the machine's cluster."""
-    assert Placement("ray", address=address).address == full
-
-
 FAMILY = """
 pipelines:
   parent:
@@ -235,16 +219,6 @@ def test_where_a_run_works_is_no_part_of_what_it_is(tmp_path: Path) -> None:
     assert (parts / "run.yaml").read_bytes() == begun
     one, two = (folder / "mine/rows/predictions.jsonl" for folder in (whole, parts))
     assert one.read_bytes() == two.read_bytes()
-
-
-def test_pipelines_in_different_places_do_not_run_side_by_side(tmp_path: Path) -> None:
-    """With one reader they otherwise do."""
-    config = write(tmp_path, FAMILY)
-    jobs = placed(config, "parent", "more", "here", tasks=["rows"])
-    assert [len(together) for together in batches(jobs)] == [1, 1, 1]
-    given = {"executor": "local", "workers": 1}
-    jobs = placed(config, "parent", "more", "here", tasks=["rows"], placement=given)
-    assert [len(together) for together in batches(jobs)] == [3]
 
 
 def test_ray_without_its_extra_is_told_before_any_work(

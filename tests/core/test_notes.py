@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from command_line import HERE, leporello, read_lines
 
-from leporello import Document
-from leporello.core.calls.stage_calls import divide
 from leporello.core.notes import collect_notes, note
 
 PLUGIN = """
@@ -98,16 +96,6 @@ def test_ask_tells_what_stages_noted(folder: Path) -> None:
     assert told["notes"] == [SHORT, "read twice"]
 
 
-def test_a_warm_cache_tells_what_the_chunker_noted(folder: Path) -> None:
-    """The chunks come from the cache the second time; the files are the same."""
-    for name in ("cold", "warm"):
-        config: list[str | Path] = ["--config", folder / "mine.yaml", "--out", folder / name]
-        leporello("run", *HERE, "mine", "--task", "rows", *config)
-    cold, warm = ((folder / name / "mine/rows/calls.jsonl") for name in ("cold", "warm"))
-    assert SHORT in cold.read_text()
-    assert warm.read_bytes() == cold.read_bytes()
-
-
 def test_outside_a_run_a_note_is_a_warning() -> None:
     """Whoever calls a stage from Python hears of it, too."""
     with pytest.warns(UserWarning, match="fell back"):
@@ -122,11 +110,3 @@ def test_notes_are_heard_once_and_only_within() -> None:
             note("two")
         note("one")
     assert (outer, inner) == (["one"], ["two"])
-
-
-def test_a_chunker_that_notes_nothing_leaves_no_warning(recwarn: pytest.WarningsRecorder) -> None:
-    """Dividing by itself warns of nothing."""
-    from leporello.chunkers import Lines
-
-    divide(Lines(), Document("d", "one\ntwo\n"))
-    assert not recwarn.list

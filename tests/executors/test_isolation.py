@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello, read_lines
+from command_line import HERE, leporello, read_lines
 from results import reseal
 
 from leporello.api import Run, UserError, run
@@ -112,8 +112,8 @@ tasks:
         return self.out / "journal" / "mine" / "rows" / "00000.jsonl"
 
     def run(self, **options: Any) -> Run:
-        """Runs the pipeline."""
-        return run(["mine"], config=[self.config], out=self.out, **options)
+        """Runs the pipeline, in this process unless it is said otherwise."""
+        return run(["mine"], config=[self.config], out=self.out, **{"workers": 0, **options})
 
     def failures(self) -> dict[str, tuple[str, str]]:
         """Returns (stage, error) of what failed, by the example's id."""
@@ -125,7 +125,7 @@ tasks:
         return Counter(self.log.read_text().splitlines() if self.log.exists() else [])
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_what_a_stage_raises_fails_its_example_alone(tmp_path: Path, workers: int) -> None:
     """In this process and in others: the stage, the error and a file with the traceback."""
     project = Project(tmp_path, ["one", "two", "raise", "unreadable", "odd", "not finite", "end"])
@@ -166,7 +166,7 @@ def test_a_process_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
     plug_in = tmp_path / "plug.py"
     sooner = "from leporello.engine import time_limit\ntime_limit._GRACE = 1.0\n"
     plug_in.write_text(plug_in.read_text() + sooner)
-    project.run(limits=Limits(example_timeout=0.2))
+    project.run(workers=1, limits=Limits(example_timeout=0.2))
     assert project.failures() == {
         "q1": ("retriever", "took far longer than its time, and could not be interrupted")
     }
@@ -186,16 +186,6 @@ def test_failed_examples_are_tried_again_by_the_next_run(tmp_path: Path) -> None
     again = project.logged() - before
     assert {what for what in again if what.startswith("read")} == {"read unreadable"}
     assert project.run().failures == 1
-
-
-def test_a_run_that_is_not_complete_leaves_its_failures_alone(tmp_path: Path) -> None:
-    """What is left comes first; failures are tried again by the run after that."""
-    project = Project(tmp_path, ["unreadable", "two", "three", "four"])
-    options: dict[str, Any] = {"cached": False, "limits": Limits(shard_examples=2)}
-    project.run(limit=2, **options)
-    (tmp_path / "switch").touch()
-    assert project.run(**options).failures == 1
-    assert project.run(**options).failures == 0
 
 
 def test_a_retry_that_is_cut_anywhere_goes_on(tmp_path: Path) -> None:
@@ -221,7 +211,7 @@ def test_a_retry_that_is_cut_anywhere_goes_on(tmp_path: Path) -> None:
 def test_too_many_failures_end_the_run(tmp_path: Path, bound: str, stopped: bool) -> None:
     """A number or a share; what is finished is kept, and the next run goes on."""
     project = Project(tmp_path, ["raise", "unreadable", "three", "raise", "five"] * 20)
-    arguments = ("run", "mine", "--config", project.config, "--out", project.out)
+    arguments = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
     done = leporello(*arguments, "--max-failures", bound, status=1)
     told = "ended early: " in done.stderr and "--max-failures" in done.stderr
     assert told is stopped
@@ -253,9 +243,8 @@ def test_verify_finds_what_comes_out_otherwise(tmp_path: Path) -> None:
     assert (difference.field, str(difference.was)[-1], str(difference.now)[-1]) == (
         "prediction", "?", "!"
     )  # fmt: skip
-    shown = leporello(
-        "run", "mine", "--config", project.config, "--out", project.out, "--verify", status=1
-    )
+    line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
+    shown = leporello(*line, "--verify", status=1)
     assert "not the same again: q" in shown.stdout
 
 
@@ -287,17 +276,3 @@ def test_data_that_changes_under_a_run_is_noticed(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match="changed while the run was reading"):
         project.run()
-
-
-def test_a_run_killed_before_its_files_told_all_first_writes_them(tmp_path: Path) -> None:
-    """Only then are failures tried again: as often as in a run that was not killed."""
-    project = Project(tmp_path, ["one", "unreadable", "three"])
-    project.run(cached=False)
-    journal = project.journal
-    whole = journal.read_bytes()
-    shutil.rmtree(project.out / "mine" / "rows")
-    project.run(cached=False)
-    assert journal.read_bytes() == whole
-    assert project.failures()
-    project.run(cached=False)
-    assert b'{"retry":[' in journal.read_bytes()

@@ -135,6 +135,7 @@ def lamps(cluster: Any, tmp_path: Path) -> Lamps:
     return Lamps(cluster, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_on_ray_leaves_the_same_bytes(lamps: Lamps) -> None:
     """Several rounds, searches, failing reads, plug-ins by file, workers with selectors."""
     lamps.run("local")
@@ -159,30 +160,6 @@ def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -
     assert [failure.example_id for failure in poisoned] == ["q9"]
     assert all("its worker died over it each time" in f.error for f in poisoned)
     assert len([*done.predictions("mine", "lamps")]) + done.failures == 64
-
-
-@pytest.mark.slow
-def test_a_run_begun_here_is_finished_on_ray_and_the_other_way_round(lamps: Lamps) -> None:
-    """What journals hold is not read again."""
-    lamps.run("local")
-    for first, then in (("local", "ray"), ("ray", "local")):
-        out = f"{first}-{then}"
-        lamps.run(out, executor=first, limit=70)
-        lamps.run(out, executor=then)
-        lamps.same(out, "local")
-
-
-@pytest.mark.slow
-def test_what_ray_gives_up_is_begun_anew(
-    lamps: Lamps, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As another dataset, as long as each finishes a shard."""
-    monkeypatch.setattr(ray_data, "_RETRIES", 0)
-    prone = lamps.prone(deadly="lamp 70?", once=lamps.folder / "once")
-    lamps.run("ray", *prone, executor="ray", workers=1)
-    assert "Ray gave up (" in caplog.text
-    lamps.run("local", *prone)
-    lamps.same("ray", "local")
 
 
 @pytest.mark.slow
@@ -236,17 +213,6 @@ def test_a_mistake_of_the_users_ends_the_run_with_its_message(lamps: Lamps) -> N
 
 
 @pytest.mark.slow
-def test_failures_are_tried_again_on_ray(lamps: Lamps) -> None:
-    """The same command tries once more what failed."""
-    first = lamps.run("ray", executor="ray", limit=60)
-    assert first.failures
-    before = lamps.journals("ray")
-    lamps.run("ray", executor="ray", limit=60)
-    after = lamps.journals("ray")
-    assert any(b"retry" in after[name][len(before[name]) :] for name in after)
-
-
-@pytest.mark.slow
 def test_the_command_line_takes_a_cluster_and_sends_its_own_code(lamps: Lamps) -> None:
     """From another folder, by an address: the same bytes, tracebacks of failures included."""
     arguments = ("run", "mine", "--config", lamps.config, "--no-cache", "--limit", "60")
@@ -266,7 +232,7 @@ def test_where_there_is_no_cluster_the_user_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     tmp_path: Path, number: signal.Signals
 ) -> None:

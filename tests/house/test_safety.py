@@ -23,12 +23,11 @@ from tiny_models import save
 
 from leporello.config import Config, load_config
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.records import Document, Read
+from leporello.core.records import Read
 from leporello.core.secrets import Key, key, redact
 from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.readers import CausalLM, Seq2Seq
 from leporello.readers.backends.pretrained import load_model
-from leporello.retrievers import Dense
 from leporello.retrievers.index.embedders import load_cross_encoder, load_embedder
 from leporello.text.tokens import HuggingFace
 
@@ -81,11 +80,10 @@ def dangers_of_call(node: ast.Call) -> Iterator[str]:
     )
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=[str(p.relative_to(ROOT)) for p in SOURCES])
-def test_no_source_loads_pickles_or_runs_a_models_code(path: Path) -> None:
+def test_no_source_loads_pickles_or_runs_a_models_code() -> None:
     """Neither pickles, nor whatever a model brings, nor text is run as code, anywhere."""
-    allowed = _EXEMPT.get(path.relative_to(ROOT).as_posix(), [])
-    assert list(dangers(path.read_text(encoding="utf-8"))) == allowed
+    scans = {p.relative_to(ROOT).as_posix(): [*dangers(p.read_text("utf-8"))] for p in SOURCES}
+    assert {path: scan for path, scan in scans.items() if scan} == _EXEMPT
 
 
 @pytest.mark.parametrize(
@@ -138,42 +136,6 @@ def booby_trapped(folder: Path, *, known: bool) -> Path:
     return marker
 
 
-@pytest.mark.parametrize("name", ["t5", "gpt2"])
-def test_code_that_a_model_brings_is_not_run(name: str, tmp_path: Path) -> None:
-    """A model that is nothing without its own code is refused, with the reason, unasked."""
-    save(name, tmp_path)
-    marker = booby_trapped(tmp_path, known=False)
-    reader = (Seq2Seq if name == "t5" else CausalLM)(str(tmp_path), max_input_tokens=99)
-    attempts = (lambda: reader.count(["a"]), lambda: reader.read([READ]), lambda: reader._model)
-    for attempt in attempts:
-        with pytest.raises(UserError, match="brings Python code of its own, which is not run"):
-            attempt()
-    assert not marker.exists()
-
-
-@pytest.mark.parametrize("name", ["t5", "gpt2"])
-def test_a_known_architecture_is_read_without_the_code_beside_it(name: str, tmp_path: Path) -> None:
-    """Where the libraries know a model, what else it brings does not matter."""
-    save(name, tmp_path)
-    change_json(tmp_path / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
-    marker = booby_trapped(tmp_path, known=True)
-    change_json(tmp_path / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
-    reader = (Seq2Seq if name == "t5" else CausalLM)(str(tmp_path), max_input_tokens=99)
-    reader.read([READ])
-    assert not marker.exists()
-
-
-def test_a_tokenizers_code_is_not_run_to_count(tmp_path: Path) -> None:
-    """What chunk sizes are counted in comes from data alone."""
-    save("t5", tmp_path)
-    marker = booby_trapped(tmp_path, known=False)
-    assert len(HuggingFace(str(tmp_path)).offsets("A cat."))
-    (tmp_path / "tokenizer.json").unlink()
-    with pytest.raises(UserError, match="cannot be loaded"):
-        HuggingFace(str(tmp_path)).offsets("A cat.")
-    assert not marker.exists()
-
-
 class Bomb:
     """Unpickling it makes a file."""
 
@@ -192,19 +154,27 @@ def pickled(folder: Path) -> Path:
     return marker
 
 
+OWN_CODE, PICKLE = "brings Python code of its own, which is not run", "as a pickle only"
+
+
 @pytest.mark.parametrize("name", ["t5", "gpt2"])
-def test_weights_in_a_pickle_are_refused_with_the_way_to_convert_them(
-    name: str, tmp_path: Path
-) -> None:
-    """The message holds one line of Python; the pickle itself is not opened."""
+@pytest.mark.parametrize("what", [OWN_CODE, PICKLE, "known"])
+def test_what_a_readers_model_brings_is_not_run(name: str, what: str, tmp_path: Path) -> None:
+    """Code and pickles are refused; beside an architecture that is known they do not matter."""
     save(name, tmp_path)
-    marker = pickled(tmp_path)
+    is_known = what == "known"
+    marker = pickled(tmp_path) if what == PICKLE else booby_trapped(tmp_path, known=is_known)
     reader = (Seq2Seq if name == "t5" else CausalLM)(str(tmp_path), max_input_tokens=99)
-    with pytest.raises(UserError, match="as a pickle only") as refused:
-        reader.read([READ])
-    assert f"{tmp_path}/pytorch_model.bin" in str(refused.value)
-    line = str(refused.value).partition('python -c "')[2].rstrip('"')
-    assert ast.unparse(ast.parse(line)).startswith("from transformers import AutoModelFor")
+    if is_known:
+        change_json(tmp_path / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+        assert reader.read([READ])
+    else:
+        with pytest.raises(UserError, match=what):
+            reader.read([READ])
+    if what == OWN_CODE:
+        with pytest.raises(UserError, match=what):
+            reader.count(["a"])
+        assert len(HuggingFace(str(tmp_path)).offsets("A cat."))  # from data alone
     assert not marker.exists()
 
 
@@ -237,61 +207,55 @@ def embedder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def test_an_embedder_is_read_from_safetensors(embedder: Path) -> None:
-    """The fixture is sound: what the tests below break is all that is wrong with it."""
-    document = Document("d", "a cat. a dog.")
-    chunks = [document.chunk(0, 6), document.chunk(7, 13)]
-    [hits] = Dense(model=str(embedder)).retrieve(["a dog?"], chunks)
-    assert len(hits) == 2
+def _pickled(folder: Path) -> None:
+    pickled(folder / "2_Dense")
 
 
-@pytest.mark.parametrize("module", ["", "2_Dense"])
-def test_an_embedders_pickles_are_refused_in_every_layer(embedder: Path, module: str) -> None:
-    """A layer's pickle is as dangerous as the backbone's."""
-    marker = pickled(embedder / module)
-    for load in (load_embedder, load_cross_encoder):
-        with pytest.raises(UserError, match="as a pickle only") as refused:
-            load(str(embedder))
-        assert str(embedder / module / "pytorch_model.bin") in str(refused.value)
-        assert "save_pretrained('converted')" in str(refused.value)
-    assert not marker.exists()
+def _strange(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    modules[2]["type"] = "evil.Model"
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", ["evil.Model", "os.path.Model", "subprocess.Popen"])
-def test_a_layer_of_a_strangers_class_is_not_imported(
-    embedder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`modules.json` names classes; only the library's own are taken."""
-    marker = embedder / "marker"
-    (embedder / "evil.py").write_text(f"open({str(marker)!r}, 'w')\nclass Model: pass\n")
-    monkeypatch.syspath_prepend(str(embedder))
-    modules = json.loads((embedder / "modules.json").read_text(encoding="utf-8"))
-    modules[2]["type"] = kind
-    (embedder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-    loaders = {"SentenceTransformer": load_embedder, "CrossEncoder": load_cross_encoder}
-    for model_type, load in loaders.items():
-        change_json(embedder / "config_sentence_transformers.json", model_type=model_type)
-        with pytest.raises(UserError, match="brings Python code of its own, which is not run"):
-            load(str(embedder))
-    assert not marker.exists()
-    assert "evil" not in sys.modules
-
-
-def test_an_embedders_folder_may_not_lead_out_of_it(embedder: Path) -> None:
-    """A layer's path in `modules.json` stays within the model's folder."""
-    modules = json.loads((embedder / "modules.json").read_text(encoding="utf-8"))
+def _outside(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     modules[2]["path"] = "../base"
-    (embedder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-    with pytest.raises(UserError, match="cannot be loaded"):
-        load_embedder(str(embedder))
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
 
 
-@pytest.mark.parametrize("file", ["config.json", "modules.json", "model.safetensors"])
-def test_a_broken_embedder_is_the_users_to_mend(embedder: Path, file: str) -> None:
-    """It stops the run with one message, rather than each example with another."""
-    (embedder / file).write_text("{broken", encoding="utf-8")
-    with pytest.raises(UserError, match="cannot be loaded"):
-        load_embedder(str(embedder))
+def _broken(folder: Path) -> None:
+    (folder / "model.safetensors").write_text("{broken", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda _: None, ""),
+        (pickled, PICKLE),
+        (_pickled, PICKLE),
+        (_strange, OWN_CODE),
+        (_outside, "cannot be loaded"),
+        (_broken, "cannot be loaded"),
+    ],
+)
+def test_what_an_embedder_brings_is_not_run(
+    embedder: Path, damage: Callable[[Path], Any], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No layer's pickle, no foreign class, nothing outside its folder: each ends with a message."""
+    (embedder / "evil.py").write_text("open('marker', 'w')\nclass Model: pass\n")
+    monkeypatch.syspath_prepend(str(embedder))
+    monkeypatch.chdir(embedder)
+    damage(embedder)
+    if told:
+        loaders = {"SentenceTransformer": load_embedder, "CrossEncoder": load_cross_encoder}
+        for model_type, load in loaders.items():
+            change_json(embedder / "config_sentence_transformers.json", model_type=model_type)
+            with pytest.raises(UserError, match=told):
+                load(str(embedder))
+    else:
+        assert load_embedder(str(embedder))
+    assert not (embedder / "marker").exists()
+    assert "evil" not in sys.modules
 
 
 def test_an_embedder_of_the_hub_is_fetched_without_pickles_and_code(
@@ -460,7 +424,7 @@ def test_a_key_may_be_given_on_the_command_line_by_default_or_in_a_sweep(
     assert [p.build().reader.api_key for p in points] == [SECRET, "sk-other"]
 
 
-@pytest.mark.parametrize("value", [None, "", " "])
+@pytest.mark.parametrize("value", [None, " "])
 def test_a_key_that_is_not_set_is_told_when_it_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
@@ -468,11 +432,9 @@ def test_a_key_that_is_not_set_is_told_when_it_is_needed(
     monkeypatch.delenv("ORACLE_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("ORACLE_KEY", value)
-    [point] = loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}").select(
-        ["mine"]
-    )
+    config = loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
     with pytest.raises(UserError, match="the environment variable ORACLE_KEY is not set"):
-        point.build()
+        config.select(["mine"])[0].build()
 
 
 _LITERAL = "a key does not stand in a file: give the name of an environment variable, as $OPENAI"
@@ -520,19 +482,12 @@ def test_a_key_in_a_config_is_a_fault_that_does_not_repeat_it(
 
 
 @pytest.mark.parametrize(
-    "override",
-    [
-        "reader.api_key=hunter2",
-        "reader.api_key='hunter2",
-        "reader.api_key=*hunter2",
-        "raeder.api_key=hunter2",
-        "reader.api_key=$KEY,hunter2",
-    ],
+    "value", ["api_key=hunter2", "api_key='hunter2", "api_key=*hunter2", "api_key=$KEY,hunter2"]
 )
-def test_a_key_on_the_command_line_is_not_repeated(tmp_path: Path, override: str) -> None:
+def test_a_key_on_the_command_line_is_not_repeated(tmp_path: Path, value: str) -> None:
     """However the override is broken."""
     with pytest.raises(ConfigError) as raised:
-        loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $KEY}", override)
+        loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $KEY}", f"reader.{value}")
     assert "hunter2" not in str(raised.value)
 
 
@@ -568,10 +523,7 @@ def files_that_tell(folder: Path, secret: str) -> list[str]:
     return [str(f) for f in files if any(form.encode() in f.read_bytes() for form in forms)]
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_no_key_reaches_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
-) -> None:
+def test_no_key_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither run directory nor cache holds it, though the reader shouts it; resume works."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
@@ -579,7 +531,7 @@ def test_no_key_reaches_the_disk(
     oracle = "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}"
     config = project(tmp_path, f"{oracle}\n        {seeker}")
     out = tmp_path / "out"
-    arguments = ("run", "mine", "--out", out, "--workers", str(workers))
+    arguments = ("run", "mine", "--out", out, "--workers", "1")
     first = leporello(*arguments, "--config", config, status=1)
     results = out / "mine" / "rows"
     before = (results / "predictions.jsonl").read_bytes()
@@ -597,14 +549,6 @@ def test_no_key_reaches_the_disk(
     assert files_that_tell(tmp_path, SECRET) == []
     for done in (first, second, third):
         assert SECRET not in done.stdout + done.stderr
-
-
-def test_a_run_without_the_key_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the user's to mend: status 2, one line."""
-    monkeypatch.delenv("ORACLE_KEY", raising=False)
-    config = project(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
-    done = leporello("run", "mine", "--config", config, "--out", tmp_path / "out", status=2)
-    assert "the environment variable ORACLE_KEY is not set" in done.stderr
 
 
 def test_a_key_stays_one_wherever_it_is_copied_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -635,23 +579,7 @@ def test_scrubbing_finds_a_key_in_every_form(monkeypatch: pytest.MonkeyPatch) ->
 # Names
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "..",
-        ".",
-        "a/../../b",
-        "/etc",
-        "a//b",
-        "a/",
-        "",
-        "~/../x/..",
-        "a\0b",
-        "a\nb",
-        "a\u202eb",
-        ".git",
-    ],
-)
+@pytest.mark.parametrize("name", ["..", "a/../../b", "/etc", "a//b", "a/", "", "a\0b", ".git"])
 @pytest.mark.parametrize("section", ["pipelines", "tasks"])
 def test_names_that_could_leave_the_runs_folder_are_refused(
     tmp_path: Path, section: str, name: str
@@ -684,7 +612,7 @@ def test_any_value_of_a_sweep_makes_a_folder_and_a_config_that_loads(tmp_path: P
     assert len({safe_name(point.name) for point in points}) == len(points) == 14
 
 
-@pytest.mark.parametrize("name", ["..", ".", "a/../../b", "../../x", "a\0b", "\n", "/etc/passwd"])
+@pytest.mark.parametrize("name", ["..", "a/../../b", "a\0b", "/etc/passwd"])
 def test_the_names_in_a_strangers_manifest_stay_in_its_folder(tmp_path: Path, name: str) -> None:
     """A run's directory that came from elsewhere is no way out of it either."""
     directory = RunDirectory(tmp_path)

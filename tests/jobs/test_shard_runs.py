@@ -72,22 +72,6 @@ def test_the_same_bytes_in_whatever_order_shards_are_done(
     same_bytes(out, whole)
 
 
-def test_a_shard_and_attempt_have_a_line(whole: Path) -> None:
-    """Who did it, how long it took, what came of it."""
-    rows = read_lines(whole / "workers.jsonl")
-    assert [(row["shard"], row["attempt"], row["outcome"]) for row in rows] == [
-        (number, 1, "finished") for number in range(len(rows))
-    ]
-    assert sum(row["examples"] for row in rows) == 100
-    assert all(row["peak_bytes"] > 0 and row["task"] == "lamps" for row in rows)
-
-
-def test_parts_are_removed_once_merged_and_journals_stay(whole: Path) -> None:
-    """What resumes and explains is kept; what has been copied is not."""
-    assert not (whole / "mine" / "lamps" / ".parts").exists()
-    assert len([*journal(whole).parent.iterdir()]) == len(read_lines(whole / "workers.jsonl"))
-
-
 def test_a_point_more_changes_no_byte_of_the_others(config: Path, tmp_path: Path) -> None:
     """Reads of one pipeline alone share a window, and its answers tell who was in it."""
     for name, points in {"two": "1,2", "three": "1,2,3"}.items():
@@ -99,25 +83,6 @@ def test_a_point_more_changes_no_byte_of_the_others(config: Path, tmp_path: Path
                 for name in ("two", "three")
             )
             assert one.read_bytes() == other.read_bytes()
-
-
-def test_what_a_worker_says_is_kept(tmp_path: Path) -> None:
-    """In a file of its own; one that says nothing leaves none."""
-    for name in ("silent", "out"):
-        (tmp_path / name).mkdir()
-        config = project(tmp_path / name, examples=10)
-        if name == "out":
-            plug_in, told = tmp_path / name / "plug.py", 'logging.getLogger("mates").warning("dim")'
-            text = plug_in.read_text().replace(
-                '        if "LAMP_SECONDS"', f'        {told}\n        if "LAMP_SECONDS"'
-            )
-            plug_in.write_text(text.replace("import hashlib", "import logging, hashlib"))
-        go(config, tmp_path / name / "run", workers=1)
-    assert not (tmp_path / "silent" / "run" / "logs").exists()
-    [row] = read_lines(tmp_path / "out" / "run" / "workers.jsonl")
-    [log] = (tmp_path / "out" / "run" / "logs").iterdir()
-    assert log.stem == row["worker"]
-    assert "WARNING mates: dim" in log.read_text()
 
 
 # -- limits --------------------------------------------------------------------------------------
@@ -223,30 +188,6 @@ def test_a_changed_result_is_told_and_made_again(config: Path, whole: Path, name
         path.unlink()
     go(config, whole)
     assert path.read_bytes() == kept
-
-
-def test_a_changed_part_is_made_again(config: Path, whole: Path) -> None:
-    """Of a run that is not merged, from its journal."""
-    files = JobFiles(RunDirectory(whole), "mine", "lamps")
-    kept = {name: (files.folder / name).read_bytes() for name in FILES}
-    _forget_results(whole)
-    files.write_part(1)
-    path = files.part(1) / "predictions.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"lamp", b"lump"))
-    go(config, whole)
-    assert {name: (files.folder / name).read_bytes() for name in FILES} == kept
-
-
-def test_a_journal_of_something_else_is_begun_anew(config: Path, whole: Path) -> None:
-    """Of another shard, or of another run: what it holds is not what is asked for."""
-    out, other = config.parent / "out", config.parent / "other"
-    shutil.copytree(whole, out)
-    go(config, other, overrides=["retriever.k=1"])
-    _forget_results(out)
-    shutil.copy(journal(out, 2), journal(out, 1))
-    shutil.copy(journal(other, 0, "mine"), journal(out, 0))
-    go(config, out)
-    same_bytes(out, whole)
 
 
 # -- runs of 0.1 ---------------------------------------------------------------------------------

@@ -208,18 +208,6 @@ def test_what_looks_like_a_heading_and_is_none(tmp_path: Path, text: str) -> Non
     assert load(written(tmp_path, "a.md", text)).sections == ()
 
 
-def test_markdown_with_windows_line_endings(tmp_path: Path) -> None:
-    """CRLF belongs neither to a title nor breaks a fence."""
-    document = load(written(tmp_path, "a.md", "# A\r\n\r\n```\r\n# no\r\n```\r\nB\r\n==\r\nx\r\n"))
-    assert [s.title for s in document.sections] == ["A", "B"]
-
-
-def test_a_shorter_fence_does_not_close_a_longer_one(tmp_path: Path) -> None:
-    """Four backticks are closed by four or more, so code about Markdown stays code."""
-    document = load(written(tmp_path, "a.md", "````\n```\n# no\n```\n````\n# yes"))
-    assert [s.title for s in document.sections] == ["yes"]
-
-
 # Subtitles
 
 SRT = (
@@ -324,27 +312,3 @@ def test_what_html_shows_and_holds_no_text_of_is_lost(tmp_path: Path) -> None:
     assert told == {("image", 1), ("frame", 1), ("script", 1)}
     with pytest.raises(UserError, match=r"has no text .*is not run, and may hold the text"):
         load(written(tmp_path, "b.html", "<html><div id=app></div><script>go()</script>"))
-
-
-def test_deeply_nested_html_loses_nothing(tmp_path: Path) -> None:
-    """Text is found however deep it lies."""
-    page = "<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>after"
-    assert load(written(tmp_path, "a.html", page)).text == "deep\n\nafter"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "word", "count"),
-    [
-        ("a.txt", "a line of text\n" * 200_000, "line", 200_000),
-        ("a.md", "## head\n\nsome text of a paragraph\n\n" * 50_000, "some", 50_000),
-        ("a.html", "<p>" + "some words of text <i>x</i> " * 50_000, "some", 50_000),
-        ("b.html", "<!--" * 200_000 + "--><p>x", "x", 1),
-        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nHello\n\n" * 20_000, "Hello", 20_000),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_megabytes_are_read_whole(
-    tmp_path: Path, name: str, content: str, word: str, count: int
-) -> None:
-    """Nothing is lost of a long file; were reading it quadratic, the suite would not end."""
-    assert load(written(tmp_path, name, content)).text.count(word) == count

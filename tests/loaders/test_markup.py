@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -128,12 +127,6 @@ def test_a_piece_again_and_again_takes_no_time(suffix: str) -> None:
         except UserError as error:
             told = str(error)
             assert told.startswith(f"a{suffix}: ")
-
-
-def test_paths_of_json_do_not_fill_the_memory() -> None:
-    """A long name above many values would be written for each."""
-    with pytest.raises(UserError, match="would grow 64 times by its paths"):
-        read("a.json", json.dumps({"k" * 9999: [{"a": n} for n in range(9999)]}))
 
 
 SIGNS = ["a b", "\\textbf{c}", "{", "}", "$", "&", "%", "\n", "\\\\", "\\begin{x}", "\\section{"]

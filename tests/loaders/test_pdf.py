@@ -300,11 +300,6 @@ def test_a_scan_names_the_extra_that_reads_it(
     assert lost(document, "page without text").place == "p. 1 to p. 3"
 
 
-def test_an_encryption_that_is_open_to_all_is_no_obstacle(tmp_path: Path) -> None:
-    """An empty password, as publishers use it, need not be given."""
-    assert read(tmp_path, pdf(["Open to all."], "")).text == "Open to all."
-
-
 def test_a_locked_pdf_is_opened_by_its_password_alone(tmp_path: Path) -> None:
     """Without it, or with another one, the way is told."""
     content = pdf(["secret"], "key")
@@ -339,11 +334,6 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -
     stream = b"4 0 obj<</Filter[%s]>>stream\n%s\nendstream" % (names, content)
     with pytest.raises(UserError, match=r"a\.pdf: a page unpacks to more than 64 MiB.*qpdf"):
         read(tmp_path, pdf(["text"]) + stream)
-
-
-def test_a_text_that_all_pages_share_stays(tmp_path: Path) -> None:
-    """Furniture is taken out if something is left."""
-    assert read(tmp_path, pdf([texts((72, 40, "Hello."))] * 4)).text.count("Hello.") == 4
 
 
 WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=1, max_size=30)

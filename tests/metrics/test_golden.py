@@ -110,21 +110,6 @@ def check(metric: Metric, case: Case) -> None:
             assert metric.score(statistics) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("case", golden("scrolls", "rouge")[:3], ids=called)
-def test_rouge_has_an_older_name(case: Case) -> None:
-    """`rouge` is `rouge_scrolls` by another name."""
-    check(made("rouge"), case)
-
-
-def test_rouge_by_instance_is_the_mean_of_geometric_means() -> None:
-    """A text without a common bigram is zero there; corpus means forgive it."""
-    cases = {"predictions": ["a b c", "a x"], "references": [["a b c"], ["a y"]]}
-    by_instance, by_corpus = made("rouge_scrolls_instance"), made("rouge_scrolls")
-    scores = by_instance.aggregate(counted(by_instance, cases))
-    assert scores["rouge_scrolls_instance"] == 50
-    assert by_corpus.aggregate(counted(by_corpus, cases))["rouge_scrolls"] == pytest.approx(65.5185)
-
-
 texts = st.text(alphabet="abAB19 .-\n\nïé", max_size=60)
 
 
@@ -189,6 +174,7 @@ def test_words_are_those_of_the_official_tokenizer(text: str) -> None:
     assert coco_words(text, "", text) == (WORDS[text], "", WORDS[text])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("case", golden("muld", "METEOR"), ids=called)
 def test_meteor(case: Case) -> None:
     """METEOR of pooled counts, and of each example, is that of METEOR 1.5."""

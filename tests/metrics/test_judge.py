@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,6 @@ from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.metrics.judging.judge import Judge
-from leporello.metrics.protocol import Statistics
 from leporello.readers import BestSentence
 from leporello.retrievers import BM25
 from leporello.testing.texts import long_text
@@ -84,12 +83,6 @@ def test_nonsense_is_no_verdict_and_loses_no_prediction(tmp_path: Path, says: st
     assert scores == {"judge_unanswered": 100}
 
 
-def test_it_costs_the_question_nothing(tmp_path: Path) -> None:
-    """A budget of one read has room for the answer, and the judge is asked all the same."""
-    for row in _rows(tmp_path, budget=Budget(reads=1)):
-        assert not any(call["output"].get("over_budget") for call in row["calls"])
-
-
 def test_a_resumed_shard_has_the_same_verdicts(tmp_path: Path) -> None:
     """The journal cut behind each line."""
     whole = _rows(tmp_path)
@@ -98,18 +91,6 @@ def test_a_resumed_shard_has_the_same_verdicts(tmp_path: Path) -> None:
         (tmp_path / str(count)).mkdir()
         (tmp_path / str(count) / "journal.jsonl").write_bytes(b"".join(lines[:count]))
         assert _rows(tmp_path / str(count)) == whole
-
-
-def test_means_leave_out_what_was_not_judged() -> None:
-    """The sums by which examples are drawn again say the same as the mean."""
-    import numpy as np
-
-    metric = Judge()
-    found: list[Statistics] = [{"judge": value, "beside": {}} for value in (100.0, None, 50.0)]
-    sums = metric.summands(found).sum(axis=0)[None, :]
-    assert metric.of_sums(sums, np.array([3.0])) == [75.0]
-    assert metric.aggregate(found)["judge"] == 75
-    assert replace(metric, scale=9).signature != metric.signature
 
 
 def test_a_pipeline_without_a_judge_is_told_before_any_work(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -17,9 +16,7 @@ from leporello import Coverage, Document, Example, Prediction, Span
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, GoldError, Metric, Parses, check_metrics
-from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco
 from leporello.metrics.coco.java import LineProcess
-from leporello.metrics.coco.tokenizer import _program, coco_words
 from leporello.text.typed.schema import schema_of
 
 # A reference that the metric can be scored against, where any text will not do.
@@ -124,15 +121,6 @@ def test_emptiness_is_scored_as_officially() -> None:
     assert found == {"exact_match": {"exact_match": 100}, "f1": {"f1": 0}}
 
 
-def test_rouge_averages_before_it_multiplies() -> None:
-    """The corpus score is the geometric mean of means, not the mean of geometric means."""
-    rouge = METRICS["rouge"]()
-    one = {"rouge1": 100.0, "rouge2": 0.0, "rougeL": 100.0}
-    two = {"rouge1": 100.0, "rouge2": 100.0, "rougeL": 100.0}
-    assert rouge.aggregate([one, two])["rouge"] == pytest.approx(79.3701)
-    assert [rouge.score(one), rouge.score(two)] == pytest.approx([0, 100])
-
-
 TEXT = "0123456789 abcdefghi 0123456789"
 
 
@@ -161,12 +149,6 @@ def test_recall_counts_the_evidence_that_hits_cover(
     )
     assert statistics is not None
     assert tuple(statistics.values()) == pytest.approx(expected)
-
-
-def test_recall_of_blank_evidence_is_not_scored() -> None:
-    """Evidence of white space alone proves nothing."""
-    example = asked(text="a  b", evidence=(Span(1, 3),))
-    assert METRICS["recall"]().statistics(predicted(), example) is None
 
 
 def test_unknown_metrics_are_named() -> None:
@@ -269,23 +251,6 @@ def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ..
     assert metric.parses(text, asked("[1, 1, 2]")) == (expected[2] > 0 and not wrong_length)
 
 
-def test_an_unread_document_only_costs_recall() -> None:
-    """Without an answer for one document, the others' labels stand where they stood."""
-    metric = METRICS["pan21"]()
-    texts = ("[1, 2, 3, 4]", "no idea")
-    found = [metric.statistics(predicted(text), asked("[1, 2, 3, 4]")) for text in texts]
-    scores = metric.aggregate([statistics for statistics in found if statistics])
-    assert scores["pan21_task3"] == pytest.approx(200 / 3, abs=1e-4)
-
-
-def test_one_paragraph_has_an_author() -> None:
-    """A document of one paragraph has no change, and is an answer nevertheless."""
-    metric = METRICS["pan21"]()
-    assert isinstance(metric, Parses)
-    assert metric.parses("[1]", asked("[1]"))
-    assert scored("pan21", "1", "[1]") == 25
-
-
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
@@ -312,15 +277,6 @@ def test_classes_are_those_wanted_or_given(
     ]
 
 
-def test_labels_without_choices_are_those_of_the_references() -> None:
-    """Any text is an answer there; what no reference says is no class."""
-    metric = METRICS["f1_macro"]()
-    statistics = metric.statistics(predicted("maybe"), asked("yes", "yeah"))
-    assert statistics is not None
-    assert metric.aggregate([statistics]) == {"f1_macro": 0, "f1_micro": 0, "f1[yes]": 0}
-    assert scored("f1_macro", "yeah", "yes", "yeah") == 100
-
-
 def test_no_answer_is_an_answer_of_its_own() -> None:
     """Said, withheld or empty; wanted where no reference knows better."""
     metric = METRICS["no_answer"]()
@@ -339,21 +295,6 @@ def test_no_answer_is_an_answer_of_its_own() -> None:
     scores = metric.aggregate([statistics for statistics in found if statistics])
     assert scores == {name: pytest.approx(200 / 3, abs=1e-3) for name in scores}
     assert metric.statistics(predicted("x"), asked()) is None
-
-
-def test_bleu_takes_the_nearest_length_and_the_shorter_of_two() -> None:
-    """Three words between references of two and four words are measured by two."""
-    metric = BleuCoco(words=lambda *texts: texts)
-    statistics = metric.statistics(predicted("a b c"), asked("a b c d", "a b"))
-    assert statistics == {"correct": [3, 2, 1, 0], "guessed": [3, 2, 1, 0], "given": 3, "wanted": 2}
-
-
-def test_rouge_l_takes_the_best_of_each_side() -> None:
-    """Precision from one reference, recall from another; nothing is like nothing."""
-    metric = RougeLCoco(words=lambda *texts: texts)
-    found = metric.statistics(predicted("a b"), asked("a b c d", "b"))
-    assert found == {"rouge_l_coco": 100}
-    assert metric.statistics(predicted(""), asked("")) == {"rouge_l_coco": 100}
 
 
 # -- what some metrics need ---------------------------------------------------------------------
@@ -421,13 +362,6 @@ def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
     program.close()
 
 
-def test_answers_longer_than_a_pipe_holds_stop_nothing() -> None:
-    """Neither side waits for the other."""
-    program, lines = echo(), ["x" * 100_000] * 20
-    assert [len(answer) for answer in program.ask(lines, 20)][-1] == 100_003
-    program.close()
-
-
 def test_an_interrupted_question_leaves_no_answer_behind() -> None:
     """The next question gets its own answer, from a program started anew."""
     program = echo()
@@ -444,44 +378,6 @@ def test_an_interrupted_question_leaves_no_answer_behind() -> None:
         signal.signal(signal.SIGALRM, before)
     assert program.ask(["two"], 1) == ["0 two"]
     program.close()
-
-
-def test_java_programs_do_not_see_ctrl_c() -> None:
-    """They are in a session of their own, so the first Ctrl-C can finish what is under way."""
-    program = echo()
-    program.ask(["x"], 1)
-    assert program._process is not None
-    assert os.getsid(program._process.pid) != os.getsid(0)
-    program.close()
-
-
-@pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "a\u2028b", "a\x0bb", "a\x0c\x85b", " a  b\n"])
-def test_a_text_is_one_line_to_the_tokenizer(text: str) -> None:
-    """Whatever breaks a line is a blank; what follows is answered in step."""
-    made("bleu_coco")
-    assert coco_words(text, "still (in) step.") == ("a b", "still -lrb- in -rrb- step")
-
-
-def test_half_a_character_does_not_stop_the_tokenizer() -> None:
-    """A lone surrogate, which UTF-8 does not hold, is written as a question mark."""
-    made("bleu_coco")
-    assert coco_words("half \ud800 a word") == ("half a word",)
-
-
-def test_one_tokenizer_serves_all_metrics() -> None:
-    """It is started once for all texts, and a text that was asked for is known."""
-    metrics = [made("bleu_coco"), made("rouge_l_coco")]
-    found = set()
-    for n in range(3):
-        for metric in metrics:
-            metric.statistics(predicted(f"answer {n}"), asked(f"reference {n}"))
-            process = _program()._process
-            assert process is not None
-            found.add(process.pid)
-    assert len(found) == 1
-    before = coco_words.cache_info().misses
-    metrics[0].statistics(predicted("answer 0"), asked("reference 0"))
-    assert coco_words.cache_info().misses == before
 
 
 @pytest.mark.parametrize(

@@ -209,15 +209,6 @@ def test_locate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         locate("smollm2-135m-instruct")
 
 
-def test_what_is_no_models_folder_is_not_walked(tmp_path: Path) -> None:
-    """`/` has more files than any model; a pipe would be waited for."""
-    with pytest.raises(UserError, match="the folder holds 10,000 files and more"):
-        locate("/")
-    os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(UserError, match="is no file but a pipe or a device"):
-        locate(str(tmp_path))
-
-
 def test_fingerprint(tmp_path: Path) -> None:
     """A model's fingerprint follows the content of its files, not their place or time."""
     for name in ("one", "other"):

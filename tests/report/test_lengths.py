@@ -9,7 +9,7 @@ from report_page import DRAWS
 
 from leporello.analysis.comparison import Comparison, PipelineScores, Score, TaskComparison
 from leporello.report.join import ExampleFacts
-from leporello.report.lengths import effective_length, effective_lengths, length_of, length_plots
+from leporello.report.lengths import effective_length, effective_lengths, length_plots
 from leporello.report.sections import Lengths, ReportData
 
 
@@ -69,10 +69,3 @@ def test_effective_length_is_that_of_the_benchmarks_table(
     """Rows of the README, with their averages at 4K to 128K."""
     by_length = dict(zip((4, 8, 16, 32, 64, 128), averages, strict=True))
     assert effective_length(by_length) == length
-
-
-def test_a_length_stands_in_a_tasks_name() -> None:
-    """Other parameters stay with the name."""
-    assert length_of("ruler/vt@length=64") == ("ruler/vt", 64)
-    assert length_of("ruler/vt@samples=2,length=64") == ("ruler/vt@samples=2", 64)
-    assert length_of("ruler/vt") is None

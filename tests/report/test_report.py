@@ -22,10 +22,8 @@ from leporello.api import UserError, run
 from leporello.cli import app
 from leporello.core.files import read_json
 from leporello.report import report
-from leporello.report.curves import front
 from leporello.report.example_details import ExcerptBudget
 from leporello.report.example_index import packed
-from leporello.report.plots import Bar, Point, Series, bars, dots, lines
 
 HOSTILE = "</script><script>alert(1)</script><!-- \ud800 \x00\x1b ]]> & <b> \u2028"
 PLUG_IN = """
@@ -163,16 +161,6 @@ def test_a_reports_examples_hold_what_was_run(done: Path, page: Page) -> None:
     assert by_id["q0"]["evidence"] == [[0, 9]]
 
 
-def test_exact_inputs_are_shown_of_the_first_examples(page: Page) -> None:
-    """As many as were asked for, as the reader renders them."""
-    examples = page.examples()
-    for example in examples[:10]:
-        for call in example["jobs"][0]["calls"]:
-            assert call["prompt"] == f"PROMPT {example['question']}"
-    assert examples[0]["jobs"][0]["calls"]
-    assert not any("prompt" in call for one in examples[10:] for call in one["jobs"][0]["calls"])
-
-
 def test_a_report_of_many_examples_shows_less_of_each() -> None:
     """What is left over by one example goes to the next; never more than there is."""
     example = Example("e", Document("d", "x" * 100_000))
@@ -209,17 +197,6 @@ def test_no_text_of_a_run_becomes_part_of_the_page(page: Page) -> None:
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]", page.source)
 
 
-def test_plots_escape_what_they_are_told() -> None:
-    """Labels are the user's; plots are put into the page as they are."""
-    point = Point(1, 50, 40, 60, HOSTILE)
-    drawn = [
-        dots(HOSTILE, [Bar(HOSTILE, 50, 40, 60)]),
-        bars(HOSTILE, [Bar(HOSTILE, 90)]),
-        lines(HOSTILE, [Series(HOSTILE, (point,))], x_name=HOSTILE, y_name=HOSTILE),
-    ]
-    assert not any("<script" in plot.svg or "<b>" in plot.svg for plot in drawn)
-
-
 def test_the_curves_that_there_are_data_for_are_drawn(page: Page) -> None:
     """Length, position, recall at k, the parameter swept over, cost; each with its numbers."""
     for title in (
@@ -235,12 +212,6 @@ def test_the_curves_that_there_are_data_for_are_drawn(page: Page) -> None:
         assert title in page.text
     figures = sum(tag == "figure" for tag, _ in page.tags)
     assert figures == sum(tag == "svg" for tag, _ in page.tags) > 8
-
-
-def test_the_front_is_what_no_cheaper_pipeline_reaches() -> None:
-    """A dearer point stands on it only if its score is higher."""
-    points = [Point(x, y, y, y) for x, y in [(3, 50), (1, 20), (2, 10), (4, 50), (5, 60), (1, 15)]]
-    assert [(point.x, point.y) for point in front(points)] == [(1, 20), (3, 50), (5, 60)]
 
 
 def test_without_the_data_the_rest_is_shown(done: Path, tmp_path: Path) -> None:

@@ -113,11 +113,3 @@ def test_a_model_that_is_gone_or_another_is_said_in_one_line(
     assert note.startswith("mine-trained: how its reader was trained is not shown: ")
     assert told in note
     assert note in page.text
-
-
-def test_a_run_without_trained_readers_has_no_such_section(done: Path) -> None:
-    """Nor does a model that lies there, and that `train` did not make."""
-    (done / "model" / "training.json").unlink()
-    page, notes = shown(done)
-    assert "#training" not in page.source
-    assert notes == []

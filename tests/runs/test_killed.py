@@ -94,7 +94,7 @@ class _Killer:
         return False
 
 
-def _killed(folder: Path, kills: int, per_run: int, examples: int = 300) -> None:
+def _killed(folder: Path, kills: int, per_run: int, examples: int = 300, runs: int = 3) -> None:
     """Kills runs with 0, 1 and 2 workers, so often in all."""
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- shown with a failure
@@ -104,7 +104,7 @@ def _killed(folder: Path, kills: int, per_run: int, examples: int = 300) -> None
     leporello(*arguments, "--out", whole, "--no-cache", status=1)
     moments = random.Random(seed)
     done = run = 0
-    while done < kills or run < 3:
+    while done < kills or run < runs:
         out = folder / f"killed{run}"
         options = ["--workers", str(run % 3), *(["--no-cache"] if run % 2 else [])]
         line = command(*arguments, "--out", out, *options)
@@ -117,7 +117,7 @@ def _killed(folder: Path, kills: int, per_run: int, examples: int = 300) -> None
 
 def test_runs_killed_at_random_moments_end_with_the_same_bytes(tmp_path: Path) -> None:
     """SIGKILL of drivers and workers: every file of results is that of an uninterrupted run."""
-    _killed(tmp_path, kills=4, per_run=3, examples=120)
+    _killed(tmp_path, kills=3, per_run=3, examples=100, runs=2)
 
 
 @pytest.mark.slow
@@ -126,6 +126,7 @@ def test_runs_killed_at_fifty_random_moments_end_with_the_same_bytes(tmp_path: P
     _killed(tmp_path, kills=50, per_run=10)
 
 
+@pytest.mark.slow
 def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
     """After a kill only the window that was in flight is read twice."""
     log = tmp_path / "log.txt"
@@ -146,7 +147,12 @@ def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 0), (signal.SIGHUP, 1)]
+    ("number", "workers"),
+    [
+        (signal.SIGINT, 1),
+        pytest.param(signal.SIGTERM, 0, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, workers: int
@@ -208,7 +214,7 @@ def _with_room(room: int, *line: object) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     tmp_path: Path, workers: int
 ) -> None:
@@ -232,15 +238,3 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     assert journal(out).read_bytes().startswith(kept)
     leporello(*given, "--out", out, status=1)
     same_bytes(out, whole)
-
-
-def test_two_runs_share_one_cache_at_the_same_time(tmp_path: Path) -> None:
-    """Both end as if they were alone."""
-    config = project(tmp_path, examples=200)
-    leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
-    runs = [tmp_path / name for name in ("one", "other")]
-    for process in [_start(config, out) for out in runs]:
-        process.communicate()
-        assert process.returncode == 1
-    for out in runs:
-        same_bytes(out, tmp_path / "whole")

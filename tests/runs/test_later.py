@@ -16,7 +16,7 @@ from leporello.runs.interrupts import Interrupts
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A task of four texts, scored by METEOR."""
+    """A task of four texts, scored by BLEU."""
     texts = ("A fox sat.", "A dog sat on a gate.", "Nothing.", "A fox and a dog.")
     rows = [
         {"id": str(n), "document": text, "references": [f"{text} It was so."]}
@@ -24,9 +24,7 @@ def config(tmp_path: Path) -> Path:
     ]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     path = tmp_path / "own.yaml"
-    path.write_text(
-        "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [meteor_coco, f1]}}"
-    )
+    path.write_text("tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [bleu_coco, f1]}}")
     return path
 
 
@@ -55,7 +53,7 @@ def test_what_was_ended_goes_on_behind_the_last_example(config: Path, tmp_path: 
     assert (ended.stopped, [*result.scores]) == ("interrupted", ["f1"])
     assert [
         *(text.partition(",")[0] for text in result.faults), *result.faults.values()
-    ] == ["metric meteor_coco: is computed once all is read", 2]  # fmt: skip
+    ] == ["metric bleu_coco: is computed once all is read", 2]  # fmt: skip
     before = kept.read_bytes()
     kept.write_bytes(before + b'{"key": ')
     done = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0)
@@ -65,7 +63,7 @@ def test_what_was_ended_goes_on_behind_the_last_example(config: Path, tmp_path: 
     assert kept.read_bytes().count(b"\n") == 4
     alone = score(tmp_path / "run/lead/rows/predictions.jsonl", "rows", config=[config])
     assert result.scores == alone.scores
-    assert 0 < result.scores["meteor_coco"] < 100
+    assert 0 < result.scores["bleu4"] < 100
 
 
 def test_a_program_that_is_not_there_is_told_before_any_work(
@@ -73,6 +71,6 @@ def test_a_program_that_is_not_there_is_told_before_any_work(
 ) -> None:
     """Whatever else is to be run."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="'meteor_coco' runs Java programs"):
-        run(["lead"], ["sample"], metrics=["f1", "meteor_coco"], out=tmp_path / "run")
+    with pytest.raises(UserError, match="'bleu_coco' runs Java programs"):
+        run(["lead"], ["sample"], metrics=["f1", "bleu_coco"], out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +13,9 @@ from command_line import leporello, read_lines
 from odd_texts import Odd
 from tiny_models import save
 
-from leporello import Document, Example, Failure, Read
+from leporello import Failure
 from leporello.api import Run, run
-from leporello.chunkers import FixedTokens, Lines, Paragraphs, Recursive, Sections, Sentences, Whole
-from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.engine.limits import Limits
-from leporello.readers import BestSentence, Lead
-from leporello.readers.prompting.template import Template, passage_text
-from leporello.readers.prompting.window import Window
-from leporello.retrievers import BM25, All, First, Selected, TfIdf
-from leporello.testing.texts import TEXTS
-
-CHUNKERS: list[Any] = [
-    FixedTokens(),
-    FixedTokens(size=7, overlap=3),
-    Lines(size=30),
-    Lines(size=30, split_long=False),
-    Paragraphs(),
-    Paragraphs(size=30),
-    Recursive(size=30, overlap=9),
-    Sections(size=30),
-    Sections(size=30, split_long=True),
-    Sentences(size=30, overlap=1),
-    Whole(),
-]
-RETRIEVERS: list[Any] = [TfIdf(), BM25(), First(), All(), Selected()]
-
 
 # Nobody else's results change
 
@@ -143,71 +118,6 @@ def _words(found: Any) -> tuple[Any, ...]:
 
 
 # Nothing takes more than its share
-
-
-def times_of(characters: int, make: Callable[[int], str]) -> dict[str, float]:
-    """Returns the processor seconds of everything that looks at a document's every character."""
-    seconds = {}
-    document = Document("d", make(characters))
-    for chunker in CHUNKERS:
-        before = time.process_time()
-        chunks = divide(chunker, Document("d", document.text))
-        seconds[repr(chunker)] = time.process_time() - before
-    for retriever in RETRIEVERS:
-        chunks = divide(FixedTokens(), Document("d", document.text))
-        asked = [Example("e", chunks[0].document if chunks else document, "x where?")]
-        before = time.process_time()
-        retrieve(retriever, asked, chunks)
-        seconds[repr(retriever)] = time.process_time() - before
-    for reader in (Lead(), BestSentence()):
-        read = Read((document.chunk(0, len(document.text)),), "x where?")
-        before = time.process_time()
-        reader.read([read])
-        seconds[repr(reader)] = time.process_time() - before
-    return seconds
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_no_text_takes_more_than_its_share_of_time(name: str) -> None:
-    """Twenty times the text takes some twenty times as long; were it quadratic, 400 times."""
-    tries = (slow_ones(TEXTS[name]) for _ in range(3))  # a pause for garbage is not there each time
-    assert any(slow == {} for slow in tries)
-
-
-def slow_ones(make: Callable[[int], str]) -> dict[str, tuple[float, float]]:
-    """Returns the seconds for a short text and a long one, where the long one takes too many."""
-    small, large = (times_of(characters, make) for characters in (3_000, 60_000))
-    return {key: (small[key], large[key]) for key in small if large[key] > 100 * small[key] + 0.3}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TEXTS)
-def test_ten_megabytes_take_ten_times_as_long_as_one(name: str) -> None:
-    """Documents of the size that nobody should have are read at the pace of others."""
-    small, large = (times_of(characters, TEXTS[name]) for characters in (1_000_000, 10_000_000))
-    slow = {key: (small[key], large[key]) for key in small if large[key] > 30 * small[key] + 1}
-    assert slow == {}
-
-
-def test_a_book_is_split_in_time_that_grows_with_it() -> None:
-    """A passage many times the window is read in parts, none of them looked for in the whole."""
-    rendered: list[int] = []
-    template = Template("{question} {context}")
-
-    def counted(read: Read) -> str:
-        prompt = template.render(read)
-        rendered.append(len(prompt))
-        return prompt
-
-    window = Window(counted, lambda prompt: len(prompt.split()), 99, "split")
-    effort = []
-    for length in (7_000, 280_000):
-        passage = Document("d", "a cat. " * (length // 7)).chunk(0, length)
-        rendered.clear()
-        parts = window.parts(Read((passage,), "why?"))
-        effort.append(sum(rendered))
-        assert sum(len(passage_text(part.passages[0])) for part in parts) == length
-    assert effort[1] < 60 * effort[0]  # of forty times the text
 
 
 # From files

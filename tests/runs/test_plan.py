@@ -107,18 +107,6 @@ def test_calls_and_tokens_are_told_by_a_sample_and_then_by_what_was_read(config:
     assert (after.done, after.calls, after.tokens, after.at_least) == (6, 72, 720, False)
 
 
-def test_time_is_estimated_from_past_timings_of_this_machine(config: Path) -> None:
-    """Nothing is known at first; after a run it is, also for another directory."""
-    [before] = _plan(config).jobs
-    assert (before.select_seconds, before.read_seconds) == (None, None)
-    run(["mine"], config=[config], out=config.parent / "out", workers=0)
-    [after] = _plan(config, out=config.parent / "other").jobs
-    assert after.select_seconds is not None
-    assert 0 < after.select_seconds < 10
-    assert after.read_seconds is not None
-    assert 0 < after.read_seconds < 10
-
-
 def test_another_librarys_version_is_a_difference_where_the_cache_misses(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,17 +189,6 @@ def test_the_cache_is_listed_and_cleared(config: Path) -> None:
     done = run(["mine"], config=[config], out=config.parent / "again", workers=0)
     assert done.failures == 0
     assert "must be a size" in leporello("cache", "gc", "--keep", "much", status=2).stderr
-
-
-def test_a_warm_cache_changes_no_byte(config: Path) -> None:
-    """A run over what another has kept reads nothing, and leaves the same files."""
-    for name in ("cold", "warm"):
-        run(["mine"], config=[config], out=config.parent / name, workers=0)
-    cold, warm = (config.parent / name / "mine" / "rows" for name in ("cold", "warm"))
-    for name in ("predictions.jsonl", "calls.jsonl", "metrics.json"):
-        assert (cold / name).read_bytes() == (warm / name).read_bytes()
-    timings = json.loads((warm / "timings.json").read_text())
-    assert (timings["reading"]["reads"], timings["reading"]["cached"]) == (0, 90)
 
 
 SEEING = """

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import urllib.request
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,13 @@ from leporello.chunkers import Paragraphs
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
-from leporello.core.members import join
 from leporello.core.records import Loss, Place
 from leporello.readers import BestSentence
 from leporello.retrievers import BM25
 from leporello.runs.ask import AskSettings, Session
 from leporello.serving import serve
 from leporello.serving.app import AccessControl, application
-from leporello.serving.documents import OpenDocuments, piece
-from leporello.serving.tools import outline
+from leporello.serving.documents import OpenDocuments
 
 TOKEN, OWN = "secret", "http://127.0.0.1:8000"
 TEXT = "Ann 🦉 found the fax.\n\nThe ferry runs \ud800 since 1871."
@@ -122,22 +119,6 @@ def test_text_comes_in_stretches_with_its_places(client: TestClient) -> None:
     assert piece["place"] == "p. 1 to p. 2"
 
 
-def test_places_of_a_collection_have_their_file(documents: OpenDocuments) -> None:
-    """A file is a place, too."""
-    own = documents.sessions[0].document
-    both = join([own, replace(own, id="b.pdf")], "both")
-    session = documents.sessions[0].about(both)
-    assert [entry.name for entry in outline(session, "B.").entries] == [
-        "b.pdf",
-        "b.pdf p. 1",
-        "b.pdf p. 2",
-    ]
-    start = both.members[1].start
-    assert piece(both, start, start + 9)["places"] == [
-        {"name": "b.pdf", "start": start}, {"name": "b.pdf p. 1", "start": start}
-    ]  # fmt: skip
-
-
 def test_an_answer_comes_by_steps(client: TestClient) -> None:
     """The last line is the answer, with its places and the ledger; the page has it later, too."""
     response = client.post("/documents/0/ask", content="Who found the fax?")
@@ -147,14 +128,6 @@ def test_an_answer_comes_by_steps(client: TestClient) -> None:
     assert last["answer"]["passages"][0]["place"] == "a.pdf p. 1"
     assert " characters: " in last["answer"]["ledger"][0]
     assert client.get("/documents/0").json() == [last["answer"]]
-
-
-def test_a_failure_is_told(client: TestClient, documents: OpenDocuments) -> None:
-    """A stage's is a line; a question without end is refused."""
-    documents.sessions[0].stages = Pipeline(Paragraphs(5), object(), BestSentence(), Stuff())
-    last = client.post("/documents/0/ask", content="Who?").text.splitlines()[-1]
-    assert "the retriever failed" in json.loads(last)["error"]
-    assert client.post("/documents/0/ask", content="x" * 10_001).status_code == 413
 
 
 API = {"authorization": f"Bearer {TOKEN}"}

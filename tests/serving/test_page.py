@@ -109,31 +109,3 @@ def test_a_file_is_added_and_asked(page: Page, tmp_path: Path) -> None:
     sync_api.expect(page.locator("#step")).to_contain_text("broken.pdf: ")
     page.locator("#document").select_option("ferry.md")
     sync_api.expect(page.locator(".turn h2")).to_have_text(["Who found the unread fax?"])
-
-
-@pytest.mark.parametrize("width", [320, 1280])
-def test_it_fits_a_narrow_window(page: Page, width: int) -> None:
-    """Nothing is beside it; the question stands above the text there."""
-    page.set_viewport_size({"width": width, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    question, text = (page.locator(name).bounding_box() for name in ("#question", "#text"))
-    assert question
-    assert text
-    assert (question["x"] < text["x"] + text["width"]) is (width == 320)
-    assert question["y"] < text["y"]
-
-
-def test_it_is_dark_where_the_system_is_or_a_person_says(page: Page) -> None:
-    """Text stands out from the paper either way."""
-    colours = (
-        "() => ['backgroundColor', 'color'].map(name => getComputedStyle(document.body)[name])"
-    )
-    light = page.evaluate(colours)
-    page.emulate_media(color_scheme="dark")
-    dark = page.evaluate(colours)
-    assert light != dark
-    page.get_by_label("Colours").select_option("light")
-    assert page.evaluate(colours) == light
-    page.emulate_media(color_scheme="light")
-    page.get_by_label("Colours").select_option("dark")
-    assert page.evaluate(colours) == dark

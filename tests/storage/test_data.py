@@ -148,15 +148,6 @@ def test_a_run_on_data_that_changed_is_another_run(tmp_path: Path, web: Web) -> 
         _predictions(tmp_path / "run", config)
 
 
-def test_a_server_that_tells_no_versions_is_asked_for_the_file_each_time(web: Web) -> None:
-    """Nothing else tells whether it has changed."""
-    web.silent = True
-    one = download(f"{web.url}/data/docs/one.txt")
-    web.files["/data/docs/one.txt"] = ONE[::-1]
-    assert one.read_bytes() == ONE
-    assert download(f"{web.url}/data/docs/one.txt").read_bytes() == ONE[::-1]
-
-
 def test_a_server_that_is_gone_is_told_with_the_place_of_the_copies(web: Web) -> None:
     """None is taken in silence."""
     copy = download(f"{web.url}/data/docs/one.txt")
@@ -215,15 +206,6 @@ def test_two_that_fetch_at_once_download_once(web: Web) -> None:
     assert web.downloads("/large") == [None]
 
 
-def test_fetching_is_told(web: Web, caplog: pytest.LogCaptureFixture) -> None:
-    """One line, once."""
-    with caplog.at_level(logging.INFO, "leporello"):
-        download(f"{web.url}/data/docs/one.txt")
-        download(f"{web.url}/data/docs/one.txt")
-    messages = [record.getMessage() for record in caplog.records]
-    assert messages == [f"fetching {web.url}/data/docs/one.txt"]
-
-
 def test_a_row_may_name_its_document_by_a_url(tmp_path: Path, web: Web) -> None:
     """Whether the rows are on the disk or at a URL; the document's id is then the URL."""
     url = f"{web.url}/data/docs/one.txt"
@@ -242,12 +224,6 @@ def test_rows_at_a_url_name_no_file_of_this_machine(web: Web, named: str) -> Non
     web.files["/data/rows.jsonl"] = json.dumps(row).encode() + b"\n"
     [example] = JsonLines(to_path(f"{web.url}/data/rows.jsonl")).examples()
     assert "is a path on this machine" in example.fault or "is a file on this" in example.fault
-
-
-def test_a_split_stands_in_a_url_too(web: Web) -> None:
-    """`{split}` is replaced before anything is asked."""
-    task = JsonLines(to_path(f"{web.url}/data/{{split}}.jsonl"), split="rows")
-    assert len(task) == len(ROWS)
 
 
 def test_official_data_may_lie_at_a_url(tmp_path: Path, web: Web) -> None:
@@ -285,14 +261,6 @@ def test_a_store_that_is_too_slow_and_a_disk_that_is_full_are_told(
     """In words, with the URL."""
     monkeypatch.setattr(Shelf, "fault", fault)
     with pytest.raises(UserError, match=f"shelf://bucket/x: .*{told}"):
-        download("shelf://bucket/x")
-
-
-@pytest.mark.usefixtures("shelf")
-def test_a_store_that_refuses_everybody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the credentials that are wrong, not the name."""
-    monkeypatch.setattr(Shelf, "fault", PermissionError("AccessDenied"))
-    with pytest.raises(UserError, match=r"shelf://bucket/x: access is refused .*AccessDenied"):
         download("shelf://bucket/x")
 
 

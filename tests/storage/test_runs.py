@@ -133,19 +133,6 @@ def test_a_run_at_a_url_leaves_there_what_one_on_the_disk_leaves(
     assert URL not in there["run.yaml"].decode()
 
 
-def test_another_machine_goes_on_where_the_first_stopped(
-    tmp_path: Path, store: Path, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The predictions are those of one run; the first machine then sees them too."""
-    _run(config, limit=64)
-    _machine(tmp_path, monkeypatch, "two")
-    _run(config)
-    _run(config, tmp_path / "here")
-    assert _predictions(store) == _predictions(tmp_path / "here")
-    _machine(tmp_path, monkeypatch, "one")
-    assert _predictions(_run(config).directory) == _predictions(store)
-
-
 def _started(config: Path, folder: Path, machine: str, **given: str) -> subprocess.Popen[str]:
     """Starts a run in a process of its own, in which `shelf://` is known."""
     script = (
@@ -342,17 +329,6 @@ def test_only_what_is_new_is_fetched(store: Path) -> None:
     assert [name for name in Shelf.names if not name.endswith(LOCK)] == []
 
 
-def test_half_a_line_of_the_ledger_does_no_harm(store: Path) -> None:
-    """The process that wrote it was killed: that file is fetched again."""
-    _write(store, {"manifest.json": "{}", "scores": "1"})
-    with remote_run(URL) as first:
-        pass
-    ledger = first.directory / ".remote.jsonl"
-    ledger.write_bytes(ledger.read_bytes()[:-9])
-    with remote_run(URL) as again:
-        assert _files(again.directory) == _files(store)
-
-
 def test_a_name_that_leads_out_of_the_copy_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,22 +378,6 @@ def test_workers_on_other_machines_put_what_the_driver_fetches(tmp_path: Path) -
         assert _files(driver.directory) == _files(worker.directory)
     with pytest.raises(LostError, match="lost the lock, which nobody has now"):
         worker.put(PART)
-
-
-def test_threads_put_at_once(tmp_path: Path, store: Path) -> None:
-    """Each has its own files; the ledger has all of them."""
-    remote = RemoteRun(URL, tmp_path / "copy")
-    _write(remote.directory, {f"journal/{n:05}.jsonl": f"{n}" for n in range(32)})
-    threads = [
-        threading.Thread(target=remote.put, args=(f"journal/{n:05}.jsonl",)) for n in range(32)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    remote.put()
-    assert len(_files(store)) == 32
-    assert len(Shelf.names) == 32
 
 
 def test_a_store_of_folders_has_whole_files_only(
@@ -539,17 +499,6 @@ def test_a_run_whose_lock_is_lost_ends_and_writes_no_more(
     assert not (store / "manifest.json").exists()
 
 
-def test_whoever_refreshes_a_lock_notices_that_it_is_lost(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between two puttings, too."""
-    monkeypatch.setattr(runs, "_EVERY", 0.01)
-    with remote_run(URL) as held:
-        while not held.lost:  # it may just be written anew
-            _lock(store, minutes=0)
-            time.sleep(0.01)
-
-
 # -- looking -------------------------------------------------------------------------------------
 
 
@@ -571,19 +520,3 @@ def test_a_run_at_a_url_can_be_looked_at(tmp_path: Path, store: Path) -> None:
     with pytest.raises(UserError, match="no run lies there"):
         run_at(URL)
     assert run_at(str(tmp_path)) == tmp_path
-
-
-def test_a_file_that_goes_while_one_looks_does_no_harm(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As parts do when they are merged."""
-    _write(store, {"manifest.json": "{}", **SHARD})
-    get = Location.get
-
-    def merged(location: Location, files: dict[str, Path]) -> None:
-        shutil.rmtree(store / "mine", ignore_errors=True)
-        get(location, files)
-
-    monkeypatch.setattr(Location, "get", merged)
-    found = _files(run_at(URL)).keys()
-    assert found == {"manifest.json", "journal/mine/lamps/00000.jsonl"}

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 from command_line import HERE, leporello
 from results import reseal
-from rich.console import Console
 from typer.testing import CliRunner
 
 from leporello.api import load_pipelines, run
 from leporello.cli import app
-from leporello.cli.display.comparison import comparison
 from leporello.config import Config
 from leporello.config.metrics import metrics_of
 from leporello.config.suites import Suite, read_suites, suite_named
@@ -142,16 +140,6 @@ def test_published_rows_stand_beside_ours(made: Path) -> None:
     assert re.fullmatch(r"f1 \d+\.\d\d \[\d+\.\d, \d+\.\d\]", cells.rows[0][5])
 
 
-def test_without_runs_the_papers_tables_are_shown(made: Path) -> None:
-    """All of them, or the one that is named."""
-    assert [table.name for table in suite_tables(tiny(made))] == ["results", "lengths"]
-    [table] = suite_tables(tiny(made), table="lengths")
-    assert [row.name for row in table.rows] == ["short"]
-    assert len(text_tables(table)) == 1
-    with pytest.raises(UserError, match="tiny has no table 'length'; did you mean 'lengths'"):
-        suite_tables(tiny(made), table="length")
-
-
 def test_a_mean_is_never_over_less_than_it_claims(made: Path) -> None:
     """A column is missing: dashes, and that mean of the shared ones for the paper's rows too."""
     config = CONFIG.replace(
@@ -194,21 +182,6 @@ def test_other_splits_limits_and_rewritten_answers_are_named(made: Path, tmp_pat
     assert "rewritten: answers were normalised: no official score" in table.notes
     assert text_tables(table)[0].rows[-1][2].endswith("*")
     assert {row[2] for row in text_tables(table)[1].rows} == {"4*", "2*"}
-
-
-def test_a_partial_run_enters_no_average(made: Path, tmp_path: Path) -> None:
-    """It is named; what it has is shown with a mark."""
-    out = tmp_path / "half"
-    shutil.copytree(made / "runs" / "whole", out)
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    for job in manifest["jobs"]:
-        job["examples"] = 5
-    (out / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    [table] = suite_tables(tiny(made), [out])
-    own = rows_of(table)["naive"]
-    assert own.average is None
-    assert own.shared is None
-    assert any(re.match("lead on tiny/long in .*half is not finished", n) for n in table.notes)
 
 
 def test_two_runs_for_one_cell_are_refused(made: Path, tmp_path: Path) -> None:
@@ -393,16 +366,6 @@ def test_every_form_can_be_asked_for(made: Path) -> None:
     assert own["low"] <= own["value"] <= own["high"]
     parsed = [*csv.DictReader(here(*table, "csv").splitlines())]
     assert [row["row"] for row in parsed] == [row["row"] for row in rows]
-
-
-def test_off_a_terminal_a_table_is_as_wide_as_it_needs(made: Path) -> None:
-    """No cell is folded."""
-    console = Console(width=40, record=True, force_terminal=False)
-    comparison(console, text_tables(suite_tables(tiny(made), table="results")[0]), wide=True)
-    assert "8.0/1.0/1.0" in console.export_text()
-    assert csv_of(suite_tables(tiny(made))).count("\n") == 1 + len(
-        records(suite_tables(tiny(made)))
-    )
 
 
 def test_a_suite_is_checked_listed_and_run_from_the_command_line(

@@ -1,52 +1,94 @@
-"""The command line as the tests start it: real processes, real files, exit statuses."""
+"""The command line: in this process, or as a process that a test can kill."""
 
 from __future__ import annotations
 
-import atexit
+import importlib
+import io
 import json
+import logging
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import cache
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TextIO
+from unittest.mock import patch
 
-from fork_server import ForkServer
+from leporello.cli import main
+from leporello.core.environment import signals
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ("--workers", "0")  # a worker takes longer to start than the tests' runs take
 GOLDEN = ROOT / "tests" / "golden"
+_LIBRARIES = (sys.prefix, sys.base_prefix, str(ROOT))
 
 
 def command(*arguments: str | Path) -> list[str]:
-    """Returns the command line of a verb."""
+    """Returns the command line that starts a process."""
     return [sys.executable, str(ROOT / "run_pipeline.py"), *map(str, arguments)]
-
-
-@cache
-def _server() -> ForkServer:
-    server = ForkServer()
-    atexit.register(server.close)
-    return server
 
 
 def leporello(
     *arguments: str | Path, status: int = 0, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command; its exit status must be as expected, and it never shows a traceback."""
-    environment = {**os.environ, "COLUMNS": "200"}
-    if sys.platform == "linux" and _server().serves(environment):
-        done = _server().run(command(*arguments)[1:], folder, environment)
-    else:
-        done = subprocess.run(
-            command(*arguments), cwd=folder, capture_output=True, text=True, check=False,
-            env=environment,
-        )  # fmt: skip
+    """Runs a command in this process; checks its exit status and that it shows no traceback."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    words = command(*arguments)[1:]
+    ended = 0
+    with ExitStack() as stack:
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        stack.enter_context(_command_state(words, folder or Path.cwd(), err))
+        try:
+            main()
+        except SystemExit as end:
+            ended = end.code if isinstance(end.code, int) else int(end.code is not None)
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    done = subprocess.CompletedProcess(words, ended, *texts)
     assert done.returncode == status, f"{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
     return done
+
+
+@contextmanager
+def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None]:
+    """Gives a command the state of a new process, and restores that of this one."""
+    if watching := sys.modules.get("leporello.core.environment.observed"):
+        watching.forget()
+    logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in signals.SIGNALS}
+    handled, modules = logs.handlers, {*sys.modules}
+    logs.handlers = []
+    with (
+        chdir(folder),
+        patch.dict(os.environ, {"COLUMNS": "200"}),
+        patch.multiple(sys, argv=words, path=[*sys.path], unraisablehook=sys.unraisablehook),
+        patch.multiple(signals, _first=0, _is_command=False),
+        patch.multiple(warnings, formatwarning=None, showwarning=partial(_show, err)),
+        patch("os._exit", _raise_exit),
+    ):
+        try:
+            yield
+        finally:
+            logs.handlers = handled
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            for name in {*sys.modules} - modules:
+                if not str(getattr(sys.modules[name], "__file__", "")).startswith(_LIBRARIES):
+                    del sys.modules[name]  # a plug-in, which the next command reads again
+            importlib.invalidate_caches()
+
+
+def _show(err: TextIO, message: Warning | str, *given: Any) -> None:
+    err.write(warnings.formatwarning(message, *given[:3]))
+
+
+def _raise_exit(status: int) -> NoReturn:
+    raise SystemExit(status)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

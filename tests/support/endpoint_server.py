@@ -120,10 +120,15 @@ def answer(asked: Asked, text: str | None, **changed: Any) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if value is not ...}
 
 
+class _Listening(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Prints nothing about clients that were killed."""
+
+
 @contextmanager
 def running(script: Script) -> Iterator[Server]:
     """Runs a server that does this with every request."""
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), _handler(lambda: server))
+    listening = _Listening(("127.0.0.1", 0), _handler(lambda: server))
     listening.daemon_threads = True
     server = Server(f"http://127.0.0.1:{listening.server_port}/v1", script)
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})

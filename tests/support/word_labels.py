@@ -78,6 +78,7 @@ pipelines:
     chunker: {class: Lines, size: 3}
     reader: {class: "./plugin.py:Words"}
     combiner: {class: "./plugin.py:Ask"}
+    placement: {workers: 0}
   short: {extends: mine, combiner: {class: "./plugin.py:Short"}}
   broken: {extends: mine, reader: {class: "./plugin.py:Broken"}}
   plain: {extends: mine, reader: {class: Lead}}

@@ -11,7 +11,6 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from tiny_models import save
 
-from leporello.config import load_config
 from leporello.engine.journal.serialization import calls_from_row
 
 NAME = "muld-character-archetype-t5"
@@ -84,52 +83,6 @@ def test_archetypes_are_told_from_windows_around_mentions(model: Path, tmp_path:
     before = (found / "predictions.jsonl").read_bytes()
     leporello(*command)
     assert (found / "predictions.jsonl").read_bytes() == before
-
-
-def test_a_row_without_a_name_fails_alone(tmp_path: Path) -> None:
-    """The others are answered."""
-    where = data(tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), ("no line with a name", "Hero")])
-    config = tmp_path / "lead.yaml"
-    lead = {"extends": NAME, "chunker": {"tokenizer": "words"}, "reader": {"class": "Lead"}}
-    config.write_text(json.dumps({"pipelines": {"lead": lead}}), encoding="utf-8")
-    given = ("--config", config, "--data", where, "--out", tmp_path / "out")
-    leporello("run", *HERE, "lead", *given, status=1)
-    found = tmp_path / "out" / "lead" / "muld" / "character_id"
-    assert [row["id"] for row in read_lines(found / "predictions.jsonl")] == ["test-0"]
-    assert [row["id"] for row in read_lines(found / "failures.jsonl")] == ["test-1"]
-
-
-def test_mentions_choose_among_any_chunks(tmp_path: Path) -> None:
-    """Lines and fixed tokens do as well as windows."""
-    where = data(tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", "Hero")])
-    config = tmp_path / "mine.yaml"
-    mine = {
-        "chunker": {
-            "sweep": [{"class": "FixedTokens", "size": 30}, {"class": "Lines", "size": 30}]
-        },
-        "retriever": {"class": "Mentions", "pick": ["first", "last"]},
-        "reader": {"class": "Lead"},
-        "combiner": {"class": "Stuff", "order": "document"},
-        "tasks": ["muld/character_id"],
-    }
-    config.write_text(json.dumps({"pipelines": {"mine": mine}}), encoding="utf-8")
-    leporello("run", *HERE, "mine", "--config", config, "--data", where, "--out", tmp_path / "out")
-    found = sorted((tmp_path / "out").glob("mine*/**/predictions.jsonl"))
-    assert len(found) == 2
-    for path in found:
-        harry, sally = read_lines(path)
-        starts = [start for start, _, _ in harry["hits"]]
-        assert starts == sorted(starts)
-        assert len(starts) == 2
-        assert sally["hits"] == []
-
-
-def test_the_pipeline_is_the_papers() -> None:
-    """Three windows fit T5's 512 tokens with the prompt; they are read as they stand."""
-    [point] = load_config([]).pipelines[NAME]
-    assert point.stages["retriever"].cls.__name__ == "Mentions"
-    assert point.stages["combiner"].params["order"] == "document"
-    assert 3 * point.stages["chunker"].params["size"] < 512 - 64
 
 
 def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> None:

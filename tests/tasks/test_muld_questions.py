@@ -116,14 +116,3 @@ def test_each_keeps_the_surest_answer(done: Path) -> None:
         assert len(calls) == 10
         best = max(calls, key=lambda call: call["output"]["score"])
         assert row["raw"] == best["output"]["text"]
-
-
-def test_led_takes_the_place_of_t5(folder: Path) -> None:
-    """The variant differs in model and window alone, and LED reads the same input."""
-    sets = ("combiner.fit=true",)
-    made = run(folder, "led-run", "muld-hotpotqa-led", model="led", sets=sets)
-    for row, calls in results(made, "muld-hotpotqa-led"):
-        [call] = calls
-        best = [tuple(hit[:2]) for hit in row["hits"][: len(call["passages"])]]
-        assert [tuple(passage) for passage in call["passages"]] == best
-        assert 0 < call["output"]["input_tokens"] <= 256

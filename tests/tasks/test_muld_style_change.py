@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import save_classifier
 
 from leporello.api import Run, UserError, explain, load_pipelines, run
 from leporello.core.records import Chunk
@@ -119,15 +118,6 @@ def test_thresholds_are_chosen_on_validation_unless_told_otherwise(tmp_path: Pat
     assert (found["threshold"], found["change_threshold"]) == (0.1, 0.9)
 
 
-def test_what_is_tried_begins_with_what_the_pipeline_has() -> None:
-    """So that of equals its own stands; and every variant has what it tries."""
-    names = [f"muld-style-change{variant}" for variant in ("", "-literal", "-clustered")]
-    for point in load_pipelines([]).select(names):
-        settings = point.training.settings("muld/style_change")
-        first, *_ = load_pipelines([], settings.choices, [point.name]).pipelines[point.name]
-        assert first.stages["combiner"].resolved() == point.stages["combiner"].resolved()
-
-
 def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
     """The calls name the passages; what the pair's texts were is told from them."""
     name, config = trained("muld-style-change", tmp_path / "model")
@@ -144,22 +134,6 @@ def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
     assert all(text in story.inputs[0].prompt for text in read.pair)
 
 
-def test_training_again_makes_no_other_run(tmp_path: Path) -> None:
-    """The same data and seed give the same model, whose run is there already."""
-    (name, first), (_, second) = (
-        trained("muld-style-change", tmp_path / place) for place in ("one", "two")
-    )
-    models = [config[0].parent / "model" / "model.skops" for config in (first, second)]
-    assert models[0].read_bytes() == models[1].read_bytes()
-    given: dict[str, Any] = {"config": first, "out": tmp_path / "out"}
-    done = run([name], ["muld/style_change"], **given, workers=0)
-    again = run([name], ["muld/style_change"], **given, workers=0)
-    assert answers(again, name) == answers(done, name)
-    models[0].write_bytes(models[0].read_bytes() + b"\0")
-    with pytest.raises(UserError, match="models"):
-        run([name], ["muld/style_change"], **given, workers=0)
-
-
 def test_untrained_pipelines_say_what_to_do(tmp_path: Path) -> None:
     """Before the first document is read."""
     with pytest.raises(UserError, match="train PIPELINE --task TASK"):
@@ -172,23 +146,6 @@ def test_untrained_pipelines_say_what_to_do(tmp_path: Path) -> None:
         )
 
 
-def test_the_pipelines_are_declared_with_their_stages() -> None:
-    """Paragraphs as the task has them, all of them, in pairs."""
-    config = load_pipelines([], [], ["muld-style-change*"])
-    found = {point.name: point.stages for point in config.select(["muld-style-change*"])}
-    combiners = {name: stages["combiner"].cls.__name__ for name, stages in found.items()}
-    assert combiners == {
-        "muld-style-change": "AssignAuthors",
-        "muld-style-change-clustered": "ClusterAuthors",
-        "muld-style-change-literal": "AssignAuthors",
-        "muld-style-change-longformer": "AssignAuthors",
-        "muld-style-change-t5": "AssignAuthors",
-    }
-    for stages in found.values():
-        named = [stages[key].cls.__name__ for key in ("chunker", "retriever", "reader")]
-        assert named == ["Parts", "All", "PairClassifier"]
-
-
 def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:
     """Training says so; a run gives an answer that has the wrong length, which the metric knows."""
     with pytest.raises(UserError, match="use the chunker Parts"):
@@ -198,23 +155,3 @@ def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:
             overrides=["chunker.class=FixedTokens", "chunker.size=30", "train.choose=[]"],
             out=tmp_path / "model",
         )
-
-
-def test_a_task_without_parts_fails_with_the_chunker_to_use(tmp_path: Path) -> None:
-    """Example by example."""
-    name, config = trained("muld-style-change", tmp_path / "model")
-    done = run([name], ["sample"], config=config, out=tmp_path / "out", workers=0)
-    failures = list(done.failed(name, "sample"))
-    assert len(failures) == done.results[0].examples
-    assert "use Paragraphs" in failures[0].error
-
-
-def test_the_pairs_are_read_by_bert_too(tmp_path: Path) -> None:
-    """A transformers model in the reader's place; with random weights it says anything."""
-    save_classifier("bert", tmp_path / "bert", ("different", "same"))
-    given = [f"reader.model={tmp_path / 'bert'}", "reader.max_input_tokens=120"]
-    name = "muld-style-change"
-    done = run([name], ["muld/style_change"], overrides=given, out=tmp_path / "out", workers=0)
-    assert done.results[0].failures == 0
-    lengths = [len(answer["paragraph-authors"]) for answer in answers(done, name)]
-    assert lengths == [21, 9, 1]

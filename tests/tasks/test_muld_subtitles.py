@@ -11,9 +11,6 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from tiny_models import save
 
-from leporello import Document
-from leporello.chunkers import Lines
-from leporello.core.calls.stage_calls import divide
 from leporello.engine.journal.serialization import calls_from_row
 
 NAME = "muld-opensubtitles"
@@ -153,37 +150,3 @@ def test_subtitle_files_become_subtitle_files(folder: Path) -> None:
     [failure] = read_lines(next((folder / "out").glob("files/**/failures.jsonl")))
     assert failure["id"] == "plain"
     assert "cues: true makes subtitle files" in failure["error"]
-
-
-CUES = (
-    "1\n00:00:01,000 --> 00:00:02,500\n<i>hello\nyou</i>\n\n"
-    "7\n00:00:03,000 --> 00:00:04,000\n{\\an8}<i>one</i>\n<i>two</i>\n\n"
-    "00:00:05,000 --> 00:00:06,000\n\n10\n00:00:01,500 --> 00:00:01,700\n- out of\n- order\n"
-)
-
-
-def test_one_cue_of_a_row_is_one_chunk() -> None:
-    """Unless it is too long; what is between cues is no chunk's."""
-    document = Document("d", CUES)
-    assert [chunk.text for chunk in divide(Lines(), document)] == [
-        "hello\nyou",
-        "one</i>\n<i>two",
-        "- out of\n- order",
-    ]
-    last = divide(Lines(3), document)[2:]
-    assert [chunk.text for chunk in last] == ["- out of", "- order"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A book about 00:00:01,000 --> 00:00:02,000\n",
-        "It begins.\n1\n00:00:01,000 --> 00:00:02,000\nText\n",
-        "WEBVTTX\n\na\n",
-        "1\n2\n3\n",
-    ],
-)
-def test_a_text_that_only_speaks_of_cues_is_read_whole(text: str) -> None:
-    """It is subtitles if it begins like a file of them."""
-    document = Document("d", text)
-    assert "".join(chunk.text for chunk in divide(Lines(), document)) == text.strip()

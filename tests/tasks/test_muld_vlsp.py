@@ -11,8 +11,6 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from tiny_models import save
 
-from leporello.config import load_config
-
 TEXT = "The eldest took the mill, the second the donkey, and the youngest had nothing but the cat."
 CHAPTERS = ("Introduction", "The mill", "The boots", "Conclusion")
 LISTED = "\n".join(f"-    {n} {title}" for n, title in enumerate(CHAPTERS, 1))
@@ -119,28 +117,3 @@ def test_a_pipeline_summarises_theses(
     assert metrics
     if pipeline == "muld-vlsp":
         assert predictions[0]["raw"].count("\n") >= starts - 1
-
-
-def test_the_note_of_a_thesis_without_headings_is_told(
-    data: Path, models: Path, tmp_path: Path
-) -> None:
-    """Whoever reads the results knows that it was divided otherwise."""
-    summarised("muld-vlsp", data, tmp_path, {"reader.model": models / "t5", **TINY_T5})
-    told = "".join(path.read_text("utf-8") for path in (tmp_path / "run").rglob("*.jsonl"))
-    assert told.count("no headings found: divided at paragraphs") >= 1
-
-
-def test_the_pipelines_are_the_papers_but_for_the_weights() -> None:
-    """T5 with its prefix and 512 tokens, LED with 16,384; sections, from the introduction on."""
-    config = load_config([])
-    readers = {}
-    for name in ("muld-vlsp", "muld-vlsp-hierarchical", "muld-vlsp-led"):
-        [point] = config.pipelines[name]
-        assert point.tasks == ("muld/vlsp",)
-        assert point.stages["chunker"].name.endswith("Sections")
-        assert point.stages["retriever"].name.endswith("Selected")
-        readers[name] = point.stages["reader"].params
-    assert readers["muld-vlsp"]["model"] == "google-t5/t5-base"
-    assert readers["muld-vlsp"]["prompt"] == "summarize: {context}"
-    assert readers["muld-vlsp-led"]["max_input_tokens"] == 16384
-    assert {reader["on_overflow"] for reader in readers.values()} == {"split"}

@@ -70,15 +70,6 @@ def test_paragraphs_are_parted_as_the_truth_has_authors(
     assert json.loads(example.references[0]) == authors
 
 
-@pytest.mark.parametrize("key", ["multi-author", "multiauthor"])
-def test_both_spellings_are_read(tmp_path: Path, key: str) -> None:
-    """PAN's data have the one, the README of MuLD's source the other."""
-    write(tmp_path, 1, "One.\n\nTwo.", [1, 2], **{key: 1, "changes": [1]})
-    assert only(tmp_path).references == ("[1, 2]",)
-    write(tmp_path, 1, "One.\n\nTwo.", [1, 2], **{key: 0, "changes": [1]})
-    assert f"truth-problem-1.json: `{key}` does not follow" in only(tmp_path).fault
-
-
 def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
     """Blank lines part the paragraphs if there are any, else line breaks; nothing is scored."""
     write(tmp_path, 1, "One\nstill.\n\nTwo.", None)
@@ -114,15 +105,6 @@ def test_a_faulty_truth_fails_its_example_alone(tmp_path: Path, truth: str, told
     assert faulty.fault.startswith("truth-problem-2.json: ")
     assert told in faulty.fault
     assert faulty.references == ()
-
-
-def test_a_file_that_cannot_be_read_fails_its_example_alone(tmp_path: Path) -> None:
-    """An image, or no text at all."""
-    write(tmp_path, 1, " \n", [1])
-    (tmp_path / "problem-2.txt").write_bytes(b"GIF89a\0")
-    empty, image = Pan21(tmp_path).examples()
-    assert "has no text" in empty.fault
-    assert "looks like a GIF image" in image.fault
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:

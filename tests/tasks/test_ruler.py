@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command_line import GOLDEN
 
-from benchmarks.ruler import NEEDLES, scored
+from benchmarks.ruler import scored
 from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
@@ -188,17 +188,6 @@ def test_the_largest_size_is_what_going_up_step_by_step_finds(limit: int, most: 
     up = [size for size in range(5, limit + 1, 5) if most is None or size <= most]
     whole = most is not None and most <= limit and most > 5
     assert found == (most if whole else max(up, default=5))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NEEDLES)
-def test_dividing_finds_every_needle_in_a_million_words(name: str) -> None:
-    """Cutting finds what stands in the reader's window, 0.4 % of the document."""
-    task = made(name, length=1_000_000, samples=2)
-    assert len(task.example(0).document.text.split()) > 990_000
-    scores = scored(task)
-    assert scores["dividing"] == 100
-    assert scores["cutting"] <= 25
 
 
 def test_dividing_finds_what_cutting_loses() -> None:

@@ -10,8 +10,6 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from tiny_models import STORY, save, save_classifier
 
-from leporello.config import load_config
-
 SENTENCES = [f"{part.strip()}." for part in STORY.split(".")[:2] for part in part.split(",")]
 ROWS: list[dict[str, Any]] = [
     {"id": "story", "sentences": SENTENCES},
@@ -133,22 +131,3 @@ def test_what_is_wrong_with_the_file_is_told_before_any_work(place: Path, tmp_pa
     told = leporello("check", "--config", tmp_path / "own.yaml", status=2).stderr
     assert "stride (25) must not be more than size (24)" in told
     assert "shuffles" in told
-
-
-def test_the_papers_pipelines_are_declared() -> None:
-    """Their windows fit their models; that of the authors' code grows and weighs by tokens."""
-    config = load_config([])
-    names = ("smollm2", "gpt2", "gpt2-code", "roberta", "roberta-supervised")
-    built = {}
-    for name in names:
-        [point] = config.select([f"shuffle-{name}"])
-        built[name] = point.build()
-    for name in ("smollm2", "gpt2", "gpt2-code", "roberta"):
-        chunker, reader = built[name].chunker, built[name].reader
-        assert chunker.size == reader.max_input_tokens == 2 * chunker.stride
-        assert chunker.tokenizer == reader.model
-    code = built["gpt2-code"]
-    assert (code.chunker.growing, code.reader.per_token, code.combiner.perplexity) == (True,) * 3
-    assert code.combiner.tokenizer == code.reader.model
-    assert built["roberta"].reader.per_token
-    assert not built["gpt2"].reader.per_token

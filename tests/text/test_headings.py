@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 from leporello import Document
 from leporello.core.records import Section
 from leporello.loaders import Html, Markdown
-from leporello.testing.contract import steps
 from leporello.text.headings import headings, is_bare, label_of, name_of
 
 BODY = (
@@ -219,30 +216,6 @@ def test_headers_of_pages_are_none() -> None:
     assert outline(text) == "Chapter 1: Ropes | >Introduction | Chapter 2: Chains"
 
 
-def test_numbers_that_begin_anew_are_headings_too() -> None:
-    """Sections may be counted within each chapter."""
-    text = document(
-        "Chapter 1: Ropes | 1 Knots | * | 2 Bends | * | Chapter 2: Chains | "
-        "1 Links | * | 2 Rust | *"
-    )
-    titles = "Chapter 1: Ropes | 1 Knots | 2 Bends | Chapter 2: Chains | 1 Links | 2 Rust"
-    assert outline(text).replace(">", "") == titles
-
-
-def test_known_names_come_again_in_every_chapter() -> None:
-    """They are no page headers then."""
-    text = document("Chapter 1: Ropes | Introduction | * | Introduction | *")
-    text += document("Chapter 2: Chains | Introduction | * | References | *")
-    ropes, chains = "Chapter 1: Ropes | >Introduction", "Chapter 2: Chains | >Introduction"
-    assert outline(text) == f"{ropes} | {chains} | References"
-
-
-def test_a_number_may_be_missing() -> None:
-    """A heading that is not seen does not hide those behind it."""
-    text = document("1 Ropes | * | 2 Knots | * | 4 Chains | * | 4.2 Rust | *")
-    assert outline(text).replace(">", "") == "1 Ropes | 2 Knots | 4 Chains | 4.2 Rust"
-
-
 # MuLD's theses, whose headings were written as `#` of HTML's, the first one short of a mark
 
 
@@ -296,13 +269,6 @@ def test_sections_are_an_outline_of_any_text(text: str) -> None:
     assert {s.level for s in found} == set(range(1, 1 + len({s.level for s in found})))
 
 
-def test_headings_are_worked_out_once() -> None:
-    """The document keeps them; a copy of it does not."""
-    one = Document("d", FORMS["numbers"][0])
-    assert headings(one) is headings(one)
-    assert headings(pickle.loads(pickle.dumps(one))) == headings(one)  # noqa: S301 -- made here
-
-
 def test_a_heading_without_text_is_told() -> None:
     """A chapter whose first section follows at once has no text of its own."""
     one = Document("d", document("Chapter 1: Ropes | 1.1 Knots | * | 1.2 Bends | *"))
@@ -325,20 +291,6 @@ def test_headings_of_a_loader_are_taken() -> None:
         (1, "Ferries"),
         (3, "Ropes and knots"),
     ]
-
-
-def test_pages_and_cues_are_no_headings() -> None:
-    """Sections whose titles stand nowhere in the text do not hide the headings in it."""
-    text = FORMS["numbers"][0]
-    pages = (Section("page 1", 0, 100), Section("page 2", 100, len(text)))
-    assert headings(Document("d", text, sections=pages))[0].title == "1 Ropes"
-
-
-def test_a_title_alone_does_not_hide_headings() -> None:
-    """A page with one heading and preformatted text is looked through."""
-    text = "A page\n\n" + FORMS["numbers"][0]
-    title = (Section("A page", 0, len(text)),)
-    assert "1 Ropes" in [s.title for s in headings(Document("d", text, sections=title))]
 
 
 # Labels
@@ -385,35 +337,3 @@ def test_a_name_is_a_title_without_label_and_marks() -> None:
 
 
 # Time
-
-
-HARD = {
-    "numbers": "1 Foo Bar\n\n2 Bar Foo\n\n",
-    "deep numbers": "1" + ".1" * 40 + " Foo\n\n",
-    "marks": "# a\n\n",
-    "underlines": "=\n",
-    "fences": "```\n",
-    "names": "Abstract\n\n",
-    "chapters": "CHAPTER I\n\nCHAPTER II\n\n",
-    "capitals": "AAAA BBB\n\n",
-    "LaTeX": "\\section{{{{\n",
-    "text": BODY + "\n",
-    "everything": "".join(text for text, _ in FORMS.values()),
-}
-
-
-@pytest.mark.parametrize("kind", HARD)
-def test_time_grows_linearly(kind: str) -> None:
-    """Ten times the text takes about ten times as many lines of code."""
-    text = HARD[kind]
-    headings(Document("d", text))  # what is cached is cached
-    few, many = (steps(partial(headings, Document("d", text * times))) for times in (20, 200))
-    assert many < 12 * few
-
-
-@pytest.mark.parametrize(
-    "character", ["x", " ", ".", "#", "=", "1", "A", "\\", "\t", "1.", ". ", "A "]
-)
-def test_a_line_of_a_megabyte_is_no_trouble(character: str) -> None:
-    """No pattern goes back over a line again and again."""
-    assert headings(Document("d", "Abstract\n\n" + character * 1_000_000)) is not None

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import regex
-from command_line import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
@@ -18,8 +15,6 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from leporello import Document
 from leporello.core.errors import UserError
 from leporello.text.tokens import _PIECE, HuggingFace, Words, pieces, terms, tokenizer, white
-
-UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 @pytest.fixture(scope="session")
@@ -61,21 +56,10 @@ def test_words(text: str, expected: list[str]) -> None:
     assert texts("words", text) == expected
 
 
-@given(st.text(alphabet=st.sampled_from("ab é\n\u3000\x1c\u2028\x85👩\u200d")))
-def test_words_are_the_same_beside_unspaced_scripts(text: str) -> None:
-    """One Chinese character does not change how the words around it are found."""
-    assert texts("words", text + " 你") == [*texts("words", text), "你"]
-
-
 def test_tokens_of_a_model(folder: Path) -> None:
     """Tokens leave out the space before them, are not truncated or padded, and keep newlines."""
     expected = ["one", "two", "three", "one", "two", "\n", "three"]
     assert texts(str(folder), "one two three one two\n three") == expected
-
-
-def test_tokens_of_one_character_share_its_offsets(folder: Path) -> None:
-    """An emoji that is four bytes is four tokens with the same offsets."""
-    assert tokenizer(str(folder)).offsets("one 🦄").tolist() == [[0, 3], [3, 4], *[[4, 5]] * 4]
 
 
 def test_lone_surrogates_count_as_characters(folder: Path) -> None:
@@ -124,11 +108,6 @@ def test_a_tokenizer_is_known_by_its_model(folder: Path) -> None:
     assert tokenizer("words") == Words()
 
 
-def test_a_file_and_a_folder_name_the_same_tokenizer(folder: Path) -> None:
-    """A `tokenizer.json` may be named itself."""
-    assert texts(str(folder / "tokenizer.json"), "one two") == ["one", "two"]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -173,16 +152,6 @@ def test_terms() -> None:
     assert terms("Straße, it's X_1 你好世 é") == ["strasse", "it", "s", "x_1", "你好", "好世", "é"]
 
 
-def test_importing_stays_light() -> None:
-    """Chunkers are imported without the libraries that they use later."""
-    heavy = {"langchain_text_splitters", "numpy", "tokenizers", "torch", "transformers"}
-    code = f"import sys, chunkers; print(sorted({heavy} & {{*sys.modules}}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
 def test_latin_terms_are_what_every_other_text_is_cut_into() -> None:
     """The quick way for Latin texts agrees with the general one on each of their characters."""
     general = regex.compile(r"[\p{L}\p{N}\p{M}_]+")
@@ -201,11 +170,3 @@ def test_words_of_any_text_are_runs_between_blanks(text: str) -> None:
         return
     offsets = Words().offsets(text)
     assert [text[start:end] for start, end in offsets] == text.split()
-
-
-def test_every_script_without_spaces_is_noticed() -> None:
-    """What is looked for first is met by every character that counts as a word of its own."""
-    for code in range(0x110000):
-        character = chr(code)
-        if UNSPACED.match(character):
-            assert len(Words().offsets(f"a{character}b")) > 1, hex(code)

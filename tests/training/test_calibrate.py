@@ -14,8 +14,8 @@ CONFIG = """
 tasks:
   rows: {class: JsonLines, path: rows.jsonl, metrics: [exact_match]}
 pipelines:
-  mine: {reader: {class: BestSentence}, tasks: [rows]}
-  first: {reader: {class: Lead, words: 3}, tasks: [rows]}
+  mine: {reader: {class: BestSentence}, tasks: [rows], placement: {workers: 0}}
+  first: {extends: mine, reader: {class: Lead, words: 3}}
 """
 
 

@@ -16,12 +16,10 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from fine_tuned import CONFIG, FEW, made, taught, tuned
-from lookup_task import save_bert, save_llama, save_t5, write_rows
+from lookup_task import CONFIG, FEW, made, save_bert, save_llama, save_t5, taught, tuned, write_rows
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training
-from leporello.models import distributed as processes
 from leporello.readers.training.hardware import check
 
 
@@ -121,35 +119,10 @@ def test_what_a_launcher_cannot_have_is_told(
         check(made("t5", place), settings)
 
 
-def test_what_learns_by_itself_is_trained_by_one_process(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two would write the same folder."""
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UserError, match="Classifier learns by itself, in one process"):
-        taught(place, "bert", place / "model", "reader.model=null")
-    assert not (place / "model").exists()
-
-
 def test_a_device_that_would_not_be_taken_is_refused(place: Path) -> None:
     """The Trainer would train on another one without a word."""
     with pytest.raises(UserError, match="device"):
         check(replace(made("t5", place), device="cuda:7"), Training())
-
-
-def test_of_processes_that_fail_the_first_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another says which it is, if it is not ended before; an interruption it keeps to itself."""
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr(processes, "_PATIENCE", 0.0)
-    told = []
-    for rank in "01":
-        monkeypatch.setenv("RANK", rank)
-        with pytest.raises(UserError) as caught, processes.main_process_only():
-            raise UserError("no such model")
-        told.append(str(caught.value))
-    assert told == ["no such model", "process 1: no such model"]
-    with pytest.raises(SystemExit), processes.main_process_only():
-        raise KeyboardInterrupt
 
 
 # -- curves --------------------------------------------------------------------------------------

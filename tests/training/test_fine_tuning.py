@@ -13,8 +13,18 @@ from pathlib import Path
 
 import pytest
 from command_line import command, leporello, read_lines
-from fine_tuned import CONFIG, FEW, LESSONS, made, taught, tuned
-from lookup_task import save_bert, save_llama, save_t5, write_rows
+from lookup_task import (
+    CONFIG,
+    FEW,
+    LESSONS,
+    made,
+    save_bert,
+    save_llama,
+    save_t5,
+    taught,
+    tuned,
+    write_rows,
+)
 
 from leporello.api import Trained, run
 from leporello.config import load_config
@@ -122,21 +132,6 @@ def test_additions_of_low_rank_are_merged(place: Path, tmp_path: Path) -> None:
     )
 
 
-def test_training_ends_when_losses_fall_no_more(place: Path, tmp_path: Path) -> None:
-    """And going on with one that has ended trains no further."""
-    settings = Training(epochs=9, learning_rate=3.0, batch_size=24, patience=2)
-    first = tuned(made("bert", place), tmp_path / "t", settings)
-    measured = [row["validation_loss"] for row in first.curve if "validation_loss" in row]
-    assert len(measured) == measured.index(min(measured)) + 3 < 9
-    assert first.candidates[0].loss == min(measured)
-
-    def refuse() -> None:
-        raise AssertionError("trained further")
-
-    again = tuned(made("bert", place), tmp_path / "t", settings, refuse)
-    assert again.curve == first.curve
-
-
 def test_a_budget_of_tokens_is_kept() -> None:
     """Micro-batches hold no more than their share, padding included, and all lessons once."""
     from leporello.readers.batching.micro_batches import ModelInput
@@ -240,19 +235,6 @@ def test_of_several_learning_rates_the_best_is_kept_by_the_metric(small: Path) -
     used = (small / "model/pipeline.yaml").read_text()
     assert "extends: t5" in used
     assert "model: ./model" in used
-
-
-def test_each_checkpoint_is_scored_by_its_own_weights(place: Path, tmp_path: Path) -> None:
-    """The first ones know less; the best stands in the model's place, with the score it had."""
-    sets = ["train.best_by=metric", "train.epochs=3"]
-    done = taught(place, "bert", tmp_path / "model", *sets)
-    record = json.loads((tmp_path / "model/training.json").read_text())
-    [curve] = record["curves"].values()
-    scores = [row["validation_score"] for row in curve if "validation_score" in row]
-    assert len(scores) == 3
-    assert scores[0] < max(scores) == record["kept"]["score"] == done.scores["exact_match"]
-    assert record["metric"] == "exact_match"
-    assert not list((tmp_path / "model").glob("scored-*"))
 
 
 def test_a_text_and_its_shuffles_are_held_out_together(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ PAPER = {
     "abstract_text": ["<S> A cat took boots . </S>"],
 }
 BRIEF = ["train.epochs=1", "train.precision=float32", "train.gradient_checkpointing=false",
-         "train.accumulate=1", "train.patience=0", "reader.device=cpu"]  # fmt: skip
+         "train.accumulate=1", "train.patience=0", "reader.device=cpu",
+         "placement.workers=0"]  # fmt: skip
 
 
 def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -88,30 +88,6 @@ def test_what_cannot_be_trained_says_why_and_leaves_nothing(
     assert not (folder / "models").exists() or not list((folder / "models").iterdir())
 
 
-def test_one_label_is_nothing_to_learn_and_an_old_model_stays(folder: Path) -> None:
-    """The reader's own complaint reaches the user; what an earlier training left stays whole."""
-    arguments = ["train", "mine", "--task", "rows", "--config", "mine.yaml"]
-    leporello(*arguments, folder=folder)
-    again = leporello(*arguments, status=2, folder=folder)
-    assert "--update replaces it" in again.stderr
-    (folder / "train.jsonl").write_text(row("0", "sun", "warm"))
-    failed = leporello(*arguments, "--update", status=2, folder=folder)
-    assert "there is only one label" in failed.stderr
-    made = folder / "models/mine+rows"
-    assert json.loads((made / "training.json").read_text())["train"]["inputs"] == 3
-    assert [path.name for path in made.parent.iterdir()] == [made.name]
-
-
-def test_a_directory_of_something_else_is_never_replaced(folder: Path) -> None:
-    """Not even by --update."""
-    (folder / "mine").mkdir()
-    (folder / "mine/thesis.txt").write_text("years of work")
-    arguments = ["train", "mine", "--task", "rows", "--config", "mine.yaml", "--out", "mine"]
-    done = leporello(*arguments, "--update", status=2, folder=folder)
-    assert "was not made by train" in done.stderr
-    assert (folder / "mine/thesis.txt").read_text() == "years of work"
-
-
 def test_another_model_is_another_run(folder: Path) -> None:
     """A run goes on with the model that it was begun with, or refuses."""
     arguments = ["train", "mine", "--task", "rows", "--config", "mine.yaml", "--out", "m"]
@@ -124,11 +100,3 @@ def test_another_model_is_another_run(folder: Path) -> None:
     leporello(*arguments, "--update", folder=folder)
     refused = leporello(*use, status=2, folder=folder)
     assert "model" in refused.stderr
-
-
-def test_as_json_for_programs(folder: Path) -> None:
-    """--json prints what `train` returns."""
-    arguments = ["train", "mine", "--task", "rows", "--config", "mine.yaml", "--json"]
-    made = json.loads(leporello(*arguments, folder=folder).stdout)
-    assert (made["pipeline"], made["inputs"], made["skipped"]) == ("mine-trained", 3, 0)
-    assert Path(made["config"]).is_file()

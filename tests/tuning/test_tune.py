@@ -21,6 +21,7 @@ pipelines:
     retriever: {class: First, k: 1}
     chunker: {class: Paragraphs, size: 20}
     reader: {class: Lead, words: [1, 2, 3, 5]}
+    placement: {workers: 0}
   open:
     extends: mine
     reader: {class: Lead, words: {range: [1, 40], log: true}}
@@ -126,17 +127,6 @@ def test_numbers_are_chosen_from_ranges_and_stages_with_choices_of_their_own(fol
     assert found["chosen"]["reader.words"] == 3
 
 
-def test_with_costs_the_cheap_points_are_shown_too(folder: Path) -> None:
-    """None of them is beaten by one that is not dearer."""
-    sets = ["--set", "retriever.k=1,2", "--set", "chunker.size=2,20"]
-    found = tuned(folder, *sets, "--task", "rows", "--budget", "40 runs", "--cost", "characters")
-    scores = [point["score"] for point in found["front"]]
-    costs = [point["cost"] for point in found["front"]]
-    assert found["front"][0]["score"] == found["score"] == 100.0
-    assert scores == sorted(scores, reverse=True)
-    assert costs == sorted(costs, reverse=True)
-
-
 def _results(folder: Path) -> dict[str, Any]:
     text: Any = read_tree(folder / "out.yaml").plain()
     tuned_: Any = text["pipelines"]["mine-tuned"]
@@ -202,5 +192,5 @@ def test_a_mistake_is_told_before_any_work(folder: Path, options: list[str], tol
 def test_a_run_takes_no_range_and_other_pipelines_of_the_file_run(folder: Path) -> None:
     """The fault stands where the range does."""
     done = leporello("run", "open", "--config", "mine.yaml", status=2, folder=folder)
-    assert "mine.yaml:9: open.reader.words: only `tune` takes a range" in done.stderr
+    assert "mine.yaml:10: open.reader.words: only `tune` takes a range" in done.stderr
     assert load_config([folder / "mine.yaml"], (), ["mine"]).select(["mine@reader.words=3"])

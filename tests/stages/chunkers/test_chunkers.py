@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
-from leporello import Document, Span, chunkers
+from leporello import Document, chunkers
 from leporello.chunkers import (
     FixedTokens,
     Lines,
@@ -26,7 +26,6 @@ from leporello.chunkers import (
     Sentences,
     Whole,
 )
-from leporello.chunkers.recursive import LANGUAGES, Language
 from leporello.core.errors import UserError
 from leporello.core.protocols import Chunker
 from leporello.text.sentences import sentence_starts
@@ -199,14 +198,6 @@ def test_promises(entry: Entry, model: str, folders: dict[str, str]) -> None:
     holds()
 
 
-@pytest.mark.parametrize("model", MODELS[1:])
-@pytest.mark.parametrize("entry", CASES)
-def test_long_lines_of_models(entry: Entry, model: str, folders: dict[str, str]) -> None:
-    """The promises hold where a text is tokenised in many pieces."""
-    text = "\n" * 9_000 + "x" * 9_000 + " word 👩‍👩‍👧 é" * 900 + "\r\n你好。" * 600
-    check(entry, text, 100, 30, folders[model])
-
-
 def texts(chunker: Chunker, text: str) -> list[str]:
     """Returns the chunks' texts."""
     document = Document("d", text)
@@ -283,18 +274,6 @@ def test_characters_of_several_tokens_stay_whole(folders: dict[str, str]) -> Non
     assert texts(FixedTokens(1, tokenizer=folders["byte_bpe"]), "👍🦄") == ["👍", "🦄"]
 
 
-def test_dropped_characters_stay_with_the_token_before(folders: dict[str, str]) -> None:
-    """What BERT's normalizer drops goes to the preceding chunk, or to the first one."""
-    chunker = FixedTokens(1, tokenizer=folders["word_piece"])
-    assert texts(chunker, "\x00a\u0301 \x00 b") == ["\x00a\u0301 \x00", "b"]
-
-
-def test_repeated_text_is_told_apart() -> None:
-    """Recursive says where each chunk stands, not where its text is found first."""
-    spans = list(Recursive(1).chunk(Document("d", "chunk chunk chunk")))
-    assert spans == [Span(0, 5), Span(6, 11), Span(12, 17)]
-
-
 CODE = "".join(
     f"class C{n}:\n    def f(self):\n\n        return {n} if self else 'a'\n\n{'x = 1' * (n % 3)}\n"
     f"def g{n}(x):\n\tdef h(y):\n\t\treturn y\n\treturn h(x)\n"
@@ -323,19 +302,6 @@ def test_code_is_divided_where_langchain_divides_it(language: Any, size: int) ->
     told = Recursive(size, language="auto").chunk(Document(f"src/a.{suffix}", CODE))
     for spans in (named, told):
         assert [CODE[span.start : span.end] for span in spans] == expected
-
-
-def test_languages_are_those_that_langchain_knows() -> None:
-    """Each can be named, and has separators; a suffix that says none leaves the plain ones."""
-    from langchain_text_splitters import Language as Known
-
-    not_implemented = {"perl"}
-    assert {*get_args(Language)} - {"auto"} == {known.value for known in Known} - not_implemented
-    assert {*LANGUAGES.values()} == {*get_args(Language)} - {"auto"}
-    for language in LANGUAGES.values():
-        assert [*Recursive(9, language=language).chunk(Document("d", CODE))]  # type: ignore[arg-type]  # one of them
-    plain, told = Recursive(9), Recursive(9, language="auto")
-    assert [*told.chunk(Document("d.xyz", CODE))] == [*plain.chunk(Document("d", CODE))]
 
 
 @pytest.mark.parametrize("chunker", [FixedTokens, Recursive])

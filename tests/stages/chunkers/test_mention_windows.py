@@ -151,19 +151,6 @@ def test_first_last_and_densest_are_picked() -> None:
     ]
 
 
-def test_a_chunk_that_is_picked_twice_is_returned_once() -> None:
-    """The first may be the densest, and all three may be one."""
-    assert told(picked(Mentions(), FixedTokens(99), "Harry")) == [(STORY.strip(), 4.0)]
-    assert len(picked(Mentions(), Lines(12), "Harry")) == 2
-
-
-def test_chunks_that_overlap_may_share_mentions() -> None:
-    """The first with the first, the last with the last."""
-    hits = picked(Mentions(("first", "last")), FixedTokens(6, 3), "Harry")
-    assert min(hit.chunk.start for hit in hits) == 0
-    assert "saw Harry at" in max(hits, key=lambda hit: hit.chunk.start).chunk.text
-
-
 def test_nobody_mentioned_selects_nothing() -> None:
     """And is noted, unless there was nothing to select from."""
     with collect_notes() as notes:
@@ -172,17 +159,6 @@ def test_nobody_mentioned_selects_nothing() -> None:
     with collect_notes() as notes:
         assert retrieve(Mentions(), [Example("e", Document("d", ""), "Sally")], []) == [[]]
     assert notes == []
-
-
-def test_questions_do_not_disturb_each_other() -> None:
-    """All questions of a document come in one call."""
-    document = Document("d", STORY + "Then Sally came.")
-    chunks = divide(Lines(6), document)
-    examples = [Example(name, document, name) for name in ("Harry", "Sally", "Bob")]
-    with collect_notes():
-        together = retrieve(Mentions(), examples, chunks)
-        assert together == [retrieve(Mentions(), [e], chunks)[0] for e in examples]
-    assert [len(hits) for hits in together] == [3, 1, 0]
 
 
 def test_to_pick_nothing_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -76,12 +75,6 @@ def test_the_level_says_how_deep_sections_are_divided() -> None:
     ]
 
 
-def test_levels_count_from_the_outermost_heading() -> None:
-    """A document whose headings begin with `##` is divided like any other."""
-    deeper = THESIS.replace("# ", "## ").replace("### ", "### ")
-    assert len(chunks(Sections(level=1), deeper)) == len(chunks(Sections(level=1), THESIS))
-
-
 def test_a_heading_without_text_goes_with_its_first_subsection() -> None:
     """Nobody summarises a heading alone; where the level leaves subsections in, nothing changes."""
     assert chunks(Sections(level=2), THESIS)[-1] == "# Chains\n\n## Links\n\nA link."
@@ -90,12 +83,6 @@ def test_a_heading_without_text_goes_with_its_first_subsection() -> None:
         "# Ropes\n\n## Knots\n\n### Bends\n\nA bend.",
         "## Ends\n\nAn end.",
     ]
-
-
-def test_an_empty_section_is_a_chunk_still() -> None:
-    """Where another section of its level follows, not one inside it."""
-    text = "# Ropes\n\n# Chains\n\nA link.\n"
-    assert chunks(Sections(), text) == ["# Ropes", "# Chains\n\nA link."]
 
 
 def test_long_sections_stay_whole_unless_asked() -> None:
@@ -121,19 +108,6 @@ def test_a_document_without_headings_is_divided_at_paragraphs(split_long: bool) 
         found = list(Sections(4, split_long=split_long).chunk(document))
     assert found == list(Paragraphs(4).chunk(document))
     assert notes == [NOTE]
-
-
-def test_a_blank_document_has_no_chunks_and_no_note() -> None:
-    """There is nothing to say of it."""
-    assert chunks(Sections(), " \n\n\t") == []
-
-
-def test_a_note_outside_a_run_is_a_warning() -> None:
-    """Whoever uses the chunker alone is told too."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        list(Sections().chunk(Document("d", "No heading here.")))
-    assert [str(warning.message) for warning in caught] == [NOTE]
 
 
 LINES = st.sampled_from(

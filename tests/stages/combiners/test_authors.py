@@ -12,7 +12,7 @@ import pytest
 
 from leporello.api import UserError
 from leporello.chunkers import Parts
-from leporello.combiners import AssignAuthors, ClusterAuthors, Stuff
+from leporello.combiners import AssignAuthors, ClusterAuthors
 from leporello.core.calls.contracts import StageError
 from leporello.core.calls.stage_calls import divide
 from leporello.core.records import Document, Example, Hit, Output, Read, Span
@@ -102,14 +102,6 @@ def test_what_changed_can_be_compared_instead() -> None:
     assert authors_of(combiner.decide(likeness)) == [1, 1, 1, 1, 2]
 
 
-def test_a_threshold_is_reached_by_what_equals_it() -> None:
-    """Both thresholds; 0 lets everything pass, and then there is one author."""
-    likeness = table([[0.5], [0.5, 0.5]])
-    assert authors_of(AssignAuthors().decide(likeness)) == [1, 1, 1]
-    everything = AssignAuthors(threshold=0.0, change_threshold=0.0)
-    assert authors_of(everything.decide(table([[0.1], [0.0, 0.2]]))) == [1, 1, 1]
-
-
 def test_no_more_authors_than_allowed() -> None:
     """Who would be one more is the most similar paragraph's author."""
     likeness = table([[0.1], [0.1, 0.2], [0.1, 0.3, 0.2]])
@@ -154,15 +146,6 @@ def test_a_change_must_be_worth_its_penalty() -> None:
     )
     assert mild == {"multi-author": 0, "changes": [0] * 16, "paragraph-authors": [1] * 17}
     assert authors_of(sure) == json.loads(of.references[0])
-
-
-@pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("count", [0, 1])
-def test_no_paragraph_or_one_needs_no_reading(kind: Any, count: int) -> None:
-    """Nobody changes; the one paragraph is by author 1."""
-    answer, reads = drive(kind(), example([1] * count), oracle(example([1] * count)))
-    assert reads == []
-    assert answer == {"multi-author": 0, "changes": [], "paragraph-authors": [1] * count}
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -243,24 +226,6 @@ def test_what_cannot_teach_is_left_out_or_told(kind: Any) -> None:
     shifted = [Read((chunk, chunk), pair=("", ""))]
     with pytest.raises(UserError, match="use the chunker Parts"):
         kind().supervise(example([1, 1, 2]), shifted)
-
-
-def test_gold_may_be_an_object_as_in_pans_files() -> None:
-    """The authors are in it."""
-    of = example([1, 2])
-    _, reads = drive(AssignAuthors(), of, oracle(of))
-    gold = Example("e", of.document, references=('{"paragraph-authors": [1, 2]}',))
-    assert AssignAuthors().supervise(gold, reads) == [None]
-    more = example([1, 1, 2])
-    _, reads = drive(AssignAuthors(), more, oracle(more))
-    assert set(AssignAuthors().supervise(more, reads)) == {"same", "different", None}
-
-
-def test_stuff_teaches_the_references() -> None:
-    """So that a classifier learns in any pipeline that reads once."""
-    of = Example("e", document(2), references=("Hero", "Villain"))
-    assert Stuff().supervise(of, [Read(("x",))]) == [("Hero", "Villain")]
-    assert Stuff().supervise(Example("e", document(2)), [Read(("x",))]) == [None]
 
 
 def test_parts_are_a_documents_own() -> None:

@@ -21,7 +21,6 @@ from leporello.combiners.chains.plan_then_read import filled, plan_by_rule, writ
 from leporello.combiners.chains.self_consistency import arrangements
 from leporello.combiners.chains.structured_map_reduce import finding
 from leporello.config import Pipeline
-from leporello.core.passages import Passage
 from leporello.core.records import (
     Document,
     Example,
@@ -135,23 +134,6 @@ def test_of_copied_answers_the_sentences_are_handed_on() -> None:
     assert _texts(rounds[-1][0]) == ["Bert is blue."]
 
 
-def test_choices_are_scored_by_the_manager_alone() -> None:
-    """Workers write; so do those that note or map."""
-    example = dataclasses.replace(EXAMPLE, choices=("x", "y"))
-    for combiner in (ChainOfAgents(), ChainOfNotes(), StructuredMapReduce()):
-        _, rounds = _drive(combiner, lambda _: Output("x"), example=example)
-        assert [{read.choices for read in reads} for reads in rounds] == [{()}, {("x", "y")}]
-
-
-def test_passages_that_stand_for_the_same_are_all_read() -> None:
-    """A summary and the context of one chunk are two things to read."""
-    chunk = HITS[0].chunk
-    passages = [Passage.of("summary", [text], [chunk]) for text in ("Bert.", "Blue.", "Bert.")]
-    hits = [Hit(passage, 1.0) for passage in passages]
-    _, [[work], _] = _drive(ChainOfAgents(), lambda _: Output("x"), hits=hits)
-    assert [passage.reading for passage in work.passages] == ["Bert.", "Blue."]  # type: ignore[union-attr]
-
-
 def test_notes_stand_before_the_passages_that_they_are_on() -> None:
     """What is noted as irrelevant, or as saying nothing, is not read again."""
     said = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
@@ -161,15 +143,6 @@ def test_notes_stand_before_the_passages_that_they_are_on() -> None:
     assert _texts(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
     _, [_, [read]] = _drive(ChainOfNotes(), note, fits=3)
     assert _texts(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
-
-
-def test_where_all_is_irrelevant_everything_is_read() -> None:
-    """Without notes; so it is where nothing is asked."""
-    expected = [hit.chunk.text for hit in HITS]
-    _, [_, [read]] = _drive(ChainOfNotes(), lambda _: Output("Unanswerable"))
-    assert _texts(read) == expected
-    _, [[read]] = _drive(ChainOfNotes(), _join, example=dataclasses.replace(EXAMPLE, question=""))
-    assert _texts(read) == expected
 
 
 def test_arrangements_are_orders_and_then_parts() -> None:
@@ -330,16 +303,6 @@ def test_steps_see_the_results_of_those_before() -> None:
     assert _texts(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]
 
 
-def test_summaries_are_not_voted_on() -> None:
-    """What readers write no fields for, and is no short answer, is read together; nor planned."""
-    example = dataclasses.replace(EXAMPLE, question="Summarize the colours of the people.")
-    value, [_, [read]] = _drive(StructuredMapReduce(), _join, example=example)
-    assert len(read.passages) == len(HITS)
-    assert value == "+".join(sorted(hit.chunk.text for hit in HITS))
-    _, [[read]] = _drive(PlanThenRead(), _join, example=example, writes=False)
-    assert len(read.passages) == len(HITS)
-
-
 COMBINERS = (
     ChainOfAgents(hits=1),
     ChainOfNotes(),
@@ -370,11 +333,3 @@ def _answer(stages: Pipeline, example: Example) -> str:
     while not active.finished:
         active.send(stages.reader.read(active.reads))
     return str(active.value)
-
-
-@pytest.mark.parametrize("combiner", COMBINERS, ids=lambda one: type(one).__name__)
-def test_without_hits_the_bare_question_is_asked(combiner: Any) -> None:
-    """The reader answers from what it knows, once."""
-    value, [[read]] = _drive(combiner, lambda _: Output("from memory"), hits=[])
-    assert value == "from memory"
-    assert read == Read((), "which?", "Answer.", title="Colours")

@@ -55,11 +55,6 @@ def test_stuff_reads_all_hits_as_one_input_best_first() -> None:
     assert (read.question, read.instruction, read.title) == ("which?", "Answer.", "Letters")
 
 
-def test_stuff_can_keep_the_order_of_the_document() -> None:
-    """The hits are read as they stand."""
-    assert _drive(Stuff(order="document"), _echo)[0] == "aa+bb+dd"
-
-
 def test_stuff_that_fits_drops_the_worst_hits() -> None:
     """Rank decides what is dropped, whatever the order of reading; the best is always read."""
     assert _drive(Stuff(order="document", fit=True), _echo)[0] == "bb+dd"
@@ -109,26 +104,11 @@ def test_map_reduce_reads_answers_in_groups_that_fit_until_one_is_left() -> None
     assert value == "aabbdd"
 
 
-def test_map_reduce_comes_to_an_end_even_where_nothing_fits() -> None:
-    """At least two answers are read together; the reader's overflow does the rest."""
-    value, rounds = _drive(MapReduce(), lambda read: Output("".join(_texts(read))), fits=0)
-    assert value == "aabbdd"
-    assert len(rounds) == 3
-
-
 def test_map_reduce_scores_choices_once_at_the_end() -> None:
     """Hits are read without choices, everything together with them."""
     example = Example("e", DOCUMENT, question="which?", choices=("x", "y"))
     _, rounds = _drive(MapReduce(), _echo, example=example, fits=9)
     assert [[read.choices for read in reads] for reads in rounds] == [[()] * 3, [("x", "y")]]
-
-
-def test_map_reduce_chooses_even_where_every_answer_is_blank() -> None:
-    """An answer is one of the choices, whatever the hits gave."""
-    example = Example("e", DOCUMENT, question="which?", choices=("x", "y"))
-    answer: Callable[[Read], Output] = lambda read: Output("".join(read.choices[1:]))  # noqa: E731 -- typed
-    assert _drive(MapReduce(), answer, example=example)[0] == "y"
-    assert _drive(MapReduce(), lambda _: Output(" "))[0] == ""
 
 
 def test_map_reduce_uses_its_own_instructions() -> None:
@@ -162,25 +142,6 @@ def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: lis
     found, asked = _drive(MapReduce(target_words=target), answer)
     assert found == value
     assert [len(reads) for reads in asked] == rounds
-
-
-@pytest.mark.parametrize("fits", [0, 1, 2, 9])
-def test_map_reduce_ends_with_a_reader_that_never_gets_shorter(fits: int) -> None:
-    """Nor does one that gets longer keep it going."""
-    longer: Callable[[Read], Output] = lambda read: Output(" ".join(_texts(read)) + " x")  # noqa: E731 -- typed
-    same: Callable[[Read], Output] = lambda read: Output(" ".join(_texts(read)))  # noqa: E731 -- typed
-    for reader in (longer, same):
-        value, rounds = _drive(MapReduce(target_words=1), reader, fits=fits)
-        assert [word for word in value.split() if word != "x"] == ["aa", "bb", "dd"]
-        assert len(rounds) <= 4
-
-
-def test_map_reduce_chooses_whatever_the_target() -> None:
-    """Choices are chosen from once, when everything has been brought together."""
-    example = Example("e", DOCUMENT, question="which?", choices=("x", "y"))
-    answer: Callable[[Read], Output] = lambda read: Output("".join(read.choices[1:]) or "aa")  # noqa: E731 -- typed
-    value, rounds = _drive(MapReduce(target_words=100), answer, example=example, fits=9)
-    assert (value, [len(reads) for reads in rounds]) == ("y", [3, 1])
 
 
 def test_refine_reads_each_hit_with_the_answer_so_far() -> None:

@@ -17,7 +17,6 @@ from leporello.config import Pipeline, load_config
 from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.failures import ReadError
 from leporello.engine.journal.serialization import prediction_of
 from leporello.engine.selection import select
 from leporello.readers import Embedded
@@ -129,27 +128,6 @@ def test_the_best_is_the_likeliest_the_best_scored_or_the_judges() -> None:
     judged = finished(BestOf(TWO, "judge", "judge"), UNSURE, cheap=SURE, judge=Says("Blue"))
     assert judged.value["answer"] == "blue"  # type: ignore[call-overload, index]
     assert _reads(judged)[-1].choices == ("red", "blue")
-
-
-def test_where_nobody_knows_the_best_the_first_is_kept_and_that_is_noted() -> None:
-    """A judge that chooses nothing, or readers without probabilities."""
-    unknown = finished(BestOf(TWO), Says("b"), cheap=Says("a"))
-    assert unknown.value["answer"] == "a"  # type: ignore[call-overload, index]
-    assert unknown.notes == ["BestOf compared 0 of 2 answers: no probability of others"]
-    judged = finished(BestOf(TWO, "judge", "judge"), UNSURE, cheap=SURE, judge=Says("who knows"))
-    assert judged.value["answer"] == "red"  # type: ignore[call-overload, index]
-    assert judged.notes == ["BestOf kept the first answer: the judge chose none of them"]
-
-
-def test_a_read_that_fails_fails_the_example() -> None:
-    """No step is taken for another in silence."""
-    stages = Pipeline(Paragraphs(size=12), BM25(k=3), SURE, Cascade(TWO), roles={"cheap": SURE})
-    example = Example("e", TALE, question="What colour were the boots?")
-    [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
-    with pytest.raises(ReadError, match="no model"):
-        active.send([ReadError("no model", "")])
 
 
 @pytest.mark.parametrize(

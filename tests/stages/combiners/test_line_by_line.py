@@ -113,14 +113,6 @@ def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
     assert (rounds, len(notes)) == ([["a\nb", "c d\ne", "f f f", "f"], ["a", "b"]], 1)
 
 
-def test_lines_may_be_read_one_by_one_at_once() -> None:
-    """For readers that lose line breaks: one round, nothing read in vain, nothing to note."""
-    document = Document("d", "a\nb\nc d\n")
-    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(), document)]
-    said, rounds, notes = drive(LineByLine("line"), document, hits, flat)
-    assert (said, rounds, notes) == ("A\nB\nC D\n", [["a", "b", "c d"]], [])
-
-
 def test_a_line_in_several_chunks_is_one_line_again() -> None:
     """Its stretches are joined by a blank where there was one."""
     assert translated("a b c d e\nf\n", chunker=Lines(2)) == "A B C D E\nF\n"
@@ -131,12 +123,6 @@ def test_an_answer_of_several_lines_to_one_line_is_one_line() -> None:
     """Whatever the reader breaks."""
     said = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
     assert said == "a a!\nb b!\n"
-
-
-def test_an_empty_answer_keeps_an_empty_line() -> None:
-    """No dash stands alone."""
-    answer: Answer = lambda text: "" if "b" in text else text.upper()  # noqa: E731 -- typed
-    assert translated("a\n - b\nc\n", answer) == "A\n\nC\n"
 
 
 def test_dashes_and_indentation_are_kept_and_not_read() -> None:
@@ -236,29 +222,6 @@ def test_a_webvtt_file_becomes_one_again(tmp_path: Path, newline: str) -> None:
     assert "a --&gt; b &amp; you" in said
 
 
-def test_markup_in_the_middle_of_a_text_falls_away(tmp_path: Path) -> None:
-    """Where it would belong in a translation, nobody knows; positions stay."""
-    cue = "1\n00:00:01,000 --> 00:00:02,000\n"
-    given = f"{cue}{{\\an8}}<i>Now</i> he <b>runs</b>\n"
-    assert subtitled(tmp_path, "a.srt", given.encode(), shout) == f"{cue}{{\\an8}}NOW HE RUNS\n"
-
-
-def test_an_empty_answer_leaves_a_cue_without_text(tmp_path: Path) -> None:
-    """And no blank line among the lines of one, which would end it."""
-    said = subtitled(tmp_path, "a.srt", SRT.encode(), lambda _: "")
-    assert said.count("-->") == SRT.count("-->")
-    only = subtitled(tmp_path, "a.srt", SRT.encode(), lambda t: "" if "one" in t else t, "line")
-    assert "{\\an8}<i>two</i>\n\n00:00:05" in only
-
-
-def test_without_cues_a_subtitle_file_is_its_lines(tmp_path: Path) -> None:
-    """As they were loaded."""
-    (tmp_path / "a.srt").write_text(SRT, encoding="utf-8")
-    document = load(tmp_path / "a.srt")
-    hits = [Hit(chunk, 0.0) for chunk in divide(LINES, document)]
-    assert drive(CHUNKS, document, hits)[0] == document.text.upper()
-
-
 @pytest.mark.parametrize("cues", [False, True])
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
@@ -277,14 +240,6 @@ def test_subtitles_that_stand_in_a_row_keep_what_is_no_text(
         assert len(said.splitlines()) == len(given.splitlines())
         if wanted:
             assert said == mark + wanted.replace("\n", newline)
-
-
-def test_long_subtitles_are_read_and_written_in_linear_time(tmp_path: Path) -> None:
-    """Were it quadratic, the suite would not end."""
-    cue = "{}\n00:00:01,000 --> 00:00:02,000\nline {}\n\n"
-    text = "".join(cue.format(n, n) for n in range(10_000))
-    assert subtitled(tmp_path, "a.srt", text.encode(), shout) == text.replace("line", "LINE")
-    assert translated(text) == text.replace("line", "LINE")
 
 
 def test_lines_are_taught_in_their_places() -> None:

@@ -139,22 +139,6 @@ def test_a_second_hop_finds_what_the_first_passage_names() -> None:
     assert read.question == QUESTION
 
 
-def test_a_third_hop_goes_on_from_the_second() -> None:
-    """Of the question only what is still unknown is asked."""
-    question = "Whence is the spouse of the actress that played Scarlett on the screen?"
-    example = Example("e", DOCUMENT, question=question)
-    active, _ = _finished(MultiHop(Stuff(), hops=3, beam=1, new=1), example=example)
-    assert _starts(active)[0] == "Scarlett was"
-    assert _starts(active)[2:] == ["Vivien Leigh", "Laurence Olivier"]
-
-
-def test_hops_end_where_nothing_new_is_found() -> None:
-    """Many hops over a short document find every passage once, and come to an end."""
-    active, _ = _finished(MultiHop(Given(), hops=50, beam=6, new=6), k=6)
-    assert len(active.hits) == len({hit.chunk.span for hit in active.hits}) == 6
-    assert active.value == _given(active.hits)
-
-
 def test_the_first_of_every_hop_is_read_before_the_second_of_any() -> None:
     """What a short window cuts is the least that any hop found."""
     active, _ = _finished(MultiHop(Given(), beam=1, new=2), k=2)
@@ -178,14 +162,6 @@ def test_a_reader_may_say_what_is_searched_next() -> None:
     assert rounds[1][0].passages == (active.hits[2].chunk, active.hits[0].chunk)
 
 
-def test_with_whole_passages_nothing_of_the_question_is_left_out() -> None:
-    """Each hop searches the question and the passage's sentences."""
-    passage = DOCUMENT.chunk(0, TEXT.index("\n"))
-    hops: Any = MultiHop(Stuff(), query="passage", sentences=0, new=1)
-    [search] = next(hops.combine(EXAMPLE, [Hit(passage, 1.0)]))
-    assert search == Search(f"{QUESTION} {passage.text}", 1)
-
-
 def test_a_failed_read_of_a_hop_fails_the_example_as_the_reader_s() -> None:
     """So it is tried again, and not answered from half of what was wanted."""
     combiner = MultiHop(Stuff(), query="reader")
@@ -193,13 +169,6 @@ def test_a_failed_read_of_a_hop_fails_the_example_as_the_reader_s() -> None:
     next(generator)
     with pytest.raises(ReadError, match="cannot read this"):
         generator.throw(ReadError("cannot read this"))
-
-
-def test_without_hits_the_combiner_has_none() -> None:
-    """The question is read alone, as by itself."""
-    empty = Example("e", Document("d", " "), question="who?")
-    active, [[read]] = _finished(MultiHop(Stuff(), hops=3, query="reader"), example=empty)
-    assert (active.hits, read.passages, read.question) == ([], (), "who?")
 
 
 def test_hits_of_later_hops_are_in_the_prediction_and_the_ledger(tmp_path: Path) -> None:

@@ -31,12 +31,6 @@ def test_one_sure_pair_does_not_outweigh_many() -> None:
     assert smoothed(likeness, 1)[1, 1] < 0.5
 
 
-def test_without_neighbours_smoothing_changes_nothing() -> None:
-    """A radius of 0 gives back what was said."""
-    likeness = np.array([[0.5, 0.7], [0.7, 0.5]])
-    assert np.allclose(smoothed(likeness, 0), likeness)
-
-
 def test_smoothing_finds_the_author_whom_the_single_pair_hides() -> None:
     """The most similar paragraph is that whose neighbours are similar too."""
     authors = [1, 1, 1, 2, 2, 2, 1, 1, 1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise, permutations
@@ -22,7 +21,6 @@ from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
 from leporello.combiners.lists.ordering import most_agreed
 from leporello.combiners.order_by_coherence import best_path
-from leporello.combiners.order_by_pairs import merge_sort
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
 from leporello.retrievers import BM25
@@ -145,23 +143,6 @@ def test_a_pair_classifier_is_given_pairs_and_their_chunks() -> None:
         drive(OrderByPairs(ask="pair"), example(list("ba")), lambda _: Output("", score=-7.0))
     with pytest.raises(ValueError, match="a reader that scores choices, as CausalLM"):
         drive(OrderByPairs(), example(list("ba")), lambda _: Output("A", score=0.1))
-
-
-def test_probabilities_of_choices_weigh_as_their_logarithms_do() -> None:
-    """`Classifier` gives the ones, `CausalLM` the others: a sure answer outvotes two faint ones."""
-    known = {("x", "a"): 0.999, ("b", "x"): 0.8, ("c", "x"): 0.8}
-    known |= {("a", "b"): 0.9999, ("a", "c"): 0.9999, ("b", "c"): 0.9999}
-
-    def likely(read: Read) -> Output:
-        one, other = texts_of(read)
-        first = known.get((one, other)) or 1 - known[other, one]
-        return Output("", scores=(first, 1 - first))
-
-    def logarithms(read: Read) -> Output:
-        return Output("", scores=tuple(map(math.log, likely(read).scores)))
-
-    for said in (likely, logarithms):
-        assert drive(OrderByPairs(), example(list("abcx")), said)[0] == "4, 1, 2, 3"
 
 
 def test_labels_that_tell_the_given_order_are_not_read() -> None:
@@ -382,38 +363,6 @@ def test_the_best_path_is_the_first_of_the_best(steps: Any) -> None:
     paths = [*permutations(range(len(steps)))]
     worth = [float(sum(steps[pair] for pair in pairwise(path))) for path in paths]
     assert best_path(steps, 1) == list(paths[worth.index(max(worth))])
-
-
-def test_many_are_searched_and_equals_stay_as_they_are() -> None:
-    """Beyond 12 a known order is found from noisy preferences; nothing known changes nothing."""
-    chance = np.random.default_rng(0)
-    truth = [int(place) for place in chance.permutation(40)]
-    noisy = chance.normal(0, 1.0, (40, 40))
-    for n, place in enumerate(truth):
-        noisy[place, truth[n + 1 :]] += 3.0
-    found = most_agreed(noisy)
-    right = sum(
-        found.index(a) < found.index(b) for n, a in enumerate(truth) for b in truth[n + 1 :]
-    )
-    assert right / (40 * 39 / 2) > 0.97
-    for count in (0, 1, 2, 12, 13, 30):
-        nothing = np.zeros((count, count))
-        assert most_agreed(nothing) == best_path(nothing, 5) == list(range(count))
-
-
-@settings(max_examples=60, deadline=None)
-@given(count=st.integers(0, 40), seed=st.integers(0, 5))
-def test_a_merge_sort_of_noise_is_a_permutation(count: int, seed: int) -> None:
-    """Comparisons need not agree with each other."""
-    chance = np.random.default_rng(seed)
-    sorting = merge_sort(count)
-    try:
-        pairs = next(sorting)
-        while True:
-            pairs = sorting.send([bool(chance.random() < 0.5) for _ in pairs])
-    except StopIteration as stop:
-        order = stop.value
-    assert sorted(order) == list(range(count))
 
 
 # -- the task, and runs -------------------------------------------------------------------------

@@ -130,19 +130,6 @@ def test_the_likeliest_share_knows_no_side(odds: list[float]) -> None:
     assert share(1) + share(-1) == pytest.approx(100, abs=1e-3)
 
 
-def test_probabilities_and_their_logarithms_say_the_same() -> None:
-    """Readers give the one or the other; what is neither is refused."""
-
-    def plain(read: Read) -> Output:
-        one, other = _judge(read).scores
-        return Output("", scores=(math.exp(one), math.exp(other)))
-
-    combiner = Percentage(share="probabilities", digits=3)
-    assert _drive(combiner, plain)[0] == _drive(combiner, _judge)[0]
-    with pytest.raises(ValueError, match="must be probabilities or their logarithms"):
-        _drive(combiner, lambda _: Output("", scores=(1.5, 0.2)))
-
-
 def test_a_reader_that_only_writes_decides() -> None:
     """Case and stops do not matter; what names no choice, or both, abstains."""
     said = {PARTS[0]: "Yes.", PARTS[1]: "no", PARTS[2]: "I cannot tell"}
@@ -193,26 +180,6 @@ def test_a_read_that_fails_abstains() -> None:
         _drive(Percentage(), failing, ["dull"])
 
 
-def test_a_read_that_fails_is_found_in_few_rounds() -> None:
-    """The other hits are read many at a time again, not each in a round of its own."""
-    example, hits = _example([f"film {n}" for n in range(64)])
-    generator: Any = Percentage().combine(example, hits)
-    reads, rounds = next(generator), 0
-    with collect_notes():
-        while reads:
-            rounds += 1
-            failed = any(_text(read) == "film 20" for read in reads)
-            try:
-                reads = (
-                    generator.throw(ReadError("cannot read this"))
-                    if failed
-                    else generator.send([_judge(read) for read in reads])
-                )
-            except StopIteration:
-                break
-    assert rounds == 1 + 2 * 6
-
-
 def test_neutral_texts_tell_where_the_reader_stands() -> None:
     """They are made of the hits' words; a reader that is fond of one choice is set right."""
 
@@ -232,15 +199,6 @@ def test_neutral_texts_tell_where_the_reader_stands() -> None:
     assert [_text(read) for read in turned] == drawn
     other = _drive(Percentage(neutral_texts=30, seed=1), fond, parts)[1][4:]
     assert [_text(read) for read in other] != drawn
-
-
-def test_a_heading_is_not_read() -> None:
-    """The rest of the hit is, as a span of the document; a hit without one is read whole."""
-    combiner = Percentage(heading=r"Review \d+:\s*", neutral_texts=2)
-    _, reads = _drive(combiner, _judge, [*PARTS, "no heading"])
-    assert [_text(read) for read in reads[:4]] == ["lovely", "dull", "lovely too", "no heading"]
-    assert not isinstance(reads[0].passages[0], str)
-    assert not any("Review" in _text(read) for read in reads)
 
 
 @given(st.lists(ODDS, min_size=1, max_size=20), st.randoms(), st.data())

@@ -10,10 +10,9 @@ import pytest
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import Decompose, HyDE, Iterative, MultiQuery, Stuff
-from leporello.combiners.rewriting.wording import lines, on_each_name, rewordings
+from leporello.combiners.rewriting.wording import rewordings
 from leporello.config import Pipeline
-from leporello.core.calls.ranks import fused
-from leporello.core.records import Document, Example, Hit, Output, Read, Span
+from leporello.core.records import Document, Example, Output, Read, Span
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.selection import select
 from leporello.readers import Embedded
@@ -104,14 +103,6 @@ def test_other_wordings_vote_by_rank() -> None:
     assert {hit.chunk.text.split(".")[0] for hit in active.hits} == {BOOTS, OGRE}
 
 
-@pytest.mark.parametrize("said", ["", " \n ", "Sure:"])
-def test_where_no_wording_was_written_they_are_made_by_rule(said: str) -> None:
-    """And that is noted."""
-    active, [_, read] = _run(MultiQuery(Stuff()), [said, "red"])
-    assert _texts(read) == [BOOTS]
-    assert active.notes == ["MultiQuery made other wordings by rule: the reader wrote none"]
-
-
 def test_smaller_questions_are_searched_and_read_by_turns() -> None:
     """Each adds what is new to it, at most so many."""
     said = ["1. Where is the ogre?\n2. Who had sons, the miller?", "x"]
@@ -179,32 +170,6 @@ def test_a_rule_rewords_a_question() -> None:
     assert rewordings("谁写的？") == []
 
 
-def test_a_rule_asks_on_each_name() -> None:
-    """A question of one name has no parts."""
-    assert on_each_name("Were Scott Derrickson and Ed Wood of one nationality?") == [
-        "Were Scott Derrickson and of one nationality?",
-        "Were and Ed Wood of one nationality?",
-    ]
-    assert on_each_name("Where was Anna born?") == on_each_name("") == []
-
-
-def test_lists_are_read_with_patience() -> None:
-    """Marks of many kinds, quotes, and repeated or empty lines."""
-    text = 'Sure:\n**1.** Who is it?\n 2) "Where?"\n\n- Who is it?\nQuestion 3: Why #2?\n...'
-    assert lines(text, 9) == ["Who is it?", "Where?", "Why #2?"]
-    assert lines(text, 1) == ["Who is it?"]
-    assert lines("1990 was when?", 9) == ["1990 was when?"]
-    assert len(lines("word " * 99999, 9)[0].split()) == 200
-
-
-def test_a_chunk_votes_once_a_ranking() -> None:
-    """At its best rank; equal votes stand in document order."""
-    one, two = Hit(TALE.chunk(0, 5), 9.0), Hit(TALE.chunk(5, 9), 1.0)
-    assert [hit.chunk for hit in fused([[two, one], [one, two]])] == [one.chunk, two.chunk]
-    assert [hit.score for hit in fused([[two, two, one]])] == [1 / 61, 1 / 62]
-    assert fused([]) == []
-
-
 COMBINERS = (
     HyDE(Stuff()),
     MultiQuery(Stuff()),
@@ -221,10 +186,3 @@ def test_the_package_s_own_reader_answers_through_them(combiner: Any) -> None:
     active, _ = _finished(stages, QUESTION)
     assert "red" in str(active.value)
     assert len(active.notes) == 1
-
-
-@pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
-def test_a_question_that_finds_nothing_is_answered_all_the_same(combiner: Any) -> None:
-    """From what other words found, or from none."""
-    _, reads = _run(combiner, ["The ogre of Bruges."], question="zzz?", k=1)
-    assert len(reads[-1].passages) <= 5

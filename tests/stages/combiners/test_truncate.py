@@ -25,7 +25,7 @@ from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Chunk, Document, Example, Fit, Output, Read
-from leporello.readers import Lead, Seq2Seq
+from leporello.readers import Seq2Seq
 from leporello.readers.prompting.template import passage_text
 from leporello.tasks import Sample
 from leporello.tasks.long_context.templates import data_of
@@ -187,13 +187,6 @@ def test_a_word_that_fits_whole_is_not_cut_in_its_middle() -> None:
         assert chunk.text.split() == words[: limit - least]
 
 
-def test_a_reader_without_a_window_gets_the_input_whole() -> None:
-    """Everything fits it."""
-    read, _ = asked_for(Truncate(), example(ASKED), lambda read: len(read.passages))
-    assert text_of(read) == ASKED.around(STORY)
-    assert (read.question, read.instruction, read.choices) == ("", "", ())
-
-
 def test_an_input_may_be_cut_to_so_many_characters_first() -> None:
     """As SCROLLS does for NarrativeQA, where the document stands last; a query is never cut."""
     read, _ = asked_for(Truncate(characters=100), example(FIRST), by_characters(1000))
@@ -221,24 +214,6 @@ def test_the_cut_is_that_of_the_t5_runner(models: Path) -> None:
         assert ids(made, read) == official_ids(models / "t5", ASKED, STORY, limit)
 
 
-def test_tokens_joined_without_a_blank_are_not_those_of_the_t5_runner(models: Path) -> None:
-    """A separator glued to the last word is other tokens."""
-    made = reader(models / "t5", 120, "error")
-    read, _ = asked_for(Truncate(joint=""), example(ASKED), made.fit)
-    ours, theirs = ids(made, read), official_ids(models / "t5", ASKED, STORY, 120)
-    assert Counter(theirs) != Counter(ours)
-    assert f"{SEPARATOR}{ASKED.surviving}" in made.render(read)
-
-
-def test_an_input_that_fits_is_that_of_the_t5_runner(models: Path) -> None:
-    """Nothing is put into it."""
-    text = STORY[:200]
-    made = reader(models / "t5", 400)
-    read, _ = asked_for(Truncate(), example(ASKED, text), made.fit, made)
-    assert made.render(read) == ASKED.around(text)
-    assert ids(made, read) == official_ids(models / "t5", ASKED, text, 400)
-
-
 def test_the_cut_of_scrolls_is_the_tokenizers_own(models: Path) -> None:
     """Token by token."""
     tokens: Any = AutoTokenizer.from_pretrained(str(models / "bart"))
@@ -247,15 +222,6 @@ def test_the_cut_of_scrolls_is_the_tokenizers_own(models: Path) -> None:
         read, _ = asked_for(Truncate(), example(FIRST), made.fit, made)
         theirs = tokens(FIRST.around(STORY), max_length=limit, truncation=True)["input_ids"]
         assert ids(made, read) == theirs
-
-
-def test_a_blank_before_the_cut_is_a_token_of_its_own(models: Path) -> None:
-    """Text alone could not say it: the blank that the separator begins with would swallow it."""
-    text = "a ☃ b ☃ c ☃ " * 40
-    for limit in range(60, 70):
-        made = reader(models / "t5", limit)
-        read, _ = asked_for(Truncate(), example(ASKED, text), made.fit, made)
-        assert ids(made, read) == official_ids(models / "t5", ASKED, text, limit)
 
 
 # -- in a run ------------------------------------------------------------------------------------
@@ -321,16 +287,6 @@ def test_the_ledger_counts_what_is_left_of_the_document(written: Written, tmp_pa
     assert prediction.coverage.cut == len(STORY) - chunk.end
 
 
-def test_a_reader_that_counts_words_is_given_the_official_input(
-    written: Written, tmp_path: Path
-) -> None:
-    """A baseline without a window reads the instruction first."""
-    done = run(["lead"], ["story"], config=[written.config], out=tmp_path / "out", workers=0)
-    [prediction] = done.predictions("lead", "story")
-    assert prediction.prediction.startswith("You are given a story and a question.")
-    assert Lead().words == len(prediction.prediction.split())
-
-
 def _model(written: Written) -> str:
     config = json.loads(written.config.read_text(encoding="utf-8"))
     return str(config["pipelines"]["cut"]["reader"]["model"])
@@ -375,13 +331,6 @@ def test_the_middle_is_cut_as_the_benchmarks_own_code_cuts_it(
     assert answer == "said"
     for chunk in (each for each in read.passages if isinstance(each, Chunk)):
         assert chunk.text == one.document.text[chunk.start : chunk.end]
-
-
-def test_words_may_count_too() -> None:
-    """The first two words and the last two, and what stands between a word and the next."""
-    one = example(OfficialPrompt("Read: ", query="\nWho wrote?"), "one two three")
-    read, _ = asked_for(TruncateMiddle(4), one, lambda _: 0)
-    assert text_of(read) == "Read: one\nWho wrote?"
 
 
 def test_longbenchs_rows_write_as_much_as_the_authors_let_models_write() -> None:

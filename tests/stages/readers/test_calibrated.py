@@ -14,8 +14,6 @@ import pytest
 from tiny_models import save, save_classifier
 
 from leporello.api import run
-from leporello.config import load_config
-from leporello.core.calls.contracts import batching_of
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.errors import UserError
 from leporello.core.records import Output, Read
@@ -61,12 +59,6 @@ def test_log_odds_are_moved_and_stretched() -> None:
     assert outputs[0].score == max(outputs[0].scores)
 
 
-def test_certainty_has_a_bound() -> None:
-    """A probability of 1 may be a rounded one; it stays a number that can be reckoned with."""
-    [output] = checked_read(Calibrated(Told(certain=True), slope=0.1), _reads([0.0]))
-    assert _odds(output) == pytest.approx(3.0)
-
-
 def test_offset_and_slope_are_learnt_from_percentages_alone(tmp_path: Path) -> None:
     """Of groups whose mean log odds follow their percentages, both are found again."""
     chance, inputs, targets = random.Random(0), list[Read](), list[str]()
@@ -79,16 +71,6 @@ def test_offset_and_slope_are_learnt_from_percentages_alone(tmp_path: Path) -> N
     assert learnt["offset"] == pytest.approx(1.9, abs=0.01)
     assert learnt["slope"] == pytest.approx(4.0, rel=0.03)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("shares", [(0, 100), (0, 50, 100)])
-def test_percentages_at_the_ends_are_learnt_from(shares: Sequence[int], tmp_path: Path) -> None:
-    """Where one number parts all from nothing, the slope is still finite."""
-    inputs = _reads([share / 50 for share in shares for _ in range(20)])
-    targets = [f"{share} %" for share in shares for _ in range(20)]
-    learnt = Calibrated(Told()).learn(inputs, targets, tmp_path)
-    assert learnt["offset"] == pytest.approx(1.0, abs=0.01)
-    assert 2 < float(str(learnt["slope"])) < 20
 
 
 @pytest.mark.parametrize(
@@ -121,14 +103,6 @@ def test_it_takes_two_choices_that_are_scored() -> None:
         Calibrated(Told()).read([Read(("1",), choices=("a", "b", "c"))])
     with pytest.raises(ValueError, match="Writes only writes"):
         Calibrated(Writes()).read(_reads([1.0]))
-
-
-def test_the_other_readers_batches_are_known() -> None:
-    """A run keeps their sizes, so that a resumed one reads in the same batches."""
-    inner = CausalLM("no-model", prompt="{context}", chat=False)
-    assert batching_of(inner) is not None
-    assert batching_of(Calibrated(inner)) is batching_of(inner)
-    assert batching_of(Calibrated(Told())) is None
 
 
 CONFIG = """
@@ -204,15 +178,3 @@ def test_pipelines_count_and_learn_percentages(
     assert low < middle < high
     assert high - low > 40
     assert all(0 <= share <= 100 for shares in said.values() for share in shares)
-
-
-def test_what_is_learnt_stands_in_the_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two numbers beside the reader that they correct, and no model."""
-    monkeypatch.chdir(folder)
-    trained = train("learned", "shares", config=[Path("mine.yaml")])
-    [point] = load_config([Path("mine.yaml"), trained.config]).select([trained.pipeline])
-    reader = point.build().reader
-    assert isinstance(reader, Calibrated)
-    assert (reader.offset, reader.slope) != (0.0, 1.0)
-    assert isinstance(reader.reader, CausalLM)
-    assert not (trained.config.parent / "model").exists()

@@ -16,7 +16,7 @@ from leporello.models.locate import locate
 from leporello.readers import Embedded
 from leporello.readers.embedded.answers import joined_passages
 from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.readers.embedded.spans import Candidate, PassageScores, SpanScore, summed
+from leporello.readers.embedded.spans import Candidate
 
 FERRY = Document(
     "ferry",
@@ -120,20 +120,6 @@ def test_a_summary_has_sentences_in_the_order_of_the_document() -> None:
     assert 0 < len(short.text.split()) <= 8
 
 
-def test_a_question_that_names_two_answers_gets_one_of_them(reader: Embedded) -> None:
-    """Even where neither is a span that the model likes best."""
-    output = answer(reader, "Who found the fax, Ann Dunning or Grigor Sande?")
-    assert output.text == "Ann Dunning"
-
-
-def test_below_the_threshold_nothing_is_answered() -> None:
-    """The score stays, so that it can be compared."""
-    output = answer(Embedded(threshold=1e6, unanswerable="nothing"), "Who found the unread fax?")
-    assert (output.text, output.span) == ("nothing", None)
-    assert output.score is not None
-    assert output.score < 1e6
-
-
 def test_without_passages_nothing_is_answered(reader: Embedded) -> None:
     """The score is lower than that of any answer."""
     [output] = reader.read([Read((), "Who?")])
@@ -184,14 +170,6 @@ def test_a_window_that_is_too_long_is_refused() -> None:
     encoder = Encoder(Path(locate("leporello-en")) / "answers")
     with pytest.raises(ValueError, match="600"):
         encoder.scores([TextPair([1] * 97, [2] * 500)])
-
-
-def test_equal_answers_of_several_passages_are_one() -> None:
-    """Two passages that agree outweigh one that is a little surer of another answer."""
-    passages = ["in Rome", "at Rome", "in Oslo"]
-    labels = (-1.0, -1.0, -2.0, -2.0)
-    scores = [PassageScores((SpanScore(3, 7, score),), 0.0, labels) for score in (1.0, 1.0, 1.2)]
-    assert [found.text for found in summed(passages, scores)] == ["Rome", "Oslo"]
 
 
 @settings(max_examples=50, deadline=None)

@@ -43,15 +43,6 @@ def test_an_option_that_the_passages_say_is_chosen(ranker: ChoiceRanker) -> None
     assert passages[choice.span.passage][choice.span.start : choice.span.end] == "Dunning"
 
 
-def test_both_layouts_of_a_question_come_to_the_same(ranker: ChoiceRanker) -> None:
-    """Letters stand for the options that the question tells."""
-    options = ("all of them", "perhaps Ann, and a dog", "3", "Bob")
-    lettered = "who came?\n" + "\n".join(f"({k}) {o}" for k, o in zip("ABCD", options, strict=True))
-    asked = [("who came?", options, ("Ann came",)), (lettered, tuple("ABCD"), ("Ann came",))]
-    one, other = ranker.choose(asked)
-    assert one == other
-
-
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=4), st.lists(TEXTS, max_size=3))
 @settings(max_examples=30, deadline=None)
 def test_options_of_any_kind_have_probabilities(
@@ -64,13 +55,6 @@ def test_options_of_any_kind_have_probabilities(
     assert sum(choice.probabilities) == pytest.approx(1)
     by_option = dict(zip(options, choice.probabilities, strict=True))
     assert choice.probabilities == pytest.approx([by_option[option] for option in options])
-
-
-def test_equal_options_are_not_told_apart(ranker: ChoiceRanker) -> None:
-    """The first is chosen, with no more than its share; a question may be very long."""
-    [choice] = ranker.choose([("word " * 10_000, ("yes", "yes", "yes"), ())])
-    assert choice.index == 0
-    assert choice.probabilities == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +95,6 @@ def test_statements_of_any_kind_have_probabilities(statement: str, passages: lis
         assert 0 <= judgement.start <= judgement.end
         if judgement.end:
             assert judgement.end <= len(passages[judgement.passage])
-
-
-def test_what_nothing_is_said_of_is_not_mentioned(judge: StatementJudge) -> None:
-    """Without passages nothing is."""
-    for judgement in judge.judge([(COPY, []), ("Hens can fly.", [""]), ("", [])]):
-        assert int(np.argmax(judgement.probabilities)) == 0
-        assert judgement.start == judgement.end == 0
 
 
 @pytest.mark.parametrize(

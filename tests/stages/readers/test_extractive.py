@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -32,8 +32,6 @@ from leporello.core.calls.stage_calls import read as read_checked
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Read
 from leporello.readers import Extractive
-from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.encoders.question_answering import QuestionAnswering
 from leporello.readers.prompting.template import passage_text
 
 DOCUMENT = Document("story", " ".join([STORY] * 4))
@@ -150,20 +148,6 @@ def test_the_answer_is_the_best_pair_of_all(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_batch_mates(name: str, reader: Callable[..., Extractive]) -> None:
-    """There is one output an input, in order, and it is the one the input gets alone."""
-    made = reader(name, null_threshold=None)
-    together = made.read(reads())
-    assert len({found.text for found in together}) > 2
-    for read, found in zip(reads(), together, strict=True):
-        [alone] = made.read([read])
-        assert alone.score == pytest.approx(found.score, abs=1e-4)
-        assert (alone.text, alone.span) == (found.text, found.span)
-    small = reader(name, null_threshold=None, batch_tokens=1).read(reads())
-    assert [f.text for f in small] == [f.text for f in together]
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_offsets_in_the_document(name: str, reader: Callable[..., Extractive]) -> None:
     """An answer in a chunk has its place in the document, to the character."""
     [found] = reader(name, null_threshold=None).read([Read((DOCUMENT.chunk(7, 900),), "Why?")])
@@ -229,52 +213,6 @@ def test_nothing_to_copy_from(reader: Callable[..., Extractive]) -> None:
             [output] = read_checked(made, [Read(passages, "Why?")])
             assert output.text == "?"
             assert output.score == -1e9
-
-
-def test_render(reader: Callable[..., Extractive]) -> None:
-    """It shows question and part of each window, as the passage has it."""
-    made = reader("roberta")
-    read = Read(("The  cat </s>!", "", "Boots."), "Why <s>?")
-    assert made.render(read) == "Why <s>?\nThe  cat </s>!\n\nWhy <s>?\nBoots."
-    long = made.render(Read((DOCUMENT.text,), "Why?")).split("Why?\n")[1:]
-    assert len(long) >= 8
-    assert all(part.removesuffix("\n\n") in DOCUMENT.text for part in long)
-
-
-def test_control_tokens(reader: Callable[..., Extractive]) -> None:
-    """What looks like a separator in question or passage is text: there are three of them."""
-    for name, count in [("bert", 2), ("roberta", 3), ("deberta", 2)]:
-        [window] = reader(name).network.windows("Why </s>?", "a </s> b <s>")
-        assert window.prompt.tokens.count(2) == count
-        assert window.prompt.tokens.count(1) == 1
-
-
-def test_equal_windows_are_read_once(
-    reader: Callable[..., Extractive], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Inputs with one text cost one window, and get their own places; a batch too large halves."""
-    rows: list[int] = []
-    mark = QuestionAnswering._mark
-
-    def counted(self: QuestionAnswering, batch: Sequence[ModelInput]) -> list[Generation]:
-        rows.append(len(batch))
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
-        return mark(self, batch)
-
-    monkeypatch.setattr(QuestionAnswering, "_mark", counted)
-    made = reader("bert", null_threshold=None)
-    again = Document("copy", "x " + STORY)
-    one, other = made.read(
-        [Read((Document("a", STORY).chunk(0, 50),), "Who?"), Read((again.chunk(2, 52),), "Who?")]
-    )
-    assert rows == [1]
-    assert one.span is not None
-    assert other.span is not None
-    assert (one.text, other.span.start) == (other.text, one.span.start + 2)
-    made.read([Read((DOCUMENT.chunk(9 * i, 9 * i + 40),), "Who?") for i in range(5)])
-    assert rows[1] == 5
-    assert max(rows[2:]) <= 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny_models import STORY, save
 from transformers import PreTrainedTokenizerFast
 
-from leporello.api import explain, run
+from leporello.api import run
 from leporello.cache.fingerprint import fingerprint
 from leporello.config import load_config
 from leporello.core.errors import ConfigError, UserError
@@ -121,16 +121,6 @@ def test_a_chat_has_examples_as_earlier_turns(file: Path, reader: Callable[..., 
     assert output.input_tokens == len(tokens(shown, add_special_tokens=False)["input_ids"])
 
 
-def test_no_examples_change_nothing(file: Path, reader: Callable[..., AnyReader]) -> None:
-    """No shots of a file, and no file, are the same prompt and the same answer."""
-    read = Read((DOCUMENT.chunk(0, 90),), "Who had a cat?")
-    for name in ("t5", "llama", "chat"):
-        bare, none = reader(name), reader(name, examples=file, shots=0)
-        assert bare.render(read) == none.render(read)
-        assert bare.read([read]) == none.read([read])
-        assert reader(name, examples=file).render(read) != bare.render(read)
-
-
 @pytest.mark.parametrize("name", ["t5", "llama", "chat"])
 @pytest.mark.parametrize("overflow", ["fit", "truncate", "split"])
 def test_passages_give_way(
@@ -174,13 +164,6 @@ def test_what_is_drawn(count: int, shots: int, seed: int, tmp_path: Path) -> Non
     everything = draw(path, count, seed)
     assert sorted(int(shot.read.question) for shot in everything) == list(range(count))
     assert draw(path, shots, seed) == everything[:shots]
-
-
-def test_seeds_differ(tmp_path: Path) -> None:
-    """Another seed draws others."""
-    rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(50))
-    path = write(tmp_path / "many.jsonl", *rows)
-    assert len({draw(path, 5, seed) for seed in range(20)}) == 20
 
 
 @pytest.mark.parametrize(
@@ -252,11 +235,6 @@ def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
     return write(file.with_name("c.yaml"), text.replace("SHOTS", "examples: examples.jsonl"))
 
 
-def test_a_path_counts_from_the_file_that_names_it(config: Path, file: Path) -> None:
-    """As every path in a config."""
-    assert load_config([config]).pipelines["few"][0].build().reader.examples == file
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [('{"question": "Why?"}', "examples.jsonl:1: field 'answer' is missing"), (None, "no such")],
@@ -291,31 +269,6 @@ def test_what_results_depend_on(config: Path, file: Path) -> None:
     write(file, json.dumps(ROWS[0] | {"answer": "a dog"}))
     assert signature() != before[0]
     assert known() != before[1]
-
-
-def test_explain_shows_the_examples(config: Path, file: Path, tmp_path: Path) -> None:
-    """The exact prompt, as it was read."""
-    run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False, workers=0)
-    [story] = explain(tmp_path / "out", "1")
-    [read] = story.inputs
-    assert read.prompt.count("<|assistant|>") == 5
-    for shot in draw(file, 4, 0):
-        assert f"<|assistant|>{shot.answer}</s>" in read.prompt
-    assert not read.error
-
-
-def test_a_run_can_be_explained_without_its_examples(
-    config: Path, file: Path, tmp_path: Path
-) -> None:
-    """Where the file is gone or changed, the parts are shown and the reason is told."""
-    run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False, workers=0)
-    for text in ('{"question": "Why?", "answer": "so"}', None):
-        write(file, text) if text else file.unlink()
-        [story] = explain(tmp_path / "out", "1")
-        assert "<|assistant|>" not in story.inputs[0].prompt
-        assert STORY[:20] in story.inputs[0].prompt or "Who had a cat?" in story.inputs[0].prompt
-        [note] = story.notes
-        assert note.startswith(f"{file} is not what it was when the run was made")
 
 
 SPLITS = """\

@@ -159,29 +159,6 @@ def test_log_likelihoods_are_those_of_a_plain_loop(
         assert (output.input_tokens, output.output_tokens) == (len(ids), 0)
 
 
-def test_with_a_start_token_the_first_token_is_scored_too(folders: dict[str, str]) -> None:
-    """It follows the start token, and one token has a likelihood."""
-    model = folders["gpt2"]
-    ids = _ids(model, "The cat")
-    [with_start] = _scores(_generative(model, start_token=True), [Read(("The cat",))])
-    assert with_start == pytest.approx(sum(plain_log_likelihood(model, [3, *ids])), abs=1e-4)
-    [without, single] = checked_read(_generative(model), [Read(("The cat",)), Read(("!",))])
-    assert without.score is not None
-    assert without.score > with_start
-    assert (single.score, single.input_tokens) == (0.0, 1)
-
-
-def test_what_it_says_depends_on_no_other_passage(folders: dict[str, str]) -> None:
-    """Batched, alone, in another order, in micro-batches of one: the same."""
-    reads = [Read((text,)) for text in TEXTS]
-    together = _scores(_generative(folders["gpt2"]), reads)
-    alone = [_scores(_generative(folders["gpt2"]), [read])[0] for read in reads]
-    single = _scores(_generative(folders["gpt2"], batch_tokens=1), reads[::-1])[::-1]
-    assert together == pytest.approx(alone, abs=1e-3)
-    assert together == pytest.approx(single, abs=1e-3)
-    assert together[1] == together[5]
-
-
 @contextmanager
 def rows_read(model: str, architecture: Any) -> Iterator[list[int]]:
     """Gives the number of tokens of each row that the model reads within."""
@@ -235,35 +212,6 @@ def test_pseudo_log_likelihoods_are_those_of_a_plain_loop(
     [mean] = _scores(_masked(model, special_tokens=special), [Read((texts[0],))])
     assert outputs[0].score is not None
     assert mean == pytest.approx(outputs[0].score / outputs[0].input_tokens, abs=1e-5)
-
-
-def test_the_last_layer_is_asked_of_hidden_places_only(folders: dict[str, str]) -> None:
-    """One a row: the words at all other places would be thrown away."""
-    model = folders["roberta"]
-    network = load_model(model, "AutoModelForMaskedLM", "float32", "cpu")
-    shapes: list[tuple[int, ...]] = []
-    head: Any = network.get_output_embeddings()  # type: ignore[no-untyped-call]  # transformers leaves it so
-    hook = head.register_forward_hook(lambda _, __, out: shapes.append(tuple(out.shape)))
-    try:
-        reader = _masked(model, batch_tokens=100)
-        [output] = checked_read(reader, [Read((STORY[:60],))])
-    finally:
-        hook.remove()
-    assert all(len(shape) == 2 for shape in shapes)
-    assert sum(shape[0] for shape in shapes) == output.input_tokens
-    assert not head._forward_pre_hooks
-
-
-def test_a_model_whose_last_layer_is_not_called_is_understood(
-    folders: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says all it knows, and the hidden places are taken from that."""
-    model, read = folders["roberta"], [Read((STORY[:60],))]
-    reader = _masked(model)
-    wanted = _scores(reader, read)
-    network = load_model(model, "AutoModelForMaskedLM", "float32", "cpu")
-    monkeypatch.setattr(network, "get_output_embeddings", lambda: None)
-    assert _scores(reader, read) == pytest.approx(wanted, abs=1e-5)
 
 
 def test_several_masks_take_fewer_rows_and_hide_every_token_once(folders: dict[str, str]) -> None:
@@ -418,17 +366,6 @@ def test_a_window_is_read_as_its_document_has_it(folders: dict[str, str]) -> Non
         assert len(reader._passages._ids(whole)) in range(len(ids), len(ids) + 2)
 
 
-def test_a_long_document_has_the_tokens_that_its_chunker_counts(folders: dict[str, str]) -> None:
-    """So no window of the model's size is too long for it by a token."""
-    model = folders["gpt2"]
-    document = Document("d", (STORY + "\n\n  \n") * 60)
-    reader = _generative(model)._passages
-    windows = divide(Windows(250, 250, model), document)
-    sizes = [len(reader._ids(window)) for window in windows]
-    assert sum(sizes) == len(document.tokens(counter(model)))
-    assert max(sizes) == 250 == sizes[0]
-
-
 def test_the_arithmetic_of_the_authors_from_end_to_end(folders: dict[str, str]) -> None:
     """Perplexity of growing windows, by plain loops over slices of the document's tokens."""
     model, size, stride = folders["gpt2"], 40, 20
@@ -475,12 +412,3 @@ def test_a_mean_says_what_it_needs() -> None:
         _driven(Mean(), document, chunks, [None])
     with pytest.raises(ValueError, match="give the reader per_token: true"):
         _driven(Mean(perplexity=True), document, chunks, [-1500.0])
-
-
-def test_a_mean_teaches_the_label() -> None:
-    """The reference of the example, for every window that is read."""
-    document = Document("d", "abc")
-    reads = [Read(("a",)), Read(("b",))]
-    example = Example("e", document, references=("shuffled",))
-    assert Mean().supervise(example, reads) == [("shuffled",), ("shuffled",)]
-    assert Mean().supervise(Example("e", document), reads) == [None, None]

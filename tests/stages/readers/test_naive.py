@@ -149,30 +149,6 @@ def _offsets(text: str) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in Words().offsets(text)]
 
 
-def test_every_place_of_a_random_span_is_as_likely() -> None:
-    """The first and the last are drawn like all others."""
-    document = Document("d", " ".join(f"w{n}" for n in range(13)))
-    reads = [Read((whole(document),), f"Question {n}?") for n in range(2000)]
-    drawn = Counter(output.text.split()[0] for output in RandomSpan(4).read(reads))
-    assert sorted(drawn) == sorted(f"w{n}" for n in range(10))
-    assert min(drawn.values()) > 140
-    assert max(drawn.values()) < 260
-
-
-def test_fixed_answers_may_stand_for_a_random_span() -> None:
-    """As often as is said; each of them as often as the others."""
-    reads = [Read((whole(),), f"Question {n}?") for n in range(2000)]
-    said = Counter(o.text for o in RandomSpan(2, ("Yes", "No"), answer_share=0.4).read(reads))
-    assert 330 < said["Yes"] < 470
-    assert 330 < said["No"] < 470
-    assert {o.text for o in RandomSpan(2, ("Yes", "No"), answer_share=1).read(reads)} == {
-        "Yes",
-        "No",
-    }
-    none = RandomSpan(2, ("Yes", "No"), answer_share=0).read(reads)
-    assert not {"Yes", "No"} & {o.text for o in none}
-
-
 def test_a_random_answer_is_any_of_those_given_or_of_the_choices() -> None:
     """Each as often as the others; without any, the input fails."""
     reads = [Read((whole(),), f"Question {n}?", choices=("x", "y")) for n in range(2000)]
@@ -195,25 +171,6 @@ def test_what_is_random_depends_on_seed_question_and_passages_alone(kind: Any) -
     assert other.read(reads) != alone
     elsewhere = Document("e", TEXT)
     assert kind.read([Read((whole(elsewhere),), read.question) for read in reads]) != alone
-
-
-@pytest.mark.parametrize(
-    "reader",
-    [
-        Prefix(0.5),
-        MajorityOption(1),
-        MajorityAnswer({}),
-        FixedAnswer("x"),
-        GivenOrder(),
-        RandomAnswer(LETTERS),
-        RandomSpan(3),
-    ],
-)
-def test_naive_readers_count_words_and_refuse_pairs(reader: Reader) -> None:
-    """Like the other readers without a model."""
-    assert reader.count(["a b  c", "", "猫は"]) == [3, 0, 2]
-    with pytest.raises(ValueError, match="pair"):
-        reader.read([Read((), pair=("a", "b"))])
 
 
 # -- learning ---------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from transformers import (
 
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Output, Read
-from leporello.readers import BestSentence, CausalLM, Lead, Seq2Seq
+from leporello.readers import CausalLM, Seq2Seq
 
 AnyReader: TypeAlias = Seq2Seq | CausalLM
 Overflow: TypeAlias = Literal["fit", "truncate", "split", "error"]
@@ -287,18 +287,6 @@ def test_positions(reader: Callable[..., AnyReader]) -> None:
         reader("gpt2", max_input_tokens=249).read([])
 
 
-def test_equal_inputs_are_read_once(reader: Callable[..., AnyReader]) -> None:
-    """Inputs with one prompt cost one prompt, and each gets its own spans."""
-    made = reader("t5")
-    again = Document("copy", "x " + STORY)
-    chunks = (DOCUMENT.chunk(0, 50), again.chunk(2, 52))
-    inputs = [Read((chunk,), "Who?") for chunk in chunks]
-    assert made._prompt(inputs[0]) == made._prompt(inputs[1])
-    first, second = made.read(inputs)
-    assert (first.text, first.score) == (second.text, second.score)
-    assert (first.read, second.read) == ((chunks[0].span,), (chunks[1].span,))
-
-
 @pytest.mark.parametrize("model", ["./nowhere", "nobody/no-such-model", "not a name!"])
 def test_missing_model(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that cannot be had is the user's mistake, and the message says what to do."""
@@ -328,13 +316,6 @@ def test_unfit_models(folder: Callable[[str], str], tmp_path: Path) -> None:
         Seq2Seq(model=str(tmp_path), device="cpu").read([read])
     with pytest.raises(UserError, match="device 'abacus'"):
         Seq2Seq(model=folder("t5"), device="abacus").read([read])
-
-
-def test_pairs_are_refused(reader: Callable[..., AnyReader]) -> None:
-    """A pair of texts is not silently read as nothing."""
-    for made in (reader("t5"), Lead(), BestSentence()):
-        with pytest.raises(ValueError, match="pair classifier"):
-            made.read([Read((), pair=("a", "b"))])
 
 
 def unigram(place: Path) -> None:
@@ -374,13 +355,3 @@ def test_a_document_ends_no_prompt(
     else:
         assert "one < /s> two" in made.render(read)
     assert made.count(["</s>"])[0] > 1
-
-
-def test_the_prompts_own_control_tokens_stay(reader: Callable[..., AnyReader]) -> None:
-    """A template may be written with them; others in a document are text all the same."""
-    made = reader("t5", prompt="{question}<s>{context}")
-    tokens = loaded(made.model)
-    prompt = made._prompt(Read(("a</s>b<pad>",), "c")).tokens
-    special = [tokens.convert_ids_to_tokens(i) for i in prompt if i in tokens.all_special_ids]
-    assert special == ["<s>", "</s>"]
-    assert prompt[-1] == tokens.eos_token_id

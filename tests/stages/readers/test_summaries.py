@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-import time
 from functools import cache
 from pathlib import Path
 
@@ -84,31 +82,6 @@ def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
     assert summary.score > summariser().summarise([MEETING], "Why is the orbit decaying?").score
 
 
-def test_what_is_said_twice_is_told_once() -> None:
-    """Chunks may overlap."""
-    summary = summariser().summarise([REPORT, REPORT], words=30)
-    found = summary.text.replace("\n", " ")
-    assert found.count("forty wolves") <= 1
-    assert found.count("twelve sheep") <= 1
-
-
-def test_a_huge_word_is_cut() -> None:
-    """Whatever is given, the answer is short."""
-    summary = summariser().summarise(["x" * 200_000], words=20)
-    assert 0 < len(summary.text) <= 20 * 15
-
-
-def test_a_megabyte_takes_seconds() -> None:
-    """Time is linear in the text."""
-    drawn = random.Random(0)
-    names = [f"w{drawn.randrange(5000)}" for _ in range(150_000)]
-    text = " ".join(name + ("." if i % 15 == 0 else "") for i, name in enumerate(names))
-    text = text.replace(". w", ". W")
-    start = time.process_time()
-    assert summariser().summarise([text], "What happens to w17?").text
-    assert time.process_time() - start < 20
-
-
 @pytest.mark.parametrize(
     ("question", "instruction", "expected"),
     [
@@ -149,11 +122,3 @@ def test_damaged_weights_are_told(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(listed), encoding="utf-8")
     with pytest.raises(DamagedModelError, match="damaged"):
         Summariser(ModelFolder(tmp_path))
-
-
-def test_headings_and_tables_of_markdown_are_left_out() -> None:
-    """They are shown only where there is nothing else."""
-    said = "The ferry broke in the storm of that year, and the town was cut off for a week."
-    text = f"# The ferry of the town\n\n{said}\n\n| 1962 | flood of the town |\n"
-    assert summariser().summarise([text]).text == said
-    assert summariser().summarise(["# The ferry of the town"]).text == "# The ferry of the town"

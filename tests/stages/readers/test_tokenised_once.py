@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -145,16 +144,3 @@ def test_the_memo_is_bounded_and_forgets_what_was_not_used_for_longest() -> None
     get("x" * 100)
     get("x" * 100)
     assert asked[-2:] == ["x" * 100] * 2
-
-
-def test_threads_share_a_memo() -> None:
-    """And its size stays what is in it."""
-    memo = TokenMemo(most=200)
-
-    def got(n: int) -> bool:
-        return memo.get((str(n),), lambda: [n] * 5) == (n,) * 5
-
-    with ThreadPoolExecutor(4) as threads:
-        assert all(threads.map(got, list(range(37)) * 200))
-    held = sum(len(tokens) + len(str(key[0])) for key, tokens in memo._entries.items())
-    assert memo._size == held <= 200

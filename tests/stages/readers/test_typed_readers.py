@@ -15,8 +15,6 @@ from leporello.readers import CausalLM, Seq2Seq
 from leporello.text.typed.parse import parse
 from leporello.text.typed.schema import schema_of
 
-PERSON = schema_of({"fields": {"name": "text", "age": "integer"}})
-
 
 @pytest.mark.parametrize("mode", ["chat", "messages", "completions"])
 def test_a_server_is_sent_the_schema(mode: str) -> None:
@@ -39,15 +37,6 @@ def test_a_server_is_sent_the_schema(mode: str) -> None:
         assert form["schema"]["required"] == ["answer"]
     assert not {"response_format", "output_config"} & plain.keys()
     assert parse(output.text, schema_of("integer")) == 7
-
-
-def test_strict_is_said_where_a_service_takes_it() -> None:
-    """An object of ours is strict; one with fields that may be left out is not."""
-    loose = schema_of({"schema": {"type": "object", "properties": {"a": {"type": "string"}}}})
-    with running(lambda asked: say(asked, "{}")) as server:
-        made(server).read([Read(("x",), "Who?", schema=PERSON), Read(("x",), "Who?", schema=loose)])
-    forms = [asked.body["response_format"]["json_schema"] for asked in server.asked]
-    assert sorted(form["strict"] for form in forms) == [False, True]
 
 
 @pytest.mark.parametrize("beams", [1, 3])

@@ -7,12 +7,10 @@ refuses all else, and computes with transformers.
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -21,7 +19,6 @@ import torch
 from tiny_models import STORY, tokenizer
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from leporello.cache.fingerprint import fingerprint
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Output, Read
 from leporello.readers import CausalLM
@@ -211,36 +208,6 @@ def test_the_same_answers(parameters: dict[str, Any], reader: Callable[..., Caus
     assert len({output.output_tokens for output in theirs}) > 3
 
 
-def test_every_end_token_ends(model: str) -> None:
-    """A model may name several, as Llama 3 does; generation_config.json is where it does."""
-    settings = Path(model) / "generation_config.json"
-    before = settings.read_text(encoding="utf-8")
-    theirs = CausalLM(model, max_input_tokens=160, max_new_tokens=10, device="cpu")
-    written = theirs._model.generate(torch.tensor([[3, 70, 80]]), max_new_tokens=20)[0, 3:]
-    changed = {**json.loads(before), "eos_token_id": [1, *written.tolist()]}
-    settings.write_text(json.dumps(changed), encoding="utf-8")
-    vllm_causal.load.cache_clear()
-    try:
-        found = vllm_causal.load(model, "float32", "auto")
-        assert set(found.ends) == {1, *written.tolist()}
-    finally:
-        settings.write_text(before, encoding="utf-8")
-        vllm_causal.load.cache_clear()
-
-
-def test_what_an_interruption_left_is_not_taken_for_an_answer(
-    reader: Callable[..., CausalLM],
-) -> None:
-    """At the next call it is gone on with, and returned first."""
-    made, asked = reader(), reads()[:3]
-    expected = made.read(asked)
-    engine = made._model.engine
-    if not isinstance(engine, LLM):
-        pytest.skip("the real one cannot be interrupted where this test wants it")
-    engine.earlier = [SimpleNamespace(outputs=[], prompt_logprobs=None)] * 2
-    check_same(expected, made.read(asked))
-
-
 def test_all_prompts_come_in_one_call(reader: Callable[..., CausalLM]) -> None:
     """It packs them itself, whatever their lengths; only what it scores is asked apart."""
     made = reader(max_new_tokens=1)
@@ -307,9 +274,3 @@ def test_ids_that_a_model_does_not_know_are_refused(reader: Callable[..., Causal
     """They are told with the prompt that has them, and vLLM never sees them."""
     with pytest.raises(ValueError, match="do not belong together"):
         reader()._model.run([[5, 100_000]], max_tokens=1)
-
-
-def test_the_backend_is_part_of_what_results_depend_on(reader: Callable[..., CausalLM]) -> None:
-    """Outputs of one are never taken for the other's."""
-    made = [reader(), reader(backend="transformers")]
-    assert len({json.dumps(fingerprint(each), sort_keys=True) for each in made}) == 2

@@ -12,7 +12,6 @@ from tiny_models import save_classifier, save_sparse, save_token_vectors
 
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
-from leporello.core.passages import Passage
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers.encoders import colbert as module
 from leporello.retrievers.encoders import late_chunks as late
@@ -64,19 +63,6 @@ def test_nothing_of_long_texts_is_cut(tiny: str) -> None:
     assert more.score > 1.5 * once.score
 
 
-def test_a_passage_is_found_by_its_own_text(tiny: str) -> None:
-    """What it stands for is not what is searched."""
-    chunks = chunked(TEXT)
-    passages = [
-        Passage.of("summary", [text], [chunk])
-        for text, chunk in zip(("boots", "rabbits"), chunks, strict=False)
-    ]
-    found = ColBERT(k=2, model=tiny).retrieve(["rabbits"], passages)[0]
-    alone = ColBERT(k=2, model=tiny).retrieve(["rabbits"], chunked("boots@rabbits", mark="@"))[0]
-    assert found[0].chunk is passages[1]
-    assert found[0].score == pytest.approx(alone[0].score, abs=2)
-
-
 def test_a_plain_encoder_is_refused(tmp_path: Path) -> None:
     """Its token vectors would go through a projection with random weights."""
     save_classifier("bert", tmp_path, ["near"])
@@ -122,17 +108,6 @@ def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
         assert parts[-1][2] == tokens
         assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)
-
-
-def test_a_derived_passage_is_embedded_by_its_own_text(bert: str) -> None:
-    """A chunk beside it is still pooled out of the document."""
-    [chunk, *_] = chunks = chunked(TEXT)
-    passage = Passage.of("summary", ["A story of boots"], [chunk])
-    retriever = LateChunks(model=bert)
-    both = vectors_of(retriever, [chunk, passage])
-    assert both[0] == pytest.approx(vectors_of(retriever, chunks)[0], abs=1e-5)
-    alone = vectors_of(retriever, chunked("A story of boots", mark="@"))
-    assert both[1] == pytest.approx(alone[0], abs=1e-5)
 
 
 def test_late_chunks_know_whom_a_pronoun_means() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -129,30 +127,6 @@ def test_what_is_found_is_what_squad_would_find(words: list[str], blank: str) ->
             inside = text[span.start : span.end]
             assert normalise(inside) == normalise(reference)
             assert inside == inside.strip()
-
-
-def test_an_occurrence_is_without_the_punctuation_around_it() -> None:
-    """The text between is as it stands."""
-    text = "He said: “It was (the\nYEAR, 1871).” Then 1871."
-    document = Document("d", text)
-    assert [text[s.start : s.end] for s in occurrences(document, "year 1871")] == []
-    assert [text[s.start : s.end] for s in occurrences(document, "1871")] == ["1871"]
-    text = "It was (the\nYEAR, 1871). Then 'year the 1871'."
-    found = [text[s.start : s.end] for s in occurrences(Document("d", text), "the year 1871")]
-    assert found == ["YEAR, 1871", "year the 1871"]
-
-
-def test_long_documents_with_long_references_are_quick() -> None:
-    """Forty thousand words and three summaries of five hundred words take about a second."""
-    words = [f"w{random.Random(n).randrange(3000)}" for n in range(40_000)]
-    document = Document("d", " ".join(words))
-    chunks = [document.chunk(s, s + 900) for s in range(0, len(document.text) - 900, 900)]
-    chance = random.Random(0)
-    summaries = tuple(" ".join(chance.choices(words, k=500)) for _ in range(3))
-    started = time.process_time()
-    [hits] = retrieve(OracleAnswer(), [Example("e", document, references=summaries)], chunks)
-    assert len(hits) == 10
-    assert time.process_time() - started < 5
 
 
 def test_mixed_draws_by_seed_and_id() -> None:

@@ -6,7 +6,6 @@ from leporello import Document, Example
 from leporello.chunkers import Paragraphs
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.retrievers import BM25, MMR, EntityGraph
-from leporello.retrievers.passages.entity_graph import names_in
 
 FARM = "\n\n".join(
     (
@@ -41,16 +40,3 @@ def test_a_walk_over_names_finds_what_has_none_of_the_questions_words() -> None:
     found = _found(EntityGraph(BM25(k=5), k=5, damping=0.8), question)
     born = next(text for text in found if "born in Vell" in text)
     assert found.index(born) < before.index(born)
-
-
-def test_a_question_that_names_somebody_begins_there() -> None:
-    """Though the retriever finds nothing for it."""
-    assert "Grigor" in _found(EntityGraph(BM25(k=1), k=2, names=1.0), "Sande?")[0]
-
-
-def test_names_have_capitals_in_any_script() -> None:
-    """Words that begin with a small `é` or `п`, or in a script without capitals, are no names."""
-    found = names_in("il avait été étonné par Étienne Lantier")
-    assert found == ["étienne lantier", "étienne", "lantier"]
-    assert names_in("там старый Иван") == ["иван"]
-    assert not names_in("猫坐在垫子上。")

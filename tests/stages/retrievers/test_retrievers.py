@@ -276,22 +276,6 @@ def test_fusion_adds_reciprocal_ranks() -> None:
     assert few == [Hit(chunks[2], 1 / 2)]
 
 
-def test_fusion_breaks_ties_by_the_document() -> None:
-    """Chunks with the same ranks, from whichever retrievers, come in document order."""
-    chunks = chunked(STORY)
-    turns = Fusion((Fixed((2, 1, 0)), Fixed((0, 2, 1)), Fixed((1, 0, 2))))
-    [hits] = found(turns, ["x"], chunks)
-    assert [hit.chunk for hit in hits] == chunks[:3]
-    assert len({hit.score for hit in hits}) == 1
-
-
-def test_fusion_counts_a_chunk_once_a_retriever() -> None:
-    """A retriever that returns a chunk twice votes for it once, at its best rank."""
-    chunks = chunked(STORY)
-    [hits] = found(Fusion((Fixed((0, 0, 1)),)), ["x"], chunks)
-    assert hits == [Hit(chunks[0], 1 / 61), Hit(chunks[1], 1 / 62)]
-
-
 def test_fusion_of_nothing_is_refused() -> None:
     """Fusion says that it needs a retriever when it is made."""
     with pytest.raises(ValueError, match="at least one retriever"):
@@ -310,16 +294,6 @@ def test_neighbours_join_what_touches() -> None:
     assert [(hit.chunk.text, hit.score) for hit in hits] == [("cc", 0.0), ("aa", -1.0)]
     [hits] = found(Neighbours(Neighbours(Fixed((4,)), 1, 0), 0, 9), ["x"], chunks)  # type: ignore[arg-type]  # takes examples
     assert [(hit.chunk.text, hit.score) for hit in hits] == [("dd ee ff gg hh", 0.0)]
-
-
-def test_neighbours_of_overlapping_chunks() -> None:
-    """Sliding windows widen by windows, and overlapping ones join."""
-    document = Document("d", "abcdefghij")
-    chunks = [document.chunk(i, i + 4) for i in range(0, 7, 2)]  # abcd cdef efgh ghij
-    [hits] = found(Neighbours(Fixed((0, 3)), before=0, after=0), ["x"], chunks)
-    assert [hit.chunk.text for hit in hits] == ["abcd", "ghij"]
-    [hits] = found(Neighbours(Fixed((2,)), before=1, after=0), ["x"], chunks)
-    assert [hit.chunk.text for hit in hits] == ["cdefgh"]
 
 
 def test_texts_are_cut_to_the_window(model: str) -> None:
@@ -373,14 +347,6 @@ def test_embeddings_of_a_collection_are_put_together_of_files(model: str, tmp_pa
             assert [hit.score for hit in hits] == pytest.approx(scores, abs=2e-5)
 
 
-def test_dense_reads_all_of_a_long_question(model: str) -> None:
-    """The end of a question beyond the window counts."""
-    chunks = chunked(STORY)
-    ends = "cat", "leather"
-    first, second = found(Dense(model=model), [f"{STORY} {end * 9}" for end in ends], chunks)
-    assert [hit.score for hit in first] != [hit.score for hit in second]
-
-
 def test_a_prefix_as_long_as_the_window_is_refused(model: str) -> None:
     """A prefix that leaves no room for text is the user's mistake, and is told so."""
     with pytest.raises(UserError, match="leaves no room"):
@@ -414,16 +380,6 @@ def test_rerank_orders_by_the_cross_encoder(model: str) -> None:
     expected.sort(key=lambda scored: -scored[0])
     assert [hit.chunk for hit in hits] == [chunk for _, chunk in expected[:2]]
     assert [hit.score for hit in hits] == pytest.approx([s for s, _ in expected[:2]], abs=2e-5)
-
-
-def test_rerank_reads_a_question_longer_than_the_window(model: str) -> None:
-    """A question that does not fit is read in pieces; its end counts."""
-    chunks = chunked(STORY)
-    ends = "cat", "leather"
-    first, second = found(
-        Rerank(All(), model=model), [f"{STORY} {end * 9}" for end in ends], chunks
-    )
-    assert [hit.score for hit in first] != [hit.score for hit in second]
 
 
 def test_a_reader_without_scores_cannot_order() -> None:

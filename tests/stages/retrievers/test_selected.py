@@ -66,12 +66,6 @@ def test_a_thesis_of_muld_is_read_from_its_introduction_on() -> None:
     ]
 
 
-def test_a_heading_that_lost_a_mark_does_not_leave_out_everything() -> None:
-    """In MuLD the first heading seems to hold all others: here, the acknowledgements."""
-    text = thesis("# Acknowledgements", "## Chapter 1 Introduction", "## Chapter 2 Ropes")
-    assert selected(text) == ["## Chapter 1 Introduction", "## Chapter 2 Ropes"]
-
-
 @pytest.mark.parametrize("entry", ["{} ..... {}", "{}    {}", "{} {}", "{}"])
 def test_contents_do_not_begin_a_thesis(entry: str) -> None:
     """However their lines are written."""
@@ -101,12 +95,6 @@ def test_an_introduction_of_a_later_chapter_begins_nothing(titles: Sequence[str]
     assert selected(thesis(*titles)) == list(titles)
 
 
-def test_an_introduction_after_a_short_chapter_of_its_level_begins() -> None:
-    """It counts, since it introduces the whole."""
-    text = thesis("1 Notation", "2 Introduction", "3 Ropes")
-    assert selected(text) == ["2 Introduction", "3 Ropes"]
-
-
 @pytest.mark.parametrize(
     "title",
     [
@@ -118,12 +106,6 @@ def test_what_an_introduction_may_be_called(title: str) -> None:
     """The word may stand anywhere in the heading, in any case."""
     text = thesis("# Preface", f"# {title}", "# Ropes")
     assert selected(text) == [f"# {title}", "# Ropes"]
-
-
-def test_words_that_only_contain_a_name_are_others() -> None:
-    """Names are compared by words, and mostly with all of them."""
-    titles = ("# Introduction", "# Index structures", "# Contents of water", "# Reference frames")
-    assert selected(thesis(*titles)) == list(titles)
 
 
 def test_without_an_introduction_all_is_selected_that_is_not_left_out() -> None:
@@ -150,14 +132,6 @@ def test_if_nothing_were_left_everything_is_selected() -> None:
     assert [[hit.chunk for hit in hits] for hits in lists] == [list(chunks)] * 2
 
 
-def test_the_whole_document_as_one_chunk_is_selected_with_a_note() -> None:
-    """It begins before the introduction."""
-    document = Document("d", thesis("# Preface", "# Introduction"))
-    with collect_notes() as notes:
-        [[hit]] = Selected().retrieve([""], divide(Whole(), document))
-    assert (hit.chunk.start, notes) == (0, [EVERYTHING])
-
-
 def test_a_chunk_belongs_to_the_section_that_it_starts_in() -> None:
     """Whatever divided the document."""
     document = Document("d", "# Introduction\n\na b c d e\n\n# References\n\nf g h i j\n")
@@ -166,21 +140,6 @@ def test_a_chunk_belongs_to_the_section_that_it_starts_in() -> None:
     start = document.text.index("# References")
     assert [hit.chunk for hit in hits] == [chunk for chunk in chunks if chunk.start < start]
     assert hits
-
-
-def test_a_heading_without_text_belongs_to_what_it_heads() -> None:
-    """A title above the introduction, a part above the bibliography."""
-    text = f"# On Ferries\n\n## Introduction\n\n{TEXT}\n\n# Matter\n\n## Bibliography\n\n{TEXT}\n"
-    assert selected(text, chunker=Sections()) == ["# On Ferries"]
-
-
-def test_names_are_parameters() -> None:
-    """Other names begin, and are left out; none leave nothing out."""
-    text = thesis("# Opening", "# Overture", "# Ropes", "# Asides of mine", "# References")
-    own = Selected(begin=("Overture",), leave_out=("asides*",))
-    assert selected(text, own) == ["# Overture", "# Ropes", "# References"]
-    none = Selected(begin=(), leave_out=())
-    assert len(selected(text, none)) == 5
 
 
 NAMES = ("Introduction", "1 Introduction", "References", "Ropes", "2.1 Introduction", "Contents")

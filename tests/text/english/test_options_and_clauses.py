@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leporello.text.english.clauses import clause_spans, clause_vectors, nearest, strongest
-from leporello.text.english.options import TRAITS, lettered_options, traits, unlettered
+from leporello.text.english.clauses import clause_spans, clause_vectors
+from leporello.text.english.options import TRAITS, lettered_options, traits
 
 TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), max_size=120)
 
@@ -48,19 +48,6 @@ def test_vectors_have_length_one_or_none(clauses: list[str]) -> None:
         assert all(np.isclose(length, 1) or length == 0 for length in np.ravel(lengths))
 
 
-def test_the_strongest_of_no_clauses_are_weak() -> None:
-    """A document that says nothing has scores as low as any."""
-    assert strongest(np.zeros((0, 2))).tolist() == [-7.0] * 4
-    assert strongest(np.array([[1.0], [3.0], [2.0]])).tolist() == [3.0, 2.5]
-
-
-@given(TEXTS, st.lists(TEXTS, max_size=5), st.integers(0, 3))
-def test_the_nearest_are_as_many_as_there_are(text: str, others: list[str], count: int) -> None:
-    """Each is told once."""
-    found = nearest(text, others, count)
-    assert len(set(found)) == len(found) == min(count, len(others))
-
-
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=5))
 def test_traits_are_shares(question: str, options: list[str]) -> None:
     """Every option has every trait, between none and all of it; equal options have the same."""
@@ -86,9 +73,3 @@ def test_letters_stand_for_the_options_in_a_question(choices: tuple[str, ...]) -
 def test_other_choices_are_their_own_texts(choices: tuple[str, ...]) -> None:
     """SCROLLS' layout; and letters that the question does not tell of."""
     assert lettered_options(QUESTION, choices) == (QUESTION, choices)
-
-
-def test_a_letter_before_an_option_is_no_part_of_it() -> None:
-    """`A cat` begins with a word, not with a letter."""
-    assert unlettered("(A) a boat") == unlettered("A. a boat") == "a boat"
-    assert unlettered("A cat") == "A cat"
