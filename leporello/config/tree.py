@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -76,14 +75,6 @@ class Tree:
         """Returns a fault at this place."""
         told = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         return Fault(self.file, self.line, told)
-
-
-@cache
-def built_in_path() -> Path:
-    """Returns where the built-in pipelines.yaml lies: packed with the package, or beside it."""
-    package = Path(__file__).resolve().parent.parent
-    packed = package / "pipelines.yaml"
-    return packed if packed.exists() else package.parent / "pipelines.yaml"
 
 
 def read_tree(path: ConfigSource) -> Tree:
