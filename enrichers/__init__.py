@@ -4,20 +4,7 @@ They may touch `core`, `models` and `text`. Begin with `parent_chunks`, the simp
 is what those share that ask for summaries, `contextual_chunks` adds the place of a chunk.
 """
 
-from leporello.enrichers.contextual_chunks import ContextualChunks
-from leporello.enrichers.gists import Gists
-from leporello.enrichers.parent_chunks import ParentChunks
-from leporello.enrichers.propositions import Propositions
-from leporello.enrichers.questions import Questions
-from leporello.enrichers.section_tree import SectionTree
-from leporello.enrichers.summary_tree import SummaryTree
+import lazy_loader
 
-__all__ = [
-    "ContextualChunks",
-    "Gists",
-    "ParentChunks",
-    "Propositions",
-    "Questions",
-    "SectionTree",
-    "SummaryTree",
-]
+# The stub beside this file names the module of each class; a class is imported when it is used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

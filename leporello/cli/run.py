@@ -239,7 +239,10 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Tells all faults of a config at once, before any work; named pipelines are shown in full.
+    """Reports all faults of a config at once; named pipelines are shown in full.
+
+    Without arguments it checks all that Leporello declares; with --config your files and what they
+    extend; with names these pipelines.
 
     With --try, a pipeline that lacks a model, a key or a file, or whose stages fail, is told in a
     line, and makes the exit status 2.
@@ -251,18 +254,20 @@ def check(
     from leporello.suites import check_published
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
-    chosen = loaded.select(pipelines or ())
-    check_published(loaded.suites)
+    chosen = loaded.select(pipelines or ()) if pipelines or overrides else []
+    if not (config or pipelines or overrides):
+        loaded.check_all()
+    check_published(loaded.suites.ready)
     if try_out:
         trees = [read_tree(file).items.get("pipelines") for file in config or ()]
         own = [name for tree in trees if tree for name in tree.items]
         _try_out(chosen if pipelines else loaded.select(own) if own else [])
         return
-    check_files(point for points in loaded.pipelines.values() for point in points)
+    points = [point for group in loaded.pipelines.ready.values() for point in group]
+    check_files(points)
     if pipelines:
         typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
-    points = sum(map(len, loaded.pipelines.values()))
-    typer.echo(f"no faults: {points} pipelines, {len(loaded.tasks)} tasks")
+    typer.echo(f"no faults: {len(points)} pipelines, {len(loaded.tasks.ready)} tasks")
 
 
 def _try_out(pipelines: Sequence[PipelineSpec]) -> None:

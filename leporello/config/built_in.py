@@ -1,9 +1,22 @@
-"""The declarations that come with Leporello."""
+"""The declarations that come with Leporello, divided by paper.
+
+`pipelines.yaml` holds what a newcomer reads, the folder `papers` one file per paper. The table
+`papers/names.json` lists every name with its file, so that a command opens only the files whose
+names it uses; `config.catalogue` makes it, and a test compares it.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from leporello.core.errors import UserError
+from leporello.core.yaml.tree import Tree, read_tree
+
+SECTIONS = ("pipelines", "tasks", "suites")
 
 
 @cache
@@ -12,3 +25,70 @@ def built_in_path() -> Path:
     package = Path(__file__).resolve().parent.parent
     packed = package / "pipelines.yaml"
     return packed if packed.exists() else package.parent / "pipelines.yaml"
+
+
+def built_in_files() -> list[Path]:
+    """Returns all built-in files, pipelines.yaml first."""
+    papers = built_in_path().parent / "papers"
+    return [built_in_path(), *sorted(papers.glob("*.yaml"))]
+
+
+def is_built_in(file: Path | None) -> bool:
+    """Returns whether a declaration of this file is one of ours."""
+    return file is not None and file in (
+        built_in_path(),
+        built_in_path().parent / "papers" / file.name,
+    )
+
+
+@cache
+def built_in_names() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Returns the table of names: by section and name the file, and the row that `list` shows."""
+    path = built_in_path().parent / "papers" / "names.json"
+    names: dict[str, dict[str, dict[str, Any]]] = json.loads(path.read_text("utf-8"))
+    return names
+
+
+@cache
+def built_in_tree(file: str) -> Tree:
+    """Returns a built-in file by its name in the table.
+
+    Raises:
+        UserError: The file cannot be read.
+        ConfigError: The file is not YAML.
+    """
+    return read_tree(built_in_path().parent / file)
+
+
+class Entries(Mapping[str, Tree]):
+    """The entries of one section: the user's, and ours beneath them.
+
+    Attributes:
+        own: Entries of the user's files.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.own: dict[str, Tree] = {}
+        self._key, self._files = key, built_in_names()[key]
+
+    def __getitem__(self, name: str) -> Tree:
+        """Returns an entry; opens the built-in file that has it."""
+        if name in self.own:
+            return self.own[name]
+        file = self._files[name]["file"]
+        section = built_in_tree(file).items.get(self._key)
+        entry = section.items.get(name) if section else None
+        if entry is None or not isinstance(entry.value, dict):
+            text = f"{built_in_path().parent / file}: {self._key} has no entry {name!r}, which"
+            raise UserError(f"{text} papers/names.json lists: install Leporello again")
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._files
+        yield from (name for name in self.own if name not in self._files)
+
+    def __len__(self) -> int:
+        return len({*self._files, *self.own})

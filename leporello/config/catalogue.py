@@ -1,19 +1,27 @@
-"""What there is: pipelines, tasks, stages, metrics, with their signatures."""
+"""Lists of pipelines, tasks, suites, stages and metrics, with their signatures.
+
+`python -m leporello.config.catalogue` prints `papers/names.json`, the table of built-in names.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from leporello.config import Config, PipelineSpec
+from leporello.config import Config, PipelineSpec, load_config
+from leporello.config.built_in import SECTIONS, built_in_files, built_in_names, built_in_path
 from leporello.config.parameters import parameters
 from leporello.config.suites import Suite
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ALL_KINDS, TASK, Kind
+from leporello.core.records import JSON
+from leporello.core.yaml.tree import read_tree
 from leporello.models.locate import locate
 
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
@@ -47,13 +55,11 @@ def listing(config: Config, what: str = "") -> dict[str, dict[str, str]]:
 
 def _list(config: Config, kind: str) -> dict[str, str]:
     if kind == "pipelines":
-        points = (point for group in config.pipelines.values() for point in group)
-        return {p.name: p.description + _OFFLINE * runs_offline(p) for p in points}
+        return _pipelines(config)
     if kind == "tasks":
-        named = {name: _first_line(task.spec.cls) for name, task in config.tasks.items()}
-        return {**named, **_plug_ins(TASK)}
+        return {**_tasks(config), **_plug_ins(TASK)}
     if kind == "suites":
-        return {name: _told(suite) for name, suite in config.suites.items()}
+        return _suites(config)
     found = built_ins(_CLASSES[kind]).items()
     return {
         **{_described(name, thing): _first_line(thing) for name, thing in found},
@@ -61,7 +67,59 @@ def _list(config: Config, kind: str) -> dict[str, str]:
     }
 
 
-def _told(suite: Suite) -> str:
+def _pipelines(config: Config) -> dict[str, str]:
+    rows = built_in_names()["pipelines"]
+    if config.pipelines.ready:  # of the user's, which those of the table may extend
+        points = chain.from_iterable(config.pipelines.values())
+        rows = {point.name: _row(point) for point in points}
+    return {
+        name: row["description"] + _OFFLINE * _are_here(row["models"]) for name, row in rows.items()
+    }
+
+
+def _tasks(config: Config) -> dict[str, str]:
+    own = config.tasks.ready
+    rows = {name: row["description"] for name, row in built_in_names()["tasks"].items()}
+    return rows | {name: _first_line(task.spec.cls) for name, task in own.items()}
+
+
+def _suites(config: Config) -> dict[str, str]:
+    rows = {name: row["description"] for name, row in built_in_names()["suites"].items()}
+    return rows | {name: _columns_and_rows(suite) for name, suite in config.suites.ready.items()}
+
+
+def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
+    """Returns the table of built-in names: by section and name the file, and the row for `list`."""
+    folder = built_in_path().parent
+    files: dict[tuple[str, str], str] = {}
+    for path in built_in_files():
+        sections = read_tree(path).items
+        names = ((key, name) for key in SECTIONS if key in sections for name in sections[key].items)
+        files |= dict.fromkeys(names, path.relative_to(folder).as_posix())
+    loaded = load_config(built_in_files())
+    rows: Mapping[str, Mapping[str, dict[str, JSON]]] = {
+        "pipelines": {name: _row(point) for name, [point] in loaded.pipelines.items()},
+        "tasks": {
+            name: {"description": _first_line(task.spec.cls)} for name, task in loaded.tasks.items()
+        },
+        "suites": {
+            name: {"description": _columns_and_rows(suite), "tasks": [*suite.tasks]}
+            for name, suite in loaded.suites.items()
+        },
+    }
+    return {
+        key: {
+            name: {"file": file, **rows[key][name]} for (k, name), file in files.items() if k == key
+        }
+        for key in SECTIONS
+    }
+
+
+def _row(point: PipelineSpec) -> dict[str, Any]:
+    return {"description": point.description, "models": _models(point)}
+
+
+def _columns_and_rows(suite: Suite) -> str:
     parts = [f"columns: {', '.join(suite.columns)}", f"rows: {', '.join(suite.rows) or 'none'}"]
     return "; ".join(filter(None, [suite.description, *parts]))
 
@@ -69,25 +127,32 @@ def _told(suite: Suite) -> str:
 def runs_offline(pipeline: PipelineSpec) -> bool:
     """Returns whether a pipeline runs as it is: all its models are here, and it calls no server.
 
-    A model that is None has to be trained first.
-
     Args:
         pipeline: The pipeline, or one point of a sweep over it.
     """
-    return all(
-        _is_here(spec.arguments()[name], parameter.annotation)
-        for spec in pipeline.all_specs()
-        for name, parameter in parameters(spec.cls).items()
-    )
+    return _are_here(_models(pipeline))
 
 
-def _is_here(value: object, annotation: object) -> bool:
-    if marked(annotation, SECRET_MARK):  # a key is for a server
-        return False
-    if not marked(annotation, MODEL_MARK) or value == "words":
-        return True
+def _models(pipeline: PipelineSpec) -> list[str] | None:
+    """Returns a pipeline's models; None if it calls a server, or a model has to be trained."""
+    models: list[str] = []
+    for spec in pipeline.all_specs():
+        values = spec.arguments()
+        for name, parameter in parameters(spec.cls).items():
+            value = values[name]
+            if marked(parameter.annotation, SECRET_MARK):  # a key is for a server
+                return None
+            if not marked(parameter.annotation, MODEL_MARK) or value == "words":
+                continue
+            if not isinstance(value, str):
+                return None
+            models.append(value)
+    return models
+
+
+def _are_here(models: Sequence[str] | None) -> bool:
     try:
-        return isinstance(value, str) and Path(locate(value)).exists()
+        return models is not None and all(Path(locate(model)).exists() for model in models)
     except UserError:
         return False
 
@@ -114,3 +179,7 @@ def _described(name: str, thing: object) -> str:
 
 def _first_line(thing: object) -> str:
     return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+if __name__ == "__main__":
+    print(json.dumps(names_table(), indent=1, ensure_ascii=False))  # noqa: T201 -- its output

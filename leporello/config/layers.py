@@ -1,18 +1,19 @@
-"""The files layered over each other: `extends` resolved, `--set` applied."""
+"""The user's files over the built-in ones: `extends` resolved, `--set` applied."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os.path import expanduser  # which leaves the name of a user who is not there
 from pathlib import Path
 
+from leporello.config.built_in import SECTIONS, Entries, built_in_tree
 from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS
-from leporello.core.yaml.tree import Tree, parse
+from leporello.core.yaml.tree import ConfigSource, Tree, parse, read_tree
 from leporello.storage import is_url
 
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
@@ -61,27 +62,33 @@ def parse_override(text: str) -> Override:
     return Override(parts, value)
 
 
-@dataclass
 class Layers:
-    """Several files as one: what comes later replaces pipelines and tasks of the same name.
+    """Several files as one: a later file replaces pipelines and tasks of the same name.
 
     Attributes:
         pipelines: Pipelines by name, as written.
         tasks: Tasks by name, as written.
         collections: Paths, patterns and URLs of collections by name.
         suites: Suites by name, as written; a later file adds columns and rows to one.
-        default: The default pipeline and task, if any file says them.
-        faults: Faults of the files' shape.
+        default: The default pipeline and task.
+        faults: Faults in the shape of the user's files.
     """
 
-    pipelines: dict[str, Tree] = field(default_factory=dict)
-    tasks: dict[str, Tree] = field(default_factory=dict)
-    collections: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    suites: dict[str, Tree] = field(default_factory=dict)
-    default: Tree | None = None
-    faults: list[Fault] = field(default_factory=list)
+    def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
+        """Lays the user's files over the built-in ones, in order.
 
-    def add(self, tree: Tree) -> None:
+        Raises:
+            UserError: A file cannot be read.
+            ConfigError: A file is not YAML.
+        """
+        self.pipelines, self.tasks, self.suites = map(Entries, SECTIONS)
+        self.collections: dict[str, tuple[str, ...]] = {}
+        self.default = built_in_tree("pipelines.yaml").items.get("default")
+        self.faults: list[Fault] = []
+        for file in {s if isinstance(s, Path) else id(s): s for s in files}.values():
+            self._add(read_tree(file))
+
+    def _add(self, tree: Tree) -> None:
         """Lays a file over those added before."""
         if not isinstance(tree.value, dict):
             self.faults.append(tree.fault(f"the file must be a mapping with {', '.join(_TOP)}"))
@@ -90,12 +97,12 @@ class Layers:
                 self.faults.append(child.fault(f"unknown key {key!r}{did_you_mean(key, _TOP)}"))
             elif not isinstance(child.value, dict):
                 self.faults.append(child.fault(f"{key} must be a mapping of names"))
-        self.pipelines.update(self._section(tree, "pipelines"))
-        self.tasks.update(self._section(tree, "tasks"))
+        self.pipelines.own.update(self._section(tree, "pipelines"))
+        self.tasks.own.update(self._section(tree, "tasks"))
         for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
             self.collections[name] = self._paths(name, entry)
         for name, suite in self._section(tree, "suites").items():
-            self.suites[name] = _laid_over(self.suites.get(name), suite)
+            self.suites.own[name] = _laid_over(self.suites.get(name), suite)
         self.default = tree.items.get("default", self.default)
 
     def _paths(self, name: str, entry: Tree) -> tuple[str, ...]:

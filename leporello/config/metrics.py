@@ -11,7 +11,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import METRIC, MetricEntry
 from leporello.core.records import JSON
 from leporello.core.yaml.tree import Tree
-from leporello.metrics import METRICS, Metric
+from leporello.metrics import Metric
 from leporello.metrics.own import OwnMetric
 
 
@@ -53,7 +53,7 @@ def own_metrics(entries: Iterable[MetricEntry]) -> list[Spec]:
     Raises:
         ConfigError: As `specs_of`.
     """
-    return [spec for spec in specs_of(entries) if spec.cls not in METRICS.values()]
+    return [spec for spec in specs_of(entries) if not _is_built_in(spec.cls)]
 
 
 def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
@@ -65,13 +65,16 @@ def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
     found: dict[str, Metric] = {}
     for spec in specs_of(entries):
         built = spec.build()
-        own = spec.cls not in METRICS.values()
-        metric: Metric = OwnMetric(built, _given(spec)) if own else built
+        metric: Metric = built if _is_built_in(spec.cls) else OwnMetric(built, _given(spec))
         if found.setdefault(metric.name, metric) != metric:
             raise UserError(
                 f"two metrics are called {metric.name!r}: give a class of your own another `name`"
             )
     return found
+
+
+def _is_built_in(cls: type) -> bool:
+    return cls.__module__.startswith("leporello.metrics.")
 
 
 def _given(spec: Spec) -> Mapping[str, JSON]:

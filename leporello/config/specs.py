@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.config.parameters import Parameter, parameters, takes_list, validate
-from leporello.config.placement_settings import PlacementSpec
+from leporello.config.placement import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
 from leporello.core.annotations import SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from leporello.config.built_in import built_in_path
+from leporello.config.built_in import is_built_in
 from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.secret_keys import fault_of_key
@@ -91,8 +91,8 @@ class SweepPoints:
             self._fault(named or tree, path, "needs `class: NAME`")
             return None
         try:
-            # What our own file names are our own classes, whatever packages are installed.
-            ours = named.file == built_in_path()
+            # Our own files name our own classes, whatever packages are installed.
+            ours = is_built_in(named.file)
             cls = find_class(named.value, kind, folder_of(named), ours=ours)
         except ClassError as error:
             self._fault(named, _join(path, "class"), str(error))

@@ -16,10 +16,10 @@ from leporello.config import (
     PipelineSpec,
     PlacementSpec,
     TaskSpec,
-    built_in_path,
     load_config,
     placement_flags,
 )
+from leporello.config.layers import Layers
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
@@ -29,7 +29,6 @@ from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set
-from leporello.core.yaml.tree import read_tree
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
@@ -171,10 +170,7 @@ def _of_suite(
     suite: str, rows: Sequence[str], tasks: Sequence[str], config: Sequence[ConfigSource]
 ) -> list[tuple[str, str, str]]:
     """Returns names of pipeline, task and split of what fills rows of a suite."""
-    files = [built_in_path(), *config]
-    trees = (read_tree(file).items.get("pipelines") for file in files if rows)
-    known = [name for tree in trees if tree for name in tree.items]
-    return suite_named(suite, config).jobs(rows, tasks, known)
+    return suite_named(suite, config).jobs(rows, tasks, Layers(config).pipelines)
 
 
 def _split(task: TaskSpec, split: str) -> TaskSpec:

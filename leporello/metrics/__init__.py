@@ -10,29 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from leporello.core.environment.classes import find_class
+from leporello.core.environment.classes import LazyClasses, find_class
 from leporello.core.errors import UserError
 from leporello.core.protocols import METRIC, MetricEntry
-from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco
-from leporello.metrics.coco.meteor import MeteorCoco
-from leporello.metrics.concordance_index import ConcordanceIndex
-from leporello.metrics.exact_match import ExactMatch
-from leporello.metrics.exponential_similarity import ExponentialSimilarity
-from leporello.metrics.f1 import F1, F1Unidecode
-from leporello.metrics.f1_macro import F1Macro, NoAnswer
-from leporello.metrics.judging.citations import Citations
-from leporello.metrics.judging.judge import Judge
-from leporello.metrics.long_context.infinite_bench import InfiniteBenchScore
-from leporello.metrics.long_context.longbench import LongBenchScore, LongBenchV2Accuracy
-from leporello.metrics.long_context.loogle import LooGLECloze, LooGLESimilarity
-from leporello.metrics.option_letter import OptionLetter
-from leporello.metrics.pan21 import StyleChangeF1
 from leporello.metrics.protocol import GoldError, Metric, Parses, Resampled, Statistics
-from leporello.metrics.recall import Recall, RecallRead
-from leporello.metrics.rouge import Rouge, RougeScrolls, RougeScrollsInstance
-from leporello.metrics.shuffle_accuracy import ShuffleAccuracy
-from leporello.metrics.string_match import BabilongAccuracy, StringMatchAll, StringMatchPart
-from leporello.metrics.typed.match import TypedMatch
 
 __all__ = [
     "METRICS",
@@ -44,37 +25,40 @@ __all__ = [
     "check_metrics",
 ]
 
-METRICS: Mapping[str, type[Metric]] = {
-    "babilong_accuracy": BabilongAccuracy,
-    "bleu_coco": BleuCoco,
-    "citations": Citations,
-    "concordance_index": ConcordanceIndex,
-    "exact_match": ExactMatch,
-    "exponential_similarity": ExponentialSimilarity,
-    "f1": F1,
-    "f1_macro": F1Macro,
-    "f1_unidecode": F1Unidecode,
-    "infinite_bench": InfiniteBenchScore,
-    "judge": Judge,
-    "longbench": LongBenchScore,
-    "longbench_v2": LongBenchV2Accuracy,
-    "loogle": LooGLESimilarity,
-    "loogle_cloze": LooGLECloze,
-    "meteor_coco": MeteorCoco,
-    "no_answer": NoAnswer,
-    "option_letter": OptionLetter,
-    "pan21": StyleChangeF1,
-    "recall": Recall,
-    "recall_read": RecallRead,
-    "rouge": Rouge,
-    "rouge_l_coco": RougeLCoco,
-    "rouge_scrolls": RougeScrolls,
-    "rouge_scrolls_instance": RougeScrollsInstance,
-    "shuffle_accuracy": ShuffleAccuracy,
-    "string_match_all": StringMatchAll,
-    "string_match_part": StringMatchPart,
-    "typed_match": TypedMatch,
+_MODULES = {
+    "babilong_accuracy": "string_match:BabilongAccuracy",
+    "bleu_coco": "coco.bleu_rouge:BleuCoco",
+    "citations": "judging.citations:Citations",
+    "concordance_index": "concordance_index:ConcordanceIndex",
+    "exact_match": "exact_match:ExactMatch",
+    "exponential_similarity": "exponential_similarity:ExponentialSimilarity",
+    "f1": "f1:F1",
+    "f1_macro": "f1_macro:F1Macro",
+    "f1_unidecode": "f1:F1Unidecode",
+    "infinite_bench": "long_context.infinite_bench:InfiniteBenchScore",
+    "judge": "judging.judge:Judge",
+    "longbench": "long_context.longbench:LongBenchScore",
+    "longbench_v2": "long_context.longbench:LongBenchV2Accuracy",
+    "loogle": "long_context.loogle:LooGLESimilarity",
+    "loogle_cloze": "long_context.loogle:LooGLECloze",
+    "meteor_coco": "coco.meteor:MeteorCoco",
+    "no_answer": "f1_macro:NoAnswer",
+    "option_letter": "option_letter:OptionLetter",
+    "pan21": "pan21:StyleChangeF1",
+    "recall": "recall:Recall",
+    "recall_read": "recall:RecallRead",
+    "rouge": "rouge:Rouge",
+    "rouge_l_coco": "coco.bleu_rouge:RougeLCoco",
+    "rouge_scrolls": "rouge:RougeScrolls",
+    "rouge_scrolls_instance": "rouge:RougeScrollsInstance",
+    "shuffle_accuracy": "shuffle_accuracy:ShuffleAccuracy",
+    "string_match_all": "string_match:StringMatchAll",
+    "string_match_part": "string_match:StringMatchPart",
+    "typed_match": "typed.match:TypedMatch",
 }
+METRICS: Mapping[str, type[Metric]] = LazyClasses(
+    {name: f"leporello.metrics.{module}" for name, module in _MODULES.items()}
+)
 
 
 def check_metrics(entries: Iterable[MetricEntry]) -> None:

@@ -6,40 +6,7 @@ included; it may read the data directory and write layouts to the cache. Begin w
 `generated` are made here.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from leporello.tasks.generated.babilong import Babilong
-from leporello.tasks.generated.ruler import Ruler
-from leporello.tasks.json_lines import JsonLines
-from leporello.tasks.long_context.infinite_bench import InfiniteBench
-from leporello.tasks.long_context.longbench import LongBench, LongBenchV2
-from leporello.tasks.long_context.loogle import LooGLE
-from leporello.tasks.muld import Muld
-from leporello.tasks.pan21 import Pan21
-from leporello.tasks.report_sum_sort import ReportSumSort
-from leporello.tasks.sample import Sample
-from leporello.tasks.scientific_papers import ScientificPapers
-from leporello.tasks.scrolls import Scrolls
-from leporello.tasks.shuffle_test import ShuffleTest
-from leporello.tasks.tables import Table, WebDataset
-from leporello.tasks.zero_scrolls import ZeroScrolls
-
-__all__ = [
-    "Babilong",
-    "InfiniteBench",
-    "JsonLines",
-    "LongBench",
-    "LongBenchV2",
-    "LooGLE",
-    "Muld",
-    "Pan21",
-    "ReportSumSort",
-    "Ruler",
-    "Sample",
-    "ScientificPapers",
-    "Scrolls",
-    "ShuffleTest",
-    "Table",
-    "WebDataset",
-    "ZeroScrolls",
-]
+# The stub beside this file names the module of each class; a class is imported when it is used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

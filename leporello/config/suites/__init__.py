@@ -5,7 +5,7 @@ It reads the files that it is given. Begin with `suite`; `reading` makes it of f
 
 from __future__ import annotations
 
-from leporello.config.suites.reading import check_names, read_suites, suite_named, suites_of
+from leporello.config.suites.reading import check_names, read_suites, suite_named, suite_of
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission, further
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "further",
     "read_suites",
     "suite_named",
-    "suites_of",
+    "suite_of",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from os.path import expanduser  # which leaves the name of a user who is not there
@@ -10,103 +10,106 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from leporello.config.built_in import built_in_path
+from leporello.config.built_in import built_in_names
 from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
+from leporello.core.yaml.tree import ConfigSource, Tree
 
 
-def read_suites(files: Sequence[ConfigSource] = ()) -> dict[str, Suite]:
-    """Returns the suites of the built-in file and the user's over it, by name.
+def read_suites(files: Sequence[ConfigSource] = (), tasks: Iterable[str] = ()) -> dict[str, Suite]:
+    """Returns suites of the built-in files and the user's over them, by name.
 
     No class is looked at.
 
+    Args:
+        files: Files of the user.
+        tasks: Tasks of which a built-in suite must have one; all suites are read if empty.
+
     Raises:
         UserError: A file cannot be read.
-        ConfigError: What is wrong with the suites themselves.
+        ConfigError: Everything that is wrong with the form of the suites.
     """
-    layers = Layers()
-    for file in (built_in_path(), *files):
-        layers.add(read_tree(file))
-    suites, faults = suites_of(layers)
-    if faults:
+    layers = Layers(files)
+    wanted, rows = {*tasks}, built_in_names()["suites"]
+    names = [
+        name
+        for name in layers.suites
+        if not wanted or name in layers.suites.own or not wanted.isdisjoint(rows[name]["tasks"])
+    ]
+    checked = [suite_of(layers, name) for name in names]
+    if faults := [fault for _, faults in checked for fault in faults]:
         raise ConfigError(faults)
-    return suites
+    return {suite.name: suite for suite, _ in checked if suite}
 
 
 def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
     """Returns a suite.
 
     Raises:
-        UserError: There is none of this name.
+        UserError: There is no suite of this name.
+        ConfigError: Everything that is wrong with its form.
     """
-    suites = read_suites(files)
-    if name not in suites:
-        raise UserError(f"there is no suite {name!r}{did_you_mean(name, suites)}")
-    return suites[name]
+    layers = Layers(files)
+    if name not in layers.suites:
+        raise UserError(f"there is no suite {name!r}{did_you_mean(name, layers.suites)}")
+    suite, faults = suite_of(layers, name)
+    if suite is None or faults:
+        raise ConfigError(faults)
+    return suite
 
 
-def suites_of(layers: Layers) -> tuple[dict[str, Suite], list[Fault]]:
-    """Returns the suites of several files, and what is wrong with their form and own names."""
-    suites: dict[str, Suite] = {}
-    faults: list[Fault] = []
-    for name, tree in layers.suites.items():
-        if (count := _count(tree)) > COLUMNS:
-            text = f"suites.{name}: has {count:,} columns, and {COLUMNS:,} are the most"
-            faults.append(tree.fault(text))
-            continue
-        try:
-            suites[name] = _adapter().validate_python(_given(name, tree))
-        except ValidationError as error:
-            faults += [_fault(name, tree, one) for one in error.errors()]
-            continue
-        faults += _own_faults(suites[name])
-    return suites, faults
+def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
+    """Returns a suite, and everything that is wrong with its form and own names."""
+    tree = layers.suites[name]
+    if (count := _count(tree)) > COLUMNS:
+        text = f"suites.{name}: has {count:,} columns, and {COLUMNS:,} are the most"
+        return None, [tree.fault(text)]
+    try:
+        suite = _adapter().validate_python(_given(name, tree))
+    except ValidationError as error:
+        return None, [_fault(name, tree, one) for one in error.errors()]
+    return suite, [*_own_faults(suite)]
 
 
 _OPINIONS = ("judge",)  # metrics that a reader says
 
 
 def check_names(
-    suites: Mapping[str, Suite], pipelines: Iterable[str], tasks: Mapping[str, TaskSpec | None]
+    suite: Suite, pipelines: Collection[str], tasks: Mapping[str, TaskSpec]
 ) -> list[Fault]:
-    """Returns what suites name that is not there."""
-    faults: list[Fault] = []
-    known, all_tasks = {*pipelines}, {*tasks}
-    for suite in suites.values():
-        faults += _untaken(suite, tasks)
-    for suite in suites.values():
-        for name, column in suite.columns.items():
-            faults += [
-                suite.fault(
-                    f"there is no task {task!r}{did_you_mean(task, all_tasks)}", "columns", name
-                )
-                for task in {task: None for task, _ in column.parts}
-                if task.partition("@")[0] not in all_tasks
-            ]
-            if suite.average and column.score.partition("[")[0] in _OPINIONS:
-                text = f"{column.score} is an opinion: it enters no average of a suite"
-                faults.append(suite.fault(text, "columns", name))
-        for row in suite.rows:
-            for pipeline in dict.fromkeys(suite.pipelines(row).values()):
-                if pipeline not in known:
-                    text = f"there is no pipeline {pipeline!r}{did_you_mean(pipeline, known)}"
-                    faults.append(suite.fault(text, "rows", row, "pipelines"))
+    """Returns everything that a suite names and that is not there."""
+    faults = [*_untaken(suite, tasks)]
+    for name, column in suite.columns.items():
+        faults += [
+            suite.fault(f"there is no task {task!r}{did_you_mean(task, tasks)}", "columns", name)
+            for task in {task: None for task, _ in column.parts}
+            if task.partition("@")[0] not in tasks
+        ]
+        if suite.average and column.score.partition("[")[0] in _OPINIONS:
+            text = f"{column.score} is an opinion: it enters no average of a suite"
+            faults.append(suite.fault(text, "columns", name))
+    for row in suite.rows:
+        for pipeline in dict.fromkeys(suite.pipelines(row).values()):
+            if pipeline not in pipelines:
+                text = f"there is no pipeline {pipeline!r}{did_you_mean(pipeline, pipelines)}"
+                faults.append(suite.fault(text, "rows", row, "pipelines"))
     return faults
 
 
-def _untaken(suite: Suite, tasks: Mapping[str, TaskSpec | None]) -> Iterator[Fault]:
+def _untaken(suite: Suite, tasks: Mapping[str, TaskSpec]) -> Iterator[Fault]:
     """Yields the parameters that tasks do not take, each value once."""
-    told = set()
+    seen = set()
     for key, column in suite.columns.items():
         name, _, settings = column.task.partition("@")
-        if settings not in told and (task := tasks.get(name)) and settings:
-            told.add(settings)
+        if settings and settings not in seen and name in tasks:
+            seen.add(settings)
             try:
-                task.adjusted(settings)
+                tasks[name].adjusted(settings)
+            except ConfigError:  # the task itself is faulty, and reported as such
+                continue
             except UserError as error:
                 yield suite.fault(str(error), "by" if suite.by else "columns", key)
 

@@ -35,13 +35,35 @@ class ClassError(UserError):
     """A class that cannot be had, with the reason for the user."""
 
 
+class LazyClasses(Mapping[str, Any]):
+    """Classes by name, each imported when it is asked for."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        """Takes by name `module:Class`."""
+        self._modules = modules
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 -- of any kind
+        """Returns a class."""
+        module, _, cls = self._modules[name].partition(":")
+        return getattr(import_module(module), cls)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
 def built_ins(kind: Kind) -> Mapping[str, Any]:
     """Returns the classes of a kind that Leporello brings, by the names that configs give them."""
     module = import_module(kind.package)
     if kind.table:
         table: Mapping[str, Any] = getattr(module, kind.table)
         return table
-    return {name: getattr(module, name) for name in module.__all__}
+    return LazyClasses({name: f"{kind.package}:{name}" for name in module.__all__})
 
 
 @cache

@@ -1,0 +1,36 @@
+__all__: list[str]
+
+from .assign_authors import AssignAuthors as AssignAuthors
+from .chains.chain_of_agents import ChainOfAgents as ChainOfAgents
+from .chains.chain_of_notes import ChainOfNotes as ChainOfNotes
+from .chains.plan_then_read import PlanThenRead as PlanThenRead
+from .chains.self_consistency import SelfConsistency as SelfConsistency
+from .chains.structured_map_reduce import StructuredMapReduce as StructuredMapReduce
+from .chains.walk import Walk as Walk
+from .cluster_authors import ClusterAuthors as ClusterAuthors
+from .count import Count as Count
+from .deciding.best_of import BestOf as BestOf
+from .deciding.by_role import ByRole as ByRole
+from .deciding.cascade import Cascade as Cascade
+from .deciding.route import LearntRoute as LearntRoute
+from .deciding.route import Route as Route
+from .deciding.route import When as When
+from .deciding.verify import Verify as Verify
+from .line_by_line import LineByLine as LineByLine
+from .map_reduce import MapReduce as MapReduce
+from .mean import Mean as Mean
+from .multi_hop import MultiHop as MultiHop
+from .order_by_coherence import OrderByCoherence as OrderByCoherence
+from .order_by_match import OrderByMatch as OrderByMatch
+from .order_by_pairs import OrderByPairs as OrderByPairs
+from .percentage import Percentage as Percentage
+from .read_each import ReadEach as ReadEach
+from .refine import Refine as Refine
+from .rewriting.decompose import Decompose as Decompose
+from .rewriting.hyde import HyDE as HyDE
+from .rewriting.iterative import Iterative as Iterative
+from .rewriting.multi_query import MultiQuery as MultiQuery
+from .stuff import Stuff as Stuff
+from .truncate import Truncate as Truncate
+from .truncate import TruncateMiddle as TruncateMiddle
+from .union import Union as Union

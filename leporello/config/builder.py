@@ -1,0 +1,325 @@
+"""Trees of files -> checked pipelines, tasks and suites; every fault with file and line."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypeVar, cast
+
+from leporello.config.config import Checked, Config
+from leporello.config.layers import Layers, Override, apply
+from leporello.config.metrics import entry_of, metric_specs
+from leporello.config.named_model import check_combiner, with_model
+from leporello.config.parameters import parameters, validate
+from leporello.config.placement import PlacementSpec, check_placement
+from leporello.config.space import Space, first
+from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
+from leporello.config.suites import Suite, check_names, suite_of
+from leporello.config.sweeps import Labels, SweepPoints
+from leporello.config.training_settings import TrainingSpec, check_training
+from leporello.core.calls.budget import Budget
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.protocols import ANSWER, KINDS, TASK
+from leporello.core.yaml.tree import Tree, check_settings
+
+_DEFAULTS = ("pipeline", "task", "pipelines")
+_T = TypeVar("_T")
+
+
+class ConfigBuilder:
+    """Turns the trees of files into specs; collects every fault on the way."""
+
+    def __init__(
+        self,
+        layers: Layers,
+        overrides: Sequence[Override],
+        names: Sequence[str],
+        *,
+        opened: bool = False,
+    ) -> None:
+        self.layers, self.overrides = layers, overrides
+        self.faults: list[Fault] = []
+        self.opened, self.spaces = opened, dict[str, Space]()
+        self.is_named = bool(names) or opened
+        self.names = list(names) or [self._default("pipeline")]
+        self.pipelines = Checked(layers.pipelines, partial(self._checked, self._pipeline))
+        self.tasks = Checked(layers.tasks, partial(self._checked, self._task))
+        self.suites = Checked(layers.suites, partial(self._checked, self._suite))
+
+    def load(self) -> Config:
+        """Checks the user's declarations and the pipelines that `names` has.
+
+        Raises:
+            ConfigError: Everything that is wrong with them.
+        """
+        layers = self.layers
+        names = dict.fromkeys(layers.pipelines.own)
+        if self.overrides or self.is_named:
+            names |= {p: None for p in layers.pipelines if self._is_selected(p)}
+        points, faults = self.pipelines.attempt(names)
+        faults += self.tasks.attempt(layers.tasks.own)[1]
+        faults += self.suites.attempt(layers.suites.own)[1]
+        self.faults = []
+        pipeline, task = self._check_default("pipeline"), self._check_default("task")
+        by_task = self._by_task()
+        self._check_names(points)
+        if faults := [*layers.faults, *faults, *self.faults]:
+            raise ConfigError(faults)
+        return Config(
+            self.pipelines, self.tasks, self.suites, pipeline, task, by_task, layers.collections
+        )
+
+    def _is_selected(self, name: str) -> bool:
+        """Returns whether a name, a point's name or a pattern of the command means a pipeline."""
+        return any(
+            pattern == name or fnmatch.fnmatchcase(name, pattern.partition("@")[0])
+            for pattern in self.names
+        )
+
+    def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
+        """Returns what a method makes of a name, and the faults that it collected."""
+        self.faults = []
+        return check(name), self.faults
+
+    def _suite(self, name: str) -> Suite:
+        suite, faults = suite_of(self.layers, name)
+        if suite is None:
+            raise ConfigError(faults)
+        faults += check_names(suite, self.layers.pipelines, self.tasks)
+        self.faults = faults  # checking a task that the suite names has begun another list
+        return suite
+
+    def _check_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> None:
+        """Two points of one name would be one directory."""
+        owner: dict[str, str] = {}
+        for name, points in pipelines.items():
+            for point in points:
+                if point.name in owner:
+                    text = f"{name}: two pipelines are named {point.name!r}"
+                    self.faults.append(self.layers.pipelines[name].fault(text))
+                owner[point.name] = name
+
+    def _default(self, key: str) -> str:
+        entry = self.layers.default.items.get(key) if self.layers.default else None
+        return str(entry.plain()) if entry else ""
+
+    def _check_default(self, key: str) -> str:
+        name = self._default(key)
+        names = self.layers.pipelines if key == "pipeline" else self.layers.tasks
+        tree = self.layers.default
+        entries = tree.items if tree else {}
+        for extra in set(entries) - {*_DEFAULTS}:
+            hint = did_you_mean(extra, _DEFAULTS)
+            self.faults.append(entries[extra].fault(f"default: unknown key {extra!r}{hint}"))
+        if tree and key not in entries:
+            self.faults.append(tree.fault(f"default: needs a {key}"))
+        elif tree and name not in names:
+            hint = did_you_mean(name, names)
+            self.faults.append(tree.fault(f"default.{key}: there is no {key} {name!r}{hint}"))
+        return name
+
+    def _by_task(self) -> dict[str, str]:
+        """Returns the default pipelines of tasks that have their own."""
+        tasks, pipelines = self.layers.tasks, self.layers.pipelines
+        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
+        named = {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
+        for task, pipeline in named.items():
+            for key, name, known in (("task", task, tasks), ("pipeline", pipeline, pipelines)):
+                if tree and name not in known:
+                    hint = did_you_mean(name, known)
+                    text = f"default.pipelines.{task}: there is no {key} {name!r}{hint}"
+                    self.faults.append(tree.items[task].fault(text))
+        return named
+
+    def _task(self, name: str) -> TaskSpec:
+        tree = self.layers.tasks[name]
+        variants = SweepPoints(f"tasks.{name}")
+        own = {key: child for key, child in tree.items.items() if key != "metrics"}
+        if tree.file and tree.file.name == "run.yaml":  # of 0.2: its answers are as they are
+            own.pop("normalised", None)
+        options = variants.of_class(tree.with_value(own), TASK, "")
+        listed = metric_specs(variants, tree.items["metrics"]) if "metrics" in tree.items else []
+        self.faults.extend(variants.faults)
+        if len(options) > 1:
+            self.faults.append(tree.fault(f"tasks.{name}: a task cannot be swept"))
+        if self.faults:
+            raise ConfigError(self.faults)
+        spec, known = options[0][1], self.layers.collections
+        if known and "collections" in parameters(spec.cls) and "collections" not in spec.params:
+            spec = dataclasses.replace(spec, params={**spec.params, "collections": known})
+        return TaskSpec(name, spec).with_metrics([*map(entry_of, listed)])
+
+    def _pipeline(self, name: str) -> Sequence[PipelineSpec]:
+        before = len(self.layers.faults)
+        keys = self.layers.resolve(name)
+        self.faults += self.layers.faults[before:]
+        if keys is None:
+            return []
+        selected = self._is_selected(name)
+        keys = self._changed(name, keys, self.overrides if selected else ())
+        if not (selected and self.opened):
+            return self._specs(name, keys, ranges=not selected and name not in self._runs)
+        space = self.spaces[name] = Space(name, keys, partial(self._made, name))
+        reduced, faults = space.reduced(first)
+        self.faults += faults
+        return self._specs(name, reduced) if not faults else []
+
+    def _made(
+        self, name: str, keys: Mapping[str, Tree]
+    ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
+        """Returns a pipeline of other keys, and what is wrong with it."""
+        self.faults = []
+        return self._specs(name, keys), self.faults
+
+    def _specs(
+        self, name: str, keys: Mapping[str, Tree], *, ranges: bool = False
+    ) -> list[PipelineSpec]:
+        own_tasks = self._strings(name, "tasks", keys.get("tasks"))
+        for task in own_tasks:
+            if task not in self.layers.tasks:
+                hint = did_you_mean(task, self.layers.tasks)
+                text = f"{name}.tasks: there is no task {task!r}{hint}"
+                self.faults.append(keys["tasks"].fault(text))
+        normalised = self._switch(name, "normalised", keys.get("normalised"))
+        description = " ".join(self._strings(name, "description", keys.get("description")))
+        training = self._training(name, keys.get("train"))
+        budget = self._budget(name, keys.get("budget"))
+        abstain = self._share(name, "abstain", keys.get("abstain"))
+        placement = self._placement(name, keys.get("placement"))
+        tuned = self._tuned(name, keys.get("tuned"))
+        return [
+            PipelineSpec(
+                f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
+                placement, budget, abstain, tuned,
+            )
+            for labels, stages in self._points(name, keys, ranges)
+        ]  # fmt: skip
+
+    @cached_property
+    def _runs(self) -> frozenset[str]:
+        """The pipelines that some task runs where none is named."""
+        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
+        return frozenset(str(entry.plain()) for entry in (tree.items if tree else {}).values())
+
+    def _tuned(self, name: str, tree: Tree | None) -> Mapping[str, Any]:
+        told: Any = tree.plain() if tree else {}
+        if tree and not isinstance(told, dict):
+            text = f"{name}.tuned: must be what `tune` wrote, a mapping, got {told!r}"
+            self.faults.append(tree.fault(text))
+            return {}
+        return cast("Mapping[str, Any]", told)
+
+    def _training(self, name: str, tree: Tree | None) -> TrainingSpec:
+        if tree is None:
+            return TrainingSpec()
+        spec, faults = check_training(name, tree)
+        self.faults.extend(faults)
+        return spec
+
+    def _budget(self, name: str, tree: Tree | None) -> Budget:
+        if tree is None:
+            return Budget()
+        given, faults = check_settings(f"{name}.budget", tree, _limit)
+        self.faults.extend(faults)
+        return Budget(**given) if not faults else Budget()
+
+    def _placement(self, name: str, tree: Tree | None) -> PlacementSpec:
+        if tree is None:
+            return PlacementSpec()
+        spec, faults = check_placement(name, tree)
+        self.faults.extend(faults)
+        return spec
+
+    def _changed(
+        self, name: str, keys: Mapping[str, Tree], overrides: Sequence[Override]
+    ) -> dict[str, Tree]:
+        """Returns the keys as `model` and then `--set` have them."""
+        names = [override for override in overrides if override.path == ("model",)]
+        tree = (names[-1].value if names else keys.get("model")) or self.layers.pipelines[name]
+        try:
+            changed = with_model(apply(names, keys))
+            changed = apply([o for o in overrides if o not in names], changed)
+            if names or "model" in keys:
+                check_combiner(changed)
+        except KeyError as error:
+            self.faults.append(Fault(None, 0, f"--set for {name}: {error.args[0]}"))
+        except ConfigError as error:
+            self.faults += error.faults
+        except UserError as error:
+            self.faults.append(tree.fault(f"{name}: {error}"))
+        else:
+            return changed
+        return {key: child for key, child in keys.items() if key != "model"}
+
+    def _switch(self, name: str, key: str, tree: Tree | None) -> bool:
+        if tree is not None and not isinstance(tree.value, bool):
+            fault = f"{name}.{key}: must be true or false, got {tree.plain()!r}"
+            self.faults.append(tree.fault(fault))
+        return tree is not None and tree.value is True
+
+    def _share(self, name: str, key: str, tree: Tree | None) -> float | None:
+        if tree is None:
+            return None
+        value = tree.value
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+            return float(value)
+        text = f"{name}.{key}: must be one number from 0 to 1, got {tree.plain()!r}"
+        self.faults.append(tree.fault(text))
+        return None
+
+    def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
+        if tree is None:
+            return ()
+        items = tree.value if isinstance(tree.value, list) else [tree]
+        if not all(isinstance(item.value, str) for item in items):
+            self.faults.append(tree.fault(f"{name}.{key}: must be text, or a list of texts"))
+            return ()
+        return tuple(str(item.value) for item in items)
+
+    def _roles(self, name: str, tree: Tree | None) -> Mapping[str, Tree]:
+        """Returns the readers of roles other than that of answers, which is `reader`."""
+        if tree is not None and not (tree.items and all(map(str.isidentifier, tree.items))):
+            fault = f"{name}.readers: must be a mapping of roles to readers, got {tree.plain()!r}"
+            self.faults.append(tree.fault(fault))
+            return {}
+        roles = {role: child.as_class() for role, child in tree.items.items()} if tree else {}
+        if answering := roles.pop(ANSWER, None):  # of a `--set` of all readers
+            self.faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
+        return roles
+
+    def _points(
+        self, name: str, keys: Mapping[str, Tree], ranges: bool
+    ) -> list[tuple[Labels, dict[str, Spec]]]:
+        roles = self._roles(name, keys.get("readers"))
+        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, ranges=ranges)
+        own = self.layers.pipelines[name]
+        options: dict[str, list[tuple[Labels, Spec]]] = {}
+        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
+        for key, kind in stages_of.items():
+            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
+            if tree is None and kind.default is None:
+                more = f", or `{ANSWER}` among its readers" if roles else ""
+                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
+            elif tree is not None or kind.default:
+                tree = tree or _default_stage(own, kind.default)
+                options[key] = variants.of_stage(tree, kind, key)
+        points = variants.combined(own, "", [*options.values()])
+        self.faults.extend(variants.faults)
+        return [(labels, dict(zip(options, stages, strict=True))) for labels, stages in points]
+
+
+def _limit(name: str, tree: Tree) -> tuple[Any, str | None]:
+    known = parameters(Budget)
+    if name not in known:
+        return None, f"a budget has no such limit{did_you_mean(name, known)}"
+    return validate(known[name], tree)
+
+
+def _default_stage(tree: Tree, name: str | None) -> Tree:
+    return tree.with_value({"class": tree.with_value(name)})
+
+
+def _suffix(labels: Labels) -> str:
+    return "@" + ",".join(f"{path}={value}" for path, value in labels) if labels else ""

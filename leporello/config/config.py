@@ -1,0 +1,197 @@
+"""Everything that can be run, by name; a declaration is checked when a command names it."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeVar
+
+from leporello.config.specs import PipelineSpec, TaskSpec
+from leporello.config.suites import Suite
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+
+_T = TypeVar("_T")
+
+
+class Checked(Mapping[str, _T]):
+    """Declarations by name, each checked when it is first asked for.
+
+    Attributes:
+        ready: Declarations that were checked.
+    """
+
+    def __init__(
+        self, names: Collection[str], check: Callable[[str], tuple[_T, Sequence[Fault]]]
+    ) -> None:
+        self.ready: dict[str, _T] = {}
+        self._names, self._check = names, check
+
+    def __getitem__(self, name: str) -> _T:
+        """Returns a declaration.
+
+        Raises:
+            ConfigError: Everything that is wrong with it.
+        """
+        if name not in self.ready:
+            if name not in self._names:
+                raise KeyError(name)
+            value, faults = self._check(name)
+            if faults:
+                raise ConfigError(faults)
+            self.ready[name] = value
+        return self.ready[name]
+
+    def of(self, names: Iterable[str]) -> dict[str, _T]:
+        """Returns several declarations.
+
+        Raises:
+            ConfigError: Everything that is wrong with any of them.
+        """
+        values, faults = self.attempt(names)
+        if faults:
+            raise ConfigError(faults)
+        return values
+
+    def attempt(self, names: Iterable[str]) -> tuple[dict[str, _T], list[Fault]]:
+        """Returns the declarations that are right, and everything wrong with the others."""
+        values: dict[str, _T] = {}
+        faults: list[Fault] = []
+        for name in names:
+            try:
+                values[name] = self[name]
+            except ConfigError as error:
+                faults += error.faults
+        return values, faults
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that can be run.
+
+    Attributes:
+        pipelines: Pipelines by name; each a list of points, one where nothing is swept.
+        tasks: Tasks by name.
+        default_pipeline: Name of the pipeline that `run` takes when none is named.
+        default_task: Name of the task that a pipeline without tasks of its own runs on.
+        default_pipelines: Name of the pipeline that `run` takes instead, by task.
+        collections: Paths, patterns and URLs of collections by name.
+        suites: Suites by name.
+    """
+
+    pipelines: Checked[Sequence[PipelineSpec]]
+    tasks: Checked[TaskSpec]
+    suites: Checked[Suite]
+    default_pipeline: str
+    default_task: str
+    default_pipelines: Mapping[str, str] = field(default_factory=dict)
+    collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def check_all(self) -> None:
+        """Checks every declaration, built-in ones too.
+
+        Raises:
+            ConfigError: Everything that is wrong with any of them.
+        """
+        faults = [
+            fault
+            for declared in (self.pipelines, self.tasks, self.suites)
+            for fault in declared.attempt(declared)[1]
+        ]
+        if faults:
+            raise ConfigError(faults)
+
+    def jobs(
+        self, pipelines: Sequence[str], tasks: Sequence[str]
+    ) -> list[tuple[PipelineSpec, TaskSpec]]:
+        """Returns what to run on what: named pipelines on each task, or the task's default one.
+
+        Args:
+            pipelines: Names as `select` takes them.
+            tasks: Names as `select_tasks` takes them.
+
+        Raises:
+            UserError: As these two.
+        """
+        if pipelines or not tasks:
+            chosen = self.select(pipelines)
+            return [(point, task) for point in chosen for task in self.select_tasks(point, tasks)]
+        return [
+            (point, task)
+            for task in self.tasks_named(tasks)
+            for point in self.select([self.default_pipelines.get(task.name, self.default_pipeline)])
+        ]
+
+    def select(self, names: Sequence[str]) -> list[PipelineSpec]:
+        """Returns the points of these pipelines: names, names of points, or `*` patterns.
+
+        Raises:
+            UserError: A name that is neither, or a pattern that nothing matches.
+        """
+        chosen: dict[str, PipelineSpec] = {}
+        unknown = []
+        named = {name: self._candidates(name) for name in names or [self.default_pipeline]}
+        groups = self.pipelines.of(dict.fromkeys(chain.from_iterable(named.values())))
+        for name, candidates in named.items():
+            points = {p.name: p for candidate in candidates for p in groups[candidate]}
+            fitting = [p for p in points if p == name] or fnmatch.filter(points, name)
+            group = self.pipelines.get(name) or [points[point] for point in fitting]
+            if not group:
+                hint = did_you_mean(name, {*self.pipelines, *points})
+                unknown.append(f"there is no pipeline {name!r}{hint}")
+            chosen.update((point.name, point) for point in group)
+        if unknown:
+            raise UserError("\n".join(unknown))
+        return list(chosen.values())
+
+    def _candidates(self, name: str) -> list[str]:
+        """Returns the pipelines whose points a name or a pattern may mean."""
+        if name in self.pipelines:
+            return [name]
+        base = name.partition("@")[0]
+        return [p for p in self.pipelines if p == base or fnmatch.fnmatchcase(p, base)]
+
+    def select_tasks(self, pipeline: PipelineSpec, names: Sequence[str]) -> list[TaskSpec]:
+        """Returns the named tasks, else the pipeline's own, else the default one.
+
+        Raises:
+            UserError: As `tasks_named`.
+        """
+        return self.tasks_named(list(names) or list(pipeline.tasks) or [self.default_task])
+
+    def tasks_named(self, names: Sequence[str]) -> list[TaskSpec]:
+        """Returns the tasks of these names, or that these `*` patterns fit.
+
+        `NAME@length=8192` is the task with another value of a parameter, under that name.
+
+        Raises:
+            UserError: There is no such task, or it takes no such value.
+        """
+        fitting = {
+            name: self.tasks.of(fnmatch.filter(self.tasks, name)) or self._adjusted(name)
+            for name in names
+        }
+        if unknown := [name for name, tasks in fitting.items() if not tasks]:
+            hints = (did_you_mean(name, self.tasks) for name in unknown)
+            lines = map("there is no task {!r}{}".format, unknown, hints)
+            raise UserError("\n".join(lines))
+        return [
+            *{name: task for tasks in fitting.values() for name, task in tasks.items()}.values()
+        ]
+
+    def _adjusted(self, name: str) -> dict[str, TaskSpec]:
+        """Returns the tasks of `PATTERN@PARAMETER=VALUE`, with this value; none of other names."""
+        pattern, _, settings = name.partition("@")
+        found = fnmatch.filter(self.tasks, pattern) if settings else []
+        tasks = [task.adjusted(settings) for task in self.tasks.of(found).values()]
+        return {task.name: task for task in tasks}

@@ -1,0 +1,19 @@
+__all__: list[str]
+
+from .generated.babilong import Babilong as Babilong
+from .generated.ruler import Ruler as Ruler
+from .json_lines import JsonLines as JsonLines
+from .long_context.infinite_bench import InfiniteBench as InfiniteBench
+from .long_context.longbench import LongBench as LongBench
+from .long_context.longbench import LongBenchV2 as LongBenchV2
+from .long_context.loogle import LooGLE as LooGLE
+from .muld import Muld as Muld
+from .pan21 import Pan21 as Pan21
+from .report_sum_sort import ReportSumSort as ReportSumSort
+from .sample import Sample as Sample
+from .scientific_papers import ScientificPapers as ScientificPapers
+from .scrolls import Scrolls as Scrolls
+from .shuffle_test import ShuffleTest as ShuffleTest
+from .tables import Table as Table
+from .tables import WebDataset as WebDataset
+from .zero_scrolls import ZeroScrolls as ZeroScrolls

@@ -1,0 +1,25 @@
+__all__: list[str]
+
+from .best_sentence import BestSentence as BestSentence
+from .calibrated import Calibrated as Calibrated
+from .causal_lm import CausalLM as CausalLM
+from .classifier import Classifier as Classifier
+from .embedded_reader import Embedded as Embedded
+from .endpoint import Endpoint as Endpoint
+from .extractive import Extractive as Extractive
+from .late_interaction_classifier import LateInteractionClassifier as LateInteractionClassifier
+from .lead import Lead as Lead
+from .log_likelihood import LogLikelihood as LogLikelihood
+from .naive import FixedAnswer as FixedAnswer
+from .naive import GivenOrder as GivenOrder
+from .naive import MajorityAnswer as MajorityAnswer
+from .naive import MajorityOption as MajorityOption
+from .naive import Prefix as Prefix
+from .naive import RandomAnswer as RandomAnswer
+from .naive import RandomSpan as RandomSpan
+from .pair_classifier import PairClassifier as PairClassifier
+from .polarity import Polarity as Polarity
+from .precedence import Precedence as Precedence
+from .presence import Presence as Presence
+from .pseudo_log_likelihood import PseudoLogLikelihood as PseudoLogLikelihood
+from .seq2seq import Seq2Seq as Seq2Seq

@@ -1,0 +1,29 @@
+__all__: list[str]
+
+from .baselines import All as All
+from .baselines import Ends as Ends
+from .baselines import Evenly as Evenly
+from .baselines import First as First
+from .baselines import Random as Random
+from .bm25 import BM25 as BM25
+from .by_question import ByQuestion as ByQuestion
+from .dense import Dense as Dense
+from .encoders.colbert import ColBERT as ColBERT
+from .encoders.late_chunks import LateChunks as LateChunks
+from .encoders.splade import Splade as Splade
+from .fusion import Fusion as Fusion
+from .mentions import Mentions as Mentions
+from .mixed import Mixed as Mixed
+from .neighbours import Neighbours as Neighbours
+from .oracle import Oracle as Oracle
+from .oracle import OracleAnswer as OracleAnswer
+from .passages.compress import Compress as Compress
+from .passages.entity_graph import EntityGraph as EntityGraph
+from .passages.mmr import MMR as MMR
+from .passages.tree_search import TreeSearch as TreeSearch
+from .rank_bm25 import RankBM25 as RankBM25
+from .rerank import Rerank as Rerank
+from .rerank_by_reader import RerankByReader as RerankByReader
+from .selected import Selected as Selected
+from .tfidf import TfIdf as TfIdf
+from .two_steps import TwoSteps as TwoSteps
