@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "suppo
 
 from stories import TABLES, WRITERS, Story
 
-from leporello.loaders import load_bytes
+from leporello.loaders.files import load_bytes
 
 WORDS = [f"word{number}" for number in range(5000)]
 

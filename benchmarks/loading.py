@@ -80,7 +80,7 @@ count = text.count("\\f")
 }
 # Ours counts places: pages, rows, chapters.
 OURS = """
-from leporello.loaders import load
+from leporello.loaders.files import load
 count = max(1, len(load(Path(path)).places))
 """
 TIMED = """

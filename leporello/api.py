@@ -20,15 +20,15 @@ from leporello.analysis.comparison import Comparison, compare
 from leporello.analysis.explain import Explanation, explain
 from leporello.analysis.funnel import ExampleTrace, Funnel, funnels, trace_examples
 from leporello.analysis.score import score
-from leporello.config import Config, ConfigSource, PipelineSpec, TaskSpec
+from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages
 from leporello.config import load_config as load_pipelines
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.records import Document
-from leporello.core.yaml.tree import Tree, read_tree
+from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
 from leporello.engine.progress import Cancellable, Listener, ProgressDisplay, show_progress_with
 from leporello.jobs.results import Result
-from leporello.loaders import known_suffixes
+from leporello.loaders.files import known_suffixes
 from leporello.report import Report, report
 from leporello.runs.answer import Answer, CitedPassage, Cost
 from leporello.runs.ask import AskSettings, Session, ask

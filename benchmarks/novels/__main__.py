@@ -23,7 +23,7 @@ from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document
-from leporello.loaders import load
+from leporello.loaders.files import load
 
 HERE = Path(__file__).parent
 

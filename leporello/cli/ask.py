@@ -147,7 +147,7 @@ def extract(
 
 def _parted(arguments: list[str]) -> tuple[list[Path], str | None]:
     """Returns files and the question; the last argument is one unless a file is named so."""
-    from leporello.loaders import known_suffixes
+    from leporello.loaders.files import known_suffixes
 
     *files, last = arguments
     if not files or is_there(last):

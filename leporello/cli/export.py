@@ -86,12 +86,12 @@ def score(
     """Scores any predictions file with a task's metrics."""
     from leporello.analysis.score import GOLD
     from leporello.analysis.score import score as score_file
-    from leporello.cli.display import tables
+    from leporello.cli.display import results
 
     result = score_file(file, task, config=config or (), split=split, metrics=metric or ())
     if as_json:
         print_json(result.row())
     else:
-        tables.scores(stdout(), [result])
+        results.scores(stdout(), [result])
     if result.faults:
         raise typer.Exit(2 if any(text.startswith(GOLD) for text in result.faults) else 1)

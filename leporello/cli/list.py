@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leporello.cli.options import AsJson, ConfigFiles, print_json, stdout
+
+if TYPE_CHECKING:
+    from leporello.config.class_page import ClassPage
 
 
 def list_things(
@@ -24,20 +28,24 @@ def list_things(
 ) -> None:
     """Lists what there is, with signatures; of one class, says what each parameter means."""
     from leporello.cli.display import tables
-    from leporello.config import load_config
     from leporello.config.catalogue import KINDS_OF_THINGS, listing
-    from leporello.config.class_page import class_page
 
-    known = load_config(config or ())
-    page = class_page(known, what) if what and what not in KINDS_OF_THINGS else None
+    page = _class_page(what, config or ()) if what and what not in KINDS_OF_THINGS else None
     if page is not None:
         print_json(page.as_json()) if as_json else tables.page(stdout(), page)
         return
-    lists = listing(known, what)
+    lists = listing(config or (), what)
     if as_json:
         print_json(lists)
     else:
         tables.listing(stdout(), lists)
+
+
+def _class_page(name: str, config: Sequence[Path]) -> ClassPage | None:
+    from leporello.config import load_config
+    from leporello.config.class_page import class_page
+
+    return class_page(load_config(config), name)
 
 
 def models(

@@ -191,36 +191,36 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_results(console: Console, done: Run, show: int) -> None:
-    from leporello.cli.display import tables
+    from leporello.cli.display import results
 
-    tables.scores(console, done.results)
+    results.scores(console, done.results)
     if show and done.results:
         _show_answers(console, done, show)
     _show_failures(console, done)
-    tables.verified(console, done.verified)
-    tables.where(console, done.directory)
+    results.verified(console, done.verified)
+    results.where(console, done.directory)
 
 
 def _show_answers(console: Console, done: Run, count: int) -> None:
     """Prints answers of the first pipeline and task, spread evenly over it."""
-    from leporello.cli.display import tables
+    from leporello.cli.display import results
     from leporello.runs.answers import answers
 
     first = done.results[0]
     for example, prediction in answers(done.directory, first.pipeline, first.task, count):
-        tables.prediction(console, example, prediction)
+        results.prediction(console, example, prediction)
 
 
 def _show_failures(console: Console, done: Run) -> None:
     """Prints the first failures, and how many there are of each kind."""
-    from leporello.cli.display import tables
+    from leporello.cli.display import results
 
     failed = [failure for r in done.results for failure in done.failed(r.pipeline, r.task)]
     for failure in failed[:_FAILURES]:
         text = f"failed: {failure.example_id} at the {failure.stage}: {failure.error}"
         console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
     if failed:
-        tables.failures(console, failed, sum(result.examples for result in done.results))
+        results.failures(console, failed, sum(result.examples for result in done.results))
 
 
 def check(
@@ -250,14 +250,16 @@ def check(
     from leporello.config import load_config
     from leporello.core.yaml.tree import read_tree
     from leporello.core.yaml.writing import as_yaml
-    from leporello.jobs.jobs import check_files
-    from leporello.suites import check_published
+    from leporello.jobs.stage_files import check_files
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
     chosen = loaded.select(pipelines or ()) if pipelines or overrides else []
     if not (config or pipelines or overrides):
         loaded.check_all()
-    check_published(loaded.suites.ready)
+    if loaded.suites.ready:
+        from leporello.suites import check_published
+
+        check_published(loaded.suites.ready)
     if try_out:
         trees = [read_tree(file).items.get("pipelines") for file in config or ()]
         own = [name for tree in trees if tree for name in tree.items]

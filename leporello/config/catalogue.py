@@ -10,19 +10,20 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leporello.config import Config, PipelineSpec, load_config
 from leporello.config.built_in import SECTIONS, built_in_files, built_in_names, built_in_path
-from leporello.config.parameters import parameters
-from leporello.config.suites import Suite
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ALL_KINDS, TASK, Kind
 from leporello.core.records import JSON
-from leporello.core.yaml.tree import read_tree
 from leporello.models.locate import locate
+
+if TYPE_CHECKING:
+    from leporello.config import Config, PipelineSpec
+    from leporello.config.suites import Suite
+    from leporello.core.yaml.tree import ConfigSource
 
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
 KINDS_OF_THINGS = (
@@ -36,24 +37,32 @@ KINDS_OF_THINGS = (
 _OFFLINE = " (runs offline)"
 
 
-def listing(config: Config, what: str = "") -> dict[str, dict[str, str]]:
+def listing(files: Sequence[ConfigSource] = (), what: str = "") -> dict[str, dict[str, str]]:
     """Returns, by kind of thing, each name with its description.
 
     Args:
-        config: The config that pipelines and tasks come from.
+        files: Config files of the user; without them the table of built-in names is enough.
         what: Kind of thing, one of `KINDS_OF_THINGS`; all of them if empty.
 
     Raises:
         UserError: There is no such kind of thing, and no class of that name.
+        ConfigError: Everything that is wrong with the files.
     """
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
         known = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
         raise UserError(f"there is no list or class {what!r}{did_you_mean(what, known)}")
+    config = _loaded(files) if files else None
     return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
 
 
-def _list(config: Config, kind: str) -> dict[str, str]:
+def _loaded(files: Sequence[ConfigSource]) -> Config:
+    from leporello.config import load_config
+
+    return load_config(files)
+
+
+def _list(config: Config | None, kind: str) -> dict[str, str]:
     if kind == "pipelines":
         return _pipelines(config)
     if kind == "tasks":
@@ -67,9 +76,9 @@ def _list(config: Config, kind: str) -> dict[str, str]:
     }
 
 
-def _pipelines(config: Config) -> dict[str, str]:
+def _pipelines(config: Config | None) -> dict[str, str]:
     rows = built_in_names()["pipelines"]
-    if config.pipelines.ready:  # of the user's, which those of the table may extend
+    if config and config.pipelines.ready:  # of the user's, which those of the table may extend
         points = chain.from_iterable(config.pipelines.values())
         rows = {point.name: _row(point) for point in points}
     return {
@@ -77,26 +86,29 @@ def _pipelines(config: Config) -> dict[str, str]:
     }
 
 
-def _tasks(config: Config) -> dict[str, str]:
-    own = config.tasks.ready
+def _tasks(config: Config | None) -> dict[str, str]:
+    own = config.tasks.ready if config else {}
     rows = {name: row["description"] for name, row in built_in_names()["tasks"].items()}
     return rows | {name: _first_line(task.spec.cls) for name, task in own.items()}
 
 
-def _suites(config: Config) -> dict[str, str]:
+def _suites(config: Config | None) -> dict[str, str]:
+    own = config.suites.ready if config else {}
     rows = {name: row["description"] for name, row in built_in_names()["suites"].items()}
-    return rows | {name: _columns_and_rows(suite) for name, suite in config.suites.ready.items()}
+    return rows | {name: _columns_and_rows(suite) for name, suite in own.items()}
 
 
 def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
     """Returns the table of built-in names: by section and name the file, and the row for `list`."""
+    from leporello.core.yaml.tree import read_tree
+
     folder = built_in_path().parent
     files: dict[tuple[str, str], str] = {}
     for path in built_in_files():
         sections = read_tree(path).items
         names = ((key, name) for key in SECTIONS if key in sections for name in sections[key].items)
         files |= dict.fromkeys(names, path.relative_to(folder).as_posix())
-    loaded = load_config(built_in_files())
+    loaded = _loaded(built_in_files())
     rows: Mapping[str, Mapping[str, dict[str, JSON]]] = {
         "pipelines": {name: _row(point) for name, [point] in loaded.pipelines.items()},
         "tasks": {
@@ -135,6 +147,8 @@ def runs_offline(pipeline: PipelineSpec) -> bool:
 
 def _models(pipeline: PipelineSpec) -> list[str] | None:
     """Returns a pipeline's models; None if it calls a server, or a model has to be trained."""
+    from leporello.config.parameters import parameters
+
     models: list[str] = []
     for spec in pipeline.all_specs():
         values = spec.arguments()
@@ -172,6 +186,8 @@ def _plug_ins(kind: Kind) -> dict[str, str]:
 
 def _described(name: str, thing: object) -> str:
     """Returns a name with the parameters; a metric, say, may have none."""
+    from leporello.config.parameters import parameters
+
     known = parameters(thing).values() if isinstance(thing, type) else ()
     given = ", ".join(str(one) for one in known if not callable(one.default) or one.required)
     return f"{name}({given})" if given or name[:1].isupper() else name

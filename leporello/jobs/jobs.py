@@ -7,12 +7,10 @@ import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from leporello.config import (
-    ConfigSource,
     PipelineSpec,
     PlacementSpec,
     TaskSpec,
@@ -23,16 +21,16 @@ from leporello.config.layers import Layers
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
-from leporello.core.calls.nested import check_files as check_files_of
 from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
-from leporello.core.secrets import is_set
+from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import job_signature
+from leporello.jobs.stage_files import check_files
 from leporello.metrics.protocol import Asks
 
 _log = logging.getLogger("leporello")
@@ -206,31 +204,6 @@ def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict
     if faults:
         raise ConfigError(faults)
     return placed
-
-
-def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat("")) -> None:
-    """Looks at the files that stages name, which loading a config does not open.
-
-    Args:
-        pipelines: Pipelines to look at; those for whose keys environment variables are not set are
-            left out.
-        data: The fingerprint of each one's task's data; empty where no task is known.
-
-    Raises:
-        UserError: Everything that is wrong with the files; points of a sweep are told once.
-    """
-    faults: dict[str, None] = {}
-    for pipeline, fingerprint in zip(pipelines, data, strict=False):
-        if not all(map(is_set, pipeline.variables())):
-            continue
-        name = pipeline.name.partition("@")[0]
-        for key, spec in pipeline.stages.items():
-            try:
-                check_files_of(spec.build(), fingerprint)
-            except UserError as error:
-                faults |= {f"{name}.{key}: {line}": None for line in str(error).splitlines()}
-    if faults:
-        raise UserError("\n".join(faults))
 
 
 def _fingerprints(

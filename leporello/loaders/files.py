@@ -8,8 +8,10 @@ import io
 import os
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import ClassVar
@@ -103,13 +105,26 @@ class Format(ABC):
 
 
 # Formats in the order in which they are asked whether they recognise a file; the last one, plain
-# text, takes the rest. `leporello.loaders` lists them, as some formats load files within files.
-FORMATS: list[type[Format]] = []
+# text, takes the rest.
+_ORDER = (
+    *("Pdf", "Docx", "Pptx", "Sheets", "OpenDocument", "Epub", "Rtf", "Notebook", "Html", "Xml"),
+    *("Mail", "Subtitles", "Latex", "Markdown", "Csv", "Json", "RestructuredText", "Code", "Text"),
+)
+
+
+@cache
+def formats() -> Sequence[type[Format]]:
+    """Returns all formats, in the order in which they are asked.
+
+    They are found by name, since some formats load files within files.
+    """
+    package = import_module("leporello.loaders")
+    return [getattr(package, name) for name in _ORDER]
 
 
 def known_suffixes() -> set[str]:
     """Returns the suffixes of all formats, in lower case: `.pdf`."""
-    return {suffix for format_ in FORMATS for suffix in format_.suffixes}
+    return {suffix for format_ in formats() for suffix in format_.suffixes}
 
 
 def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- the record's own word
@@ -177,18 +192,18 @@ def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
     Raises:
         UserError: It is none of the formats that are read.
     """
-    named = next((f for f in FORMATS if path.suffix.lower() in f.suffixes), None)
+    named = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
     if named and named.recognises(data, path):
         return named, ""
-    found = next((f for f in FORMATS if f.recognises(data, path)), None)
+    found = next((f for f in formats() if f.recognises(data, path)), None)
     if not found and (known := looks(data)):
         raise UserError(f"{path}: is not read: it looks like {known}")
     if not found and named and named.marked:
-        found = FORMATS[-1]
+        found = formats()[-1]
     if found and found is not named:
         of_suffix = f", not {named.__name__} as its suffix says" if named else ""
         return found, f"{path.name} was read as {found.__name__}, which it is{of_suffix}"
-    return named or FORMATS[-1], ""
+    return named or formats()[-1], ""
 
 
 def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A002 -- what it is

@@ -14,13 +14,14 @@ from typing import Any
 
 from leporello.cache.reuse import warn_of_reuse
 from leporello.cache.store import Cache
-from leporello.config import Config, ConfigSource, Pipeline, load_config, loader_of
+from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.core.errors import UserError
 from leporello.core.items import items_of
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Prediction, Read, Span
+from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.combining import ActiveCombiners
 from leporello.engine.engine import Engine
 from leporello.engine.enriching import Enriching
@@ -32,9 +33,9 @@ from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import divided, select_document
-from leporello.jobs.jobs import check_files
-from leporello.loaders import load
+from leporello.jobs.stage_files import check_files
 from leporello.loaders.collection import load_collection
+from leporello.loaders.files import load
 from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
 from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from leporello.cache.reuse import warn_of_reuse
 from leporello.cache.store import Cache
-from leporello.config import ConfigSource
 from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
+from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.journal.serialization import prediction_from_row
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress

@@ -18,7 +18,7 @@ from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Member, Place
 from leporello.core.spans import Span
-from leporello.loaders import load
+from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
 from leporello.serving.tools import as_utf8, name_of
 from leporello.text.outline import place_of_span

@@ -16,9 +16,8 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
-from leporello.loaders import load, load_bytes
 from leporello.loaders.collection import collection_hash, load_collection
-from leporello.loaders.files import file_hash
+from leporello.loaders.files import file_hash, load, load_bytes
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
 from leporello.tasks.jsonl.columns import check_columns

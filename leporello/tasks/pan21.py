@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Document, DocumentRows, Example, Span
-from leporello.loaders import load
-from leporello.loaders.files import file_hash, read_bytes
+from leporello.loaders.files import file_hash, load, read_bytes
 from leporello.text import answers
 
 _NAME = re.compile(r"problem-(\d+)\.txt")

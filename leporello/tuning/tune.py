@@ -12,14 +12,15 @@ from statistics import fmean
 from filelock import FileLock, Timeout
 
 from leporello.cache.store import Cache
-from leporello.config import ConfigSource, PipelineSpec, load_space
+from leporello.config import PipelineSpec, load_space
 from leporello.config.space import Space, first
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
+from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
-from leporello.jobs.jobs import check_files
+from leporello.jobs.stage_files import check_files
 from leporello.models.locate import cache_directory
 from leporello.tuning.budget import Account, SearchBudget
 from leporello.tuning.documents import Round, rounds_of, tuned_task

@@ -19,7 +19,7 @@ from leporello.core.environment.classes import built_ins
 from leporello.core.errors import UserError
 from leporello.core.protocols import KINDS
 from leporello.core.records import Document
-from leporello.loaders import load_bytes
+from leporello.loaders.files import load_bytes
 
 NAME = "shapes"
 _SIZE = 60_000  # characters

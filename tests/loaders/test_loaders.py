@@ -9,7 +9,8 @@ import pytest
 
 from leporello import Document
 from leporello.core.errors import UserError
-from leporello.loaders import Text, load
+from leporello.loaders import Text
+from leporello.loaders.files import load
 from leporello.text.outline import Extracted, heading
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leporello import Document
 from leporello.core.errors import UserError
-from leporello.loaders import load_bytes
+from leporello.loaders.files import load_bytes
 
 
 def read(name: str, content: str) -> Document:

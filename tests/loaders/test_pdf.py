@@ -20,7 +20,8 @@ from reportlab.pdfgen.canvas import Canvas
 from leporello import Document, Span
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders import Pdf, load
+from leporello.loaders import Pdf
+from leporello.loaders.files import load
 from leporello.loaders.pdf import ocr
 from leporello.loaders.pdf.bombs import LARGEST_STREAM
 from leporello.text.outline import place_of_span

@@ -21,7 +21,7 @@ from leporello.core.records import Chunk, Document, Example, Output, Read, Secti
 from leporello.core.spans import covered
 from leporello.engine.enriching import Enriching
 from leporello.engine.selection import select
-from leporello.loaders import load
+from leporello.loaders.files import load
 from leporello.readers import Embedded
 from leporello.retrievers import BM25, All, Compress, TreeSearch
 from leporello.testing.texts import long_text

@@ -17,7 +17,7 @@ from storage_servers import Shelf, Web, register, serving
 from leporello.cache.dependencies import files_of
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
-from leporello.loaders import load
+from leporello.loaders.files import load
 from leporello.models.locate import model_fingerprint
 from leporello.runs.ask import ask
 from leporello.runs.run import run

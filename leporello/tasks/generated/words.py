@@ -15,7 +15,7 @@ from uuid import UUID
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
-from leporello.loaders import load
+from leporello.loaders.files import load
 from leporello.storage import to_path
 from leporello.text.sentences import sentence_spans
 

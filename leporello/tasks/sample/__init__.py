@@ -15,7 +15,7 @@ from pathlib import Path
 
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Section
-from leporello.loaders import load
+from leporello.loaders.files import load
 from leporello.metrics import check_metrics
 from leporello.tasks.jsonl.schema import Row, RowError, decode, example, validated
 from leporello.text.outline import tile

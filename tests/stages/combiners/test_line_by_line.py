@@ -15,7 +15,7 @@ from leporello.chunkers import FixedTokens, Lines
 from leporello.combiners import LineByLine
 from leporello.core.calls.stage_calls import divide
 from leporello.core.notes import collect_notes
-from leporello.loaders import load
+from leporello.loaders.files import load
 from leporello.readers.prompting.template import passage_text
 
 Answer = Callable[[str], str]

@@ -1,0 +1,189 @@
+"""Display of a run: scores, ledger, notes, failures and single answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from leporello.analysis.comparison.tables import confidence_tables
+from leporello.analysis.leaderboards import average_of
+from leporello.cli.display.comparison import comparison
+from leporello.cli.display.tables import excerpt, new_table
+from leporello.config.suites import read_suites
+from leporello.core.coverage import shown
+from leporello.core.records import Example, Failure, Prediction, Span
+from leporello.jobs.results import Result
+from leporello.jobs.ways import ways_table
+from leporello.runs.verify import Verification
+from leporello.text.outline import cited
+
+_HITS = 2  # passages that are shown of an answer
+_HITS_SHOWN = 12
+_SCORES_ABREAST = 8
+_WORTH_TELLING = 0.01  # share of files that no chunker handed on
+_COUNTS = ("examples", "failed", "empty")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def scores(console: Console, results: Sequence[Result]) -> None:
+    """Prints, task by task, the scores of every pipeline and the ledger beside them."""
+    for task in dict.fromkeys(result.task for result in results):
+        _task_scores(console, task, [result for result in results if result.task == task])
+    _averages(console, results)
+    _notes(console, results)
+    signatures = {name: text for result in results for name, text in result.signatures.items()}
+    for text in signatures.values():
+        console.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
+
+
+def _averages(console: Console, results: Sequence[Result]) -> None:
+    """Prints each pipeline's average over a benchmark, or which tasks it lacks."""
+    several = len({result.task for result in results if "/" in result.task}) > 1
+    averaged = (
+        [
+            s
+            for s in read_suites((), [result.task for result in results]).values()
+            if s.average == "mean"
+        ]
+        if several
+        else []
+    )
+    for suite in averaged:
+        name, own = suite.name, [result for result in results if result.task in suite.tasks]
+        for pipeline in dict.fromkeys(result.pipeline for result in own):
+            mine = [result for result in own if result.pipeline == pipeline]
+            average, missing = average_of(mine, suite)
+            if average is not None:
+                console.print(f"Avg of {name}, {pipeline}: {average:.2f}", highlight=False)
+            elif len(mine) > 1:
+                message = f"no Avg of {name} for {pipeline}: {', '.join(missing)} missing"
+                console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def _notes(console: Console, results: Sequence[Result]) -> None:
+    """Prints what stages noted, of how many examples, and whether much was lost before them."""
+    for r in results:
+        name = f"{r.pipeline} on {r.task}"
+        if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_TELLING:
+            text = f"{name}: {_percent(unseen)} of the files is in no chunk (explain shows what)"
+            console.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        for text, count in r.faults.items():
+            fault = f"{name}: {text} ({count:,} of {r.examples:,} examples; no score of it)"
+            console.print(fault, style="red", markup=False, highlight=False, soft_wrap=True)
+        if not r.noted:
+            continue
+        heading = f"{name}: notes on {r.noted:,} of {r.examples:,} examples (calls.jsonl, explain)"
+        console.print(heading, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        for text, count in r.notes.items():
+            console.print(f"  {count:,}x {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
+    names = list(dict.fromkeys(name for result in results for name in result.scores))
+    parts = shown(result.shares for result in results)
+    ledger = new_table(f"Ledger of {escape(task)}", "pipeline", *_COUNTS, *parts)
+    for r in results:
+        pipeline = _name(r)
+        counts = [str(count) for count in (r.examples, r.failures, r.empty)]
+        ledger.add_row(pipeline, *counts, *(_percent(r.shares[part]) for part in parts))
+    if names:
+        console.print(_scoresnew_table(f"Scores on {escape(task)}", names, results))
+    console.print(ledger)
+    if any(result.roles for result in results):
+        console.print(_readers_table(task, results))
+    if any(result.ways for result in results):
+        ways = ((result.pipeline, result.ways) for result in results)
+        comparison(console, [ways_table(f"Ways of {task}", ways)])
+    comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
+
+
+def _readers_table(task: str, results: Sequence[Result]) -> Table:
+    """Returns a row a role: what its reader read, and did not for want of budget."""
+    columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
+    heads = ("reads", "over budget", "tokens read", "written", "dollars")
+    table = new_table(f"Readers of {escape(task)}", "pipeline", "role", *heads)
+    for result in results:
+        for role, told in result.roles.items():
+            numbers = (f"{told[name]:,.6g}" if name in told else "–" for name in columns)
+            table.add_row(_name(result), role, *numbers)
+    return table
+
+
+def _name(result: Result) -> str:
+    return f"{escape(result.pipeline)}[yellow]{result.marks}[/yellow]"
+
+
+def _scoresnew_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
+    """Returns a row a pipeline; many scores get a row each, and the pipelines columns."""
+    pipelines = list(map(_name, results))
+    shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]
+    if len(names) <= _SCORES_ABREAST:
+        table, labels, rows = new_table(title, "pipeline", *map(escape, names)), pipelines, shown
+    else:
+        table, labels = new_table(title, "score", *pipelines), list(map(escape, names))
+        rows = [list(row) for row in zip(*shown, strict=True)]
+    for label, row in zip(labels, rows, strict=True):
+        table.add_row(label, *row)
+    return table
+
+
+def prediction(console: Console, example: Example, row: Prediction) -> None:
+    """Prints one answer of a run with the passages that it was read from."""
+    console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
+    console.print(f"  answer     {escape(row.prediction or '(empty)')}")
+    console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
+    seen = (*row.read, *row.stood_for)
+    read = [
+        (hit, row.passages.get(rank))
+        for rank, hit in enumerate(row.hits)
+        if any(s.start < hit[1] and hit[0] < s.end for s in seen)
+    ]
+    for (start, end, score), passage in read[:_HITS]:
+        text = excerpt(passage.text if passage else example.document.text[start:end])
+        place = escape(cited(example.document, Span(start, end)))
+        kind = f", {passage.kind}" if passage else ""
+        console.print(f"  [dim]{place} ({score:g}{kind})[/dim] {escape(text)}")
+    if (more := len(read) - _HITS) > 0:
+        console.print(f"  [dim]and {more:,} more passages[/dim]")
+    console.print()
+
+
+def failures(console: Console, failed: Sequence[Failure], examples: int) -> None:
+    """Prints how many examples failed in which way."""
+    kinds = Counter((f.stage, f.error.partition(":")[0]) for f in failed)
+    counts = ", ".join(
+        f"{n:,} at the {stage} ({kind})" for (stage, kind), n in kinds.most_common(5)
+    )
+    text = (
+        f"{len(failed):,} of {examples:,} examples failed: {counts}; failures.jsonl has them all,"
+    )
+    text += " with their tracebacks; the next run of the same command tries them again"
+    console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def verified(console: Console, done: Sequence[Verification]) -> None:
+    """Prints what came out otherwise when it was run again."""
+    differing = [difference for verification in done for difference in verification.differing]
+    for d in differing[:_HITS_SHOWN]:
+        text = f"not the same again: {d.example} ({d.pipeline} on {d.task}): {d.field}:"
+        line = f"{text} {d.was!r:.200} -> {d.now!r:.200}"
+        console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+    if (more := len(differing) - _HITS_SHOWN) > 0:
+        console.print(f"and {more} more, in verify.json", style="red")
+    if done and not differing:
+        count = sum(verification.examples for verification in done)
+        console.print(f"verified: {count} examples run again, all the same")
+
+
+def where(console: Console, directory: Path) -> None:
+    """Prints where a run lies, or the runs in which everything was finished."""
+    said = "run lies" if (directory / "manifest.json").exists() else "runs lie"
+    console.print(f"the {said} in {directory}", soft_wrap=True, highlight=False)

@@ -1,0 +1,104 @@
+"""Files and `--set` texts become a checked config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from leporello.config.builder import ConfigBuilder
+from leporello.config.config import Config
+from leporello.config.layers import Layers, Override, parse_override
+from leporello.config.space import Space, is_choice, space_of
+from leporello.config.sweeps import spec_of
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.protocols import LOADER, Loader
+from leporello.core.yaml.tree import ConfigSource
+
+
+def load_config(
+    files: Sequence[ConfigSource] = (), overrides: Sequence[str] = (), names: Sequence[str] = ()
+) -> Config:
+    """Reads the user's files over the built-in ones.
+
+    The user's declarations and the pipelines in `names` are checked here, others when they are
+    asked for; a built-in file is opened when a name in it is.
+
+    Args:
+        files: Files of the user, laid over the built-in ones in order; mappings of the same form.
+        overrides: `--set` texts, applied to the pipelines in `names`.
+        names: Pipelines that `overrides` are for; empty means the default pipeline.
+
+    Raises:
+        UserError: A file that cannot be read.
+        ConfigError: Everything that is wrong with the files, at once.
+    """
+    return _load(files, _parse_overrides(overrides), names)[0]
+
+
+def load_space(
+    files: Sequence[ConfigSource],
+    overrides: Sequence[str] = (),
+    name: str = "",
+    space: Path | None = None,
+) -> tuple[Config, Space, Space]:
+    """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
+
+    Args:
+        files: Files as `load_config` takes them.
+        overrides: `--set` texts, for this pipeline.
+        name: Name of the pipeline; the default one if empty.
+        space: File with more choices, by path.
+
+    Returns:
+        The config; the pipeline with its choices; and without those of the last two arguments.
+
+    Raises:
+        UserError: As `load_config`.
+        ConfigError: As `load_config`.
+    """
+    parsed = _parse_overrides(overrides)
+    chosen = [*parsed, *(space_of(space) if space else ())]
+    kept = [override for override in parsed if not is_choice(override.value)]
+    (loaded, opened), (_, shipped) = (
+        _load(files, each, [name] * bool(name), True) for each in (chosen, kept)
+    )
+    name = name or loaded.default_pipeline
+    if name not in opened:
+        raise UserError(f"there is no pipeline {name!r}{did_you_mean(name, loaded.pipelines)}")
+    return loaded, opened[name], shipped[name]
+
+
+def _load(
+    files: Sequence[ConfigSource],
+    overrides: Sequence[Override],
+    names: Sequence[str],
+    opened: bool = False,
+) -> tuple[Config, Mapping[str, Space]]:
+    try:
+        builder = ConfigBuilder(Layers(files), overrides, names, opened=opened)
+        return builder.load(), builder.spaces
+    except RecursionError:
+        raise UserError("the config is nested too deeply") from None
+
+
+def loader_of(text: str) -> Loader:
+    """Returns the loader that a text names: `Text`, or `{class: Text, encoding: cp1252}`.
+
+    Raises:
+        ConfigError: What is wrong with it.
+    """
+    loader: Loader = spec_of(text, LOADER, "--loader").build()
+    return loader
+
+
+def _parse_overrides(texts: Sequence[str]) -> list[Override]:
+    parsed: list[Override] = []
+    faults: list[Fault] = []
+    for text in texts:
+        try:
+            parsed.append(parse_override(text))
+        except ConfigError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+    return parsed
