@@ -11,7 +11,8 @@ from operator import or_
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.coco.tokenizer import coco_words, need_coco
+from leporello.metrics.coco.java import need_coco
+from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.protocol import Averaged, Statistics, Summed, column_sums
 from leporello.text.lcs import lcs_length, places
 

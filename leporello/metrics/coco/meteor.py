@@ -8,9 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.coco.java import LineProcess
-from leporello.metrics.coco.requirements import java, library
-from leporello.metrics.coco.tokenizer import coco_words, need_coco
+from leporello.metrics.coco.java import LineProcess, coco_program, need_coco
+from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.protocol import Statistics, Summed, column_sums
 
 if TYPE_CHECKING:
@@ -133,7 +132,5 @@ def _share(matched: Sequence[float], words: float, function: float) -> float:
 
 @cache
 def _program() -> LineProcess:
-    folder = library("pycocoevalcap", metric=MeteorCoco.name) / "meteor"
     options = ["-", "-", "-stdio", "-l", "en", "-norm"]
-    command = [java(MeteorCoco.name), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", "meteor-1.5.jar"]
-    return LineProcess([*command, *options], folder)
+    return coco_program("meteor", "-Xmx2G", "-jar", "meteor-1.5.jar", *options)
