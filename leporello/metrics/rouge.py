@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, Statistics, means
@@ -23,8 +23,6 @@ _TYPES = ("rouge1", "rouge2", "rougeL")
 _WORD = re.compile(r"[a-z0-9]+")
 _KEPT = 64  # references; several pipelines are scored against the same ones at about one time
 _OPTIONS = "types:1,2,L|stemmer:no|references:max-per-type"
-
-_Gram = TypeVar("_Gram")
 
 
 @dataclass(frozen=True)
@@ -139,14 +137,10 @@ def _f_measures(
     sizes = len(reference_words.words), len(guess.words)
     common = lcs_length(where, sizes[0], guess.words)
     return (
-        _f(_shared(reference_words.unigrams, guess.unigrams), *sizes),
-        _f(_shared(reference_words.bigrams, guess.bigrams), *(size - 1 for size in sizes)),
+        _f((reference_words.unigrams & guess.unigrams).total(), *sizes),
+        _f((reference_words.bigrams & guess.bigrams).total(), *(size - 1 for size in sizes)),
         _f(common, *sizes),
     )
-
-
-def _shared(first: Counter[_Gram], second: Counter[_Gram]) -> int:
-    return sum(min(first[gram], second[gram]) for gram in first.keys() & second.keys())
 
 
 def _f(shared: int, reference_size: int, guess_size: int) -> float:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
-from leporello.core.records import Document, Member, Place
+from leporello.core.records import Document
 from leporello.core.spans import Span
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
@@ -117,16 +115,8 @@ def piece(document: Document, start: int, end: int) -> dict[str, Any]:
     end = max(start, min(end, start + _PIECE, len(document.text)))
     places = [
         {"name": name_of(document, stretch), "start": stretch.start}
-        for stretches in (document.members, document.places)
-        for stretch in _beginning(stretches, start, end)
+        for stretch in (*document.members, *document.places)
+        if start <= stretch.start < end
     ]
     place = place_of_span(document, Span(start, end))
     return {"start": start, "text": document.text[start:end], "place": place, "places": places}
-
-
-def _beginning(
-    stretches: Sequence[Member | Place], start: int, end: int
-) -> Sequence[Member | Place]:
-    """Returns those that begin between two characters; they come in the order of the text."""
-    bounds = (bisect_left(stretches, at, key=attrgetter("start")) for at in (start, end))
-    return stretches[slice(*bounds)]
