@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import loss_lines
 from leporello.core.errors import UserError
-from leporello.core.records import Document
+from leporello.core.records import Document, Member, Place
 from leporello.core.spans import Span
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
@@ -113,9 +113,10 @@ def piece(document: Document, start: int, end: int) -> dict[str, Any]:
     """Returns a stretch of the text, where it stands, and the places that begin in it."""
     start = max(0, min(start, len(document.text)))
     end = max(start, min(end, start + _PIECE, len(document.text)))
+    stretches: list[Member | Place] = [*document.members, *document.places]
     places = [
         {"name": name_of(document, stretch), "start": stretch.start}
-        for stretch in (*document.members, *document.places)
+        for stretch in stretches
         if start <= stretch.start < end
     ]
     place = place_of_span(document, Span(start, end))

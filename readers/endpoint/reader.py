@@ -179,7 +179,7 @@ class Endpoint(PromptedReader):
     @property
     def spent(self) -> tuple[float, int]:
         """Dollars and tokens that this process spent, all readers of this model together."""
-        return self._limit.cost(self._ledger), self._ledger.tokens
+        return self._limit.cost(self._ledger.used), self._ledger.tokens
 
     def share_limits(self, workers: int, dollars: float | None, tokens: int | None) -> None:
         """Has this process hold its share of a run's limits; see `SharesLimits`."""
@@ -355,12 +355,7 @@ def _output(
     """Joins the replies to the parts of an input."""
     spans, cut = seen(read, parts)
     texts = [unwrapped(reply.text, read.schema) for reply in replies if reply.text]
-    used = [
-        (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens or 0, usage.cached_tokens)
-        for reply in replies
-        if (usage := reply.usage)
-    ]
-    usage = Usage(*map(sum, zip(*used, strict=True)))
+    usage = sum((reply.usage for reply in replies if reply.usage), Usage(0, 0))
     return Output(
         text=chosen(texts, read.choices) or "\n".join(texts),
         read=spans,

@@ -119,8 +119,9 @@ def coco_program(folder: str, *arguments: str) -> LineProcess:
     """Returns a program of a folder of coco-caption, run by Java with these arguments."""
     spec = importlib.util.find_spec("pycocoevalcap")
     assert spec is not None
-    [root] = spec.submodule_search_locations or ()
-    return LineProcess(["java", "-Dfile.encoding=UTF-8", *arguments], Path(root) / folder)
+    assert spec.submodule_search_locations
+    root = Path(spec.submodule_search_locations[0])
+    return LineProcess(["java", "-Dfile.encoding=UTF-8", *arguments], root / folder)
 
 
 def _put_all(source: IO[bytes], target: queue.SimpleQueue[bytes]) -> None:
