@@ -14,7 +14,6 @@ import pytest
 from endpoint_server import (
     SECRET,
     Asked,
-    be_impatient,
     made,
     reads,
     running,
@@ -28,13 +27,6 @@ from leporello.core.records import Output
 from leporello.core.secrets import Key
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError, fault_of_status
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
-
 
 # What passes
 
@@ -185,7 +177,6 @@ def test_retry_after_is_kept_to() -> None:
 
 def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     """From nothing up to twice as much each time, but never above a minute."""
-    monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 1.0)
     drawn: list[tuple[float, float]] = []
 
     def window_size(least: float, most: float) -> float:
@@ -193,8 +184,10 @@ def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> 
         return 0.0
 
     monkeypatch.setattr("random.uniform", window_size)
-    with running(status(500)) as server, pytest.raises(EndpointError, match="asked 9 times"):
-        made(server, retries=8).read(reads("a"))
+    with running(status(500)) as server:
+        monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 1.0)
+        with pytest.raises(EndpointError, match="asked 9 times"):
+            made(server, retries=8).read(reads("a"))
     assert drawn == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
 
 
@@ -353,8 +346,9 @@ def test_a_single_input_that_is_forbidden_fails_alone(concurrency: int) -> None:
     assert isinstance(outputs[1], Output)
 
 
-def test_no_server_stops_the_run() -> None:
+def test_no_server_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens there; it is told after as many attempts as allowed."""
+    monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{held.getsockname()[1]}/v1"

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from endpoint_server import (
     Asked,
-    be_impatient,
     made,
     reads,
     running,
@@ -34,12 +33,6 @@ from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
 
 SLOTS = 32
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
 
 
 def names(count: int) -> list[str]:
