@@ -54,7 +54,6 @@ class Judge(Summed):
 
     name: ClassVar[str] = "judge"
     headline: ClassVar[str] = "judge"
-    is_opinion: ClassVar[bool] = True
 
     rubric: str = RUBRIC
     mode: Literal["pointwise", "pairwise"] = "pointwise"
