@@ -21,6 +21,15 @@ export LEPORELLO_CACHE=$away/cache PATH=$away/empty/bin:$PATH
 leporello --version
 leporello check
 leporello run --task sample --limit 2
+# One pipeline of each file of built-in declarations; those whose models are not here get a reader without one.
+declared() { leporello run "$@" --task sample --limit 1 --out "runs/$1" >/dev/null; }
+declared longbench-v2-naive
+declared muld-character-presence
+declared parents
+declared scrolls-naive-quality --set reader.option=1
+declared shuffle-roberta --set chunker.tokenizer=words --set 'reader={class: Lead}' --set combiner.class=Stuff
+declared tables
+declared zero-scrolls-naive-qasper
 echo "Grigor keeps the ferry. Ann found the fax." >note.txt
 leporello ask note.txt "Who found the fax?"
 python -m leporello list >/dev/null

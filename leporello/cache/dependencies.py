@@ -30,7 +30,7 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 # so that a new backend's library does; and every package that a plug-in imports.
 _HARMLESS = frozenset(
     {
-        "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
+        "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub", "lazy_loader",
         "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml", "zstandard",
     }
 )  # fmt: skip
