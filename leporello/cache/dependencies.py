@@ -30,8 +30,9 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 # so that a new backend's library does; and every package that a plug-in imports.
 _HARMLESS = frozenset(
     {
-        "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub", "lazy_loader",
-        "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml", "zstandard",
+        "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
+        "lazy_loader", "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml",
+        "zstandard",
     }
 )  # fmt: skip
 # What modules that every stage shares import for models: it counts only where a stage names one.
