@@ -23,11 +23,11 @@ leporello check
 leporello run --task sample --limit 2
 # One pipeline of each file of built-in declarations; those whose models are not here get a reader without one.
 declared() { leporello run "$@" --task sample --limit 1 --out "runs/$1" >/dev/null; }
-declared longbench-v2-naive
-declared muld-character-presence
+declared longbench-middle --set 'reader={class: Lead}' --set 'combiner={class: Stuff}'
+declared muld-narrativeqa-each --set 'reader={class: BestSentence}'
 declared parents
-declared scrolls-naive-quality --set reader.option=1
-declared shuffle-roberta --set chunker.tokenizer=words --set 'reader={class: Lead}' --set combiner.class=Stuff
+declared scrolls-naive-qasper --set reader.share=0.05
+declared shuffle-roberta --set chunker.tokenizer=words --set 'reader={class: Lead}' --set 'combiner={class: Stuff}'
 declared tables
 declared zero-scrolls-naive-qasper
 echo "Grigor keeps the ferry. Ann found the fax." >note.txt
