@@ -160,6 +160,7 @@ def test_reads_and_outputs_come_back_as_they_were(calls: list[tuple[Read, Reply]
     ]
 
 
+@pytest.mark.integration
 def test_thirty_thousand_pairs_take_a_few_bytes_each(tmp_path: Path) -> None:
     """All pairs of a document's 250 paragraphs, each with a label and a score."""
     chance = random.Random(0)

@@ -77,6 +77,7 @@ def recovered(document: Document, words: list[str]) -> float:
     return 1 - missing.total() / len(words)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("suffix", "name"), [*product(WRITERS, STORIES)])
 def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
     """No word is lost, and headings have their levels, whatever the format."""
@@ -117,6 +118,7 @@ SECTION = st.tuples(st.just(1), LINE, st.lists(LINE, max_size=3))
 LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", WRITERS)
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(sections=st.lists(SECTION, min_size=1, max_size=3), rows=LISTS)
@@ -334,6 +336,7 @@ class Shout:
 """
 
 
+@pytest.mark.integration
 def test_what_libraries_leave_out_is_read() -> None:
     """Formulas of Word, entities that a schema elsewhere declares, JSON with comments."""
     made = docx.Document()

@@ -62,6 +62,7 @@ def test_a_question_for_yes_or_no_gets_one_of_them(reader: Embedded) -> None:
     assert output.span is None
 
 
+@pytest.mark.integration
 def test_a_statement_is_judged(reader: Embedded) -> None:
     """With choices in their order, else with the names of an inference."""
     [one] = reader.read([Read(HALVES, "Ann Dunning found the fax.")])
