@@ -54,10 +54,10 @@ def done(folder: Path) -> Path:
     """
     small = ("reader.max_input_tokens=256", "reader.max_new_tokens=6", "chunker.size=12")
     sets = [f"--set={each}" for each in (f"reader.model={folder / 't5'}", *small)]
-    given = (*HERE, *sets, "--data", folder / "data", "--out", folder / "run")
+    options: list[str | Path] = [*HERE, *sets, "--data", folder / "data", "--out", folder / "run"]
     names = [f"muld-{task}{v}" for v in VARIANTS for task in ("narrativeqa", "hotpotqa")]
-    leporello("run", *names[:2], *given)
-    leporello("run", *names[2:], *given, "--metric", "f1")
+    leporello("run", *names[:2], *options)
+    leporello("run", *names[2:], *options, "--metric", "f1")
     return folder / "run"
 
 
