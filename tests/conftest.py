@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # A file that imports one of these at its top starts processes, or computes with networks.
 _HEAVY = {
@@ -23,6 +24,10 @@ _STARTS_PROCESSES = (
     "test_a_killed_run_goes_on_to_the_same_results",
     "[meteor_coco]",
 )
+
+# No test depends on how fast the machine is.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 # One thread a process, as a worker has: last digits depend on threads, and two busy processes with
 # several each slow each other down thirtyfold. Torch reads it when it is imported.

@@ -140,7 +140,7 @@ def sees_all(read: Read) -> tuple[Read, Reply]:
 CALLS = st.lists(st.tuples(reads(), replies()) | reads().map(sees_all), max_size=12)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(CALLS)
 def test_reads_and_outputs_come_back_as_they_were(calls: list[tuple[Read, Reply]]) -> None:
     """From the journal's columns and from those of calls.jsonl."""

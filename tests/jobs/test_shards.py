@@ -44,9 +44,7 @@ from leporello.tasks.official import validate as first_pass
 Rows = list[dict[str, Any]]
 Shape = list[tuple[Any, ...]]
 
-few = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+few = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BYTES = st.sampled_from([1, 300, 2_000, 10**9])
 
 
@@ -323,7 +321,6 @@ ROWS = st.lists(
 
 
 @pytest.mark.integration
-@settings(deadline=None)
 @given(drawn=ROWS, examples=st.integers(1, 8))
 def test_rows_are_found_wherever_they_stand(drawn: list[Any], examples: int) -> None:
     """Sorted by document they are the same examples, and `adjacent` is no other task."""

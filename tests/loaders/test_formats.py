@@ -120,7 +120,7 @@ LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
 
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", WRITERS)
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(sections=st.lists(SECTION, min_size=1, max_size=3), rows=LISTS)
 def test_whatever_is_written_is_in_the_text(
     suffix: str, sections: list[tuple[int, str, list[str]]], rows: list[list[str]]
@@ -132,7 +132,7 @@ def test_whatever_is_written_is_in_the_text(
     assert all(word in found for word in story.words())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(sheets=st.lists(st.tuples(LISTS.filter(bool), st.booleans()), min_size=1, max_size=4))
 def test_sheets_are_in_the_text_or_lost(sheets: list[tuple[list[list[str]], bool]]) -> None:
     """What is hidden is told with its size; all else is found."""

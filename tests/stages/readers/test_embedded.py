@@ -173,7 +173,7 @@ def test_a_window_that_is_too_long_is_refused() -> None:
         encoder.scores([TextPair([1] * 97, [2] * 500)])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text(alphabet="ab .\nÄ", max_size=40), max_size=5), st.data())
 def test_joined_paragraphs_know_where_they_stand(texts: list[str], data: st.DataObject) -> None:
     """What is found in a pair of paragraphs is placed where the passage has those characters."""
