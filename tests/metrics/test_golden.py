@@ -205,6 +205,7 @@ def test_meteor_of_counts(line: str, score: float) -> None:
     assert meteor([[float(number) for number in line.split()]]) == pytest.approx(score, abs=1e-15)
 
 
+@pytest.mark.integration
 def test_meteor_of_sums_is_the_programs() -> None:
     """Sums of many lines come to what the program makes of them."""
     needs_coco()

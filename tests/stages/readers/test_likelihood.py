@@ -315,9 +315,7 @@ def _driven(
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "words"])
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.lists(
         st.sampled_from(["The ", "miller", " ", "\n", "🐈👢", "猫", "é", "\x00", "\ud800", "cat."]),
