@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -27,6 +28,7 @@ from leporello.core.records import Output
 from leporello.core.secrets import Key
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError, fault_of_status
+from leporello.readers.endpoint.throttle import Throttle
 
 # What passes
 
@@ -158,16 +160,25 @@ def test_a_date_to_wait_for_lies_ahead() -> None:
     assert 3500 < (fault_of_status(503, headers, b"").wait or 0) <= 3600
 
 
-def test_retry_after_is_kept_to() -> None:
+def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """No earlier, and not by the request alone that was told: by all, new ones too."""
-    moments: list[float] = []
+    moments, rests, rest = list[float](), threading.Event(), Throttle.rest
+
+    def note(throttle: Throttle, wait: float) -> None:
+        rest(throttle, wait)
+        rests.set()
+
+    monkeypatch.setattr(Throttle, "rest", note)
 
     def limited(asked: Asked) -> None:
         moments.append(time.monotonic())
         if asked is server.asked[0]:
             asked.fail(429, None, Retry_After="0.4")
+        elif asked is server.asked[1]:
+            rests.wait(30)
+            asked.fail(500)
         else:
-            asked.fail(500) if asked is server.asked[1] else say(asked)
+            say(asked)
 
     with running(limited) as server:
         made(server, concurrency=2).read(reads("a", "b", "c", "d"))
