@@ -63,13 +63,14 @@ class ConfigBuilder:
         faults += self.suites.attempt(layers.suites.own)[1]
         self.faults = []
         pipeline, task = self._check_default("pipeline"), self._check_default("task")
-        by_task = self._by_task()
+        self._check_default_pipelines()
         self._check_names(points)
         if faults := [*layers.faults, *faults, *self.faults]:
             raise ConfigError(faults)
         return Config(
-            self.pipelines, self.tasks, self.suites, pipeline, task, by_task, layers.collections
-        )
+            self.pipelines, self.tasks, self.suites, pipeline, task, self._default_pipelines,
+            layers.collections,
+        )  # fmt: skip
 
     def _is_selected(self, name: str) -> bool:
         """Returns whether a name, a point's name or a pattern of the command means a pipeline."""
@@ -80,8 +81,11 @@ class ConfigBuilder:
 
     def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
         """Returns what a method makes of a name, and the faults that it collected."""
-        self.faults = []
-        return check(name), self.faults
+        self.faults, self.layers.replaced = [], []
+        value = check(name)
+        if self.faults:
+            self.faults += self.layers.replaced
+        return value, self.faults
 
     def _suite(self, name: str) -> Suite:
         suite, faults = suite_of(self.layers, name)
@@ -102,36 +106,33 @@ class ConfigBuilder:
                 owner[point.name] = name
 
     def _default(self, key: str) -> str:
-        entry = self.layers.default.items.get(key) if self.layers.default else None
+        entry = self.layers.default.items.get(key)
         return str(entry.plain()) if entry else ""
 
     def _check_default(self, key: str) -> str:
         name = self._default(key)
         names = self.layers.pipelines if key == "pipeline" else self.layers.tasks
         tree = self.layers.default
-        entries = tree.items if tree else {}
-        for extra in set(entries) - {*_DEFAULTS}:
+        for extra in set(tree.items) - {*_DEFAULTS}:
             hint = did_you_mean(extra, _DEFAULTS)
-            self.faults.append(entries[extra].fault(f"default: unknown key {extra!r}{hint}"))
-        if tree and key not in entries:
+            self.faults.append(tree.items[extra].fault(f"default: unknown key {extra!r}{hint}"))
+        if key not in tree.items:
             self.faults.append(tree.fault(f"default: needs a {key}"))
-        elif tree and name not in names:
+        elif name not in names:
             hint = did_you_mean(name, names)
             self.faults.append(tree.fault(f"default.{key}: there is no {key} {name!r}{hint}"))
         return name
 
-    def _by_task(self) -> dict[str, str]:
-        """Returns the default pipelines of tasks that have their own."""
-        tasks, pipelines = self.layers.tasks, self.layers.pipelines
-        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
-        named = {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
-        for task, pipeline in named.items():
-            for key, name, known in (("task", task, tasks), ("pipeline", pipeline, pipelines)):
-                if tree and name not in known:
-                    hint = did_you_mean(name, known)
+    def _check_default_pipelines(self) -> None:
+        """Checks the default pipelines of tasks that have their own."""
+        known = {"task": self.layers.tasks, "pipeline": self.layers.pipelines}
+        for task, pipeline in self._default_pipelines.items():
+            for (key, names), name in zip(known.items(), (task, pipeline), strict=True):
+                if name not in names:
+                    hint = did_you_mean(name, names)
                     text = f"default.pipelines.{task}: there is no {key} {name!r}{hint}"
-                    self.faults.append(tree.items[task].fault(text))
-        return named
+                    tree = self.layers.default.items["pipelines"].items[task]
+                    self.faults.append(tree.fault(text))
 
     def _task(self, name: str) -> TaskSpec:
         tree = self.layers.tasks[name]
@@ -160,7 +161,8 @@ class ConfigBuilder:
         selected = self._is_selected(name)
         keys = self._changed(name, keys, self.overrides if selected else ())
         if not (selected and self.opened):
-            return self._specs(name, keys, ranges=not selected and name not in self._runs)
+            is_default = name in self._default_pipelines.values()
+            return self._specs(name, keys, ranges=not selected and not is_default)
         space = self.spaces[name] = Space(name, keys, partial(self._made, name))
         reduced, faults = space.reduced(first)
         self.faults += faults
@@ -198,10 +200,10 @@ class ConfigBuilder:
         ]  # fmt: skip
 
     @cached_property
-    def _runs(self) -> frozenset[str]:
-        """The pipelines that some task runs where none is named."""
-        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
-        return frozenset(str(entry.plain()) for entry in (tree.items if tree else {}).values())
+    def _default_pipelines(self) -> Mapping[str, str]:
+        """The pipelines that tasks run where none is named, by task."""
+        tree = self.layers.default.items.get("pipelines")
+        return {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
 
     def _tuned(self, name: str, tree: Tree | None) -> Mapping[str, Any]:
         told: Any = tree.plain() if tree else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,29 +102,19 @@ def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
     """Returns the table of built-in names: by section and name the file, and the row for `list`."""
     from leporello.core.yaml.tree import read_tree
 
-    folder = built_in_path().parent
-    files: dict[tuple[str, str], str] = {}
-    for path in built_in_files():
-        sections = read_tree(path).items
-        names = ((key, name) for key in SECTIONS if key in sections for name in sections[key].items)
-        files |= dict.fromkeys(names, path.relative_to(folder).as_posix())
+    rows: Mapping[str, Callable[[Any], Mapping[str, JSON]]] = {
+        "pipelines": lambda points: _row(points[0]),
+        "tasks": lambda task: {"description": _first_line(task.spec.cls)},
+        "suites": lambda s: {"description": _columns_and_rows(s), "tasks": [*s.tasks]},
+    }
     loaded = _loaded(built_in_files())
-    rows: Mapping[str, Mapping[str, dict[str, JSON]]] = {
-        "pipelines": {name: _row(point) for name, [point] in loaded.pipelines.items()},
-        "tasks": {
-            name: {"description": _first_line(task.spec.cls)} for name, task in loaded.tasks.items()
-        },
-        "suites": {
-            name: {"description": _columns_and_rows(suite), "tasks": [*suite.tasks]}
-            for name, suite in loaded.suites.items()
-        },
-    }
-    return {
-        key: {
-            name: {"file": file, **rows[key][name]} for (k, name), file in files.items() if k == key
-        }
-        for key in SECTIONS
-    }
+    table: dict[str, dict[str, dict[str, JSON]]] = {key: {} for key in SECTIONS}
+    for path in built_in_files():
+        file, sections = path.relative_to(built_in_path().parent).as_posix(), read_tree(path).items
+        for key in (key for key in SECTIONS if key in sections):
+            for name in sections[key].items:
+                table[key][name] = {"file": file, **rows[key](getattr(loaded, key)[name])}
+    return table
 
 
 def _row(point: PipelineSpec) -> dict[str, Any]:

@@ -136,11 +136,9 @@ class TaskSpec:
         known, params = parameters(self.spec.cls), {}
         for name, _, text in (setting.partition("=") for setting in settings.split(",")):
             if name not in known or not text:
-                hint = did_you_mean(name, known)
-                raise UserError(
-                    f"task {self.name}@{settings}: must be PARAMETER=VALUE, and"
-                    f" {self.spec.cls.__name__} has no parameter {name!r}{hint}"
-                )
+                unknown = f", and {self.spec.cls.__name__} has no parameter {name!r}"
+                problem = f"{unknown}{did_you_mean(name, known)}" if name not in known else ""
+                raise UserError(f"task {self.name}@{settings}: must be PARAMETER=VALUE{problem}")
             params[name], fault = validate(known[name], parse(text, None))
             if fault:
                 raise UserError(f"task {self.name}@{settings}: {name} {fault}")
