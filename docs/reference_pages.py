@@ -14,7 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-from leporello.cli import app
+from leporello.cli import application
 from leporello.config import Config, load_config
 from leporello.config.class_page import ClassPage, page_of
 from leporello.config.placement import Placement
@@ -85,7 +85,7 @@ def _class(page: ClassPage) -> str:
 def _command_line() -> Iterator[str]:
     yield "# Command line"
     yield "\n`leporello VERB`, or `python run_pipeline.py VERB` in a checkout.\n"
-    for verb, command in _verbs(typer.main.get_command(app)):
+    for verb, command in _verbs(typer.main.get_command(application())):
         context = typer.Context(command)
         usage = " ".join(command.collect_usage_pieces(context))
         yield f"\n## {verb}\n\n{command.help}\n\n```text\nleporello {verb} {usage}\n```\n"

@@ -12,27 +12,14 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
 
-from leporello.cli import (
-    ask,
-    benchmarks,
-    cache,
-    compare,
-    explain,
-    export,
-    new,
-    run,
-    serve,
-    train,
-    tune,
-)
-from leporello.cli import list as listing
 from leporello.cli.display.progress import progress_bar
 from leporello.cli.options import stderr
 from leporello.core import __version__
@@ -40,29 +27,20 @@ from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, UserError
 from leporello.engine.progress import show_progress_with
 
-__all__ = ["app", "main"]
+__all__ = ["application", "main"]
 
 _USERS_MISTAKE, _INTERRUPTED = 2, 130  # the latter is typer's
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its help takes 0.15 s to import
-    help="Answers from documents far longer than a model can read.",
-)
-_VERBS = (
-    run.run, run.check, run.plan, new.new, listing.list_things, listing.models,
-    listing.schema, ask.ask, ask.extract, serve.serve, serve.mcp,
-    explain.explain, export.score, compare.table, compare.compare, compare.report, compare.watch,
-    export.export, export.track, train.train, train.examples, tune.tune, benchmarks.fetch,
-    benchmarks.submit, benchmarks.analyze,
-)  # fmt: skip
-for _verb in _VERBS:
-    # The whole first paragraph, which would be cut after some words.
-    _short = " ".join((_verb.__doc__ or "").partition("\n\n")[0].split())
-    app.command(name=_verb.__name__.removesuffix("_things"), short_help=_short)(_verb)
-app.add_typer(cache.app, name="cache")
+# Module and function of each verb, in the order of `--help`.
+_VERBS: Mapping[str, str] = {
+    "run": "run:run", "check": "run:check", "plan": "run:plan", "new": "new:new",
+    "list": "list:list_things", "models": "list:models", "schema": "list:schema",
+    "ask": "ask:ask", "extract": "ask:extract", "serve": "serve:serve", "mcp": "serve:mcp",
+    "explain": "explain:explain", "score": "export:score", "table": "compare:table",
+    "compare": "compare:compare", "report": "compare:report", "watch": "compare:watch",
+    "export": "export:export", "track": "export:track", "train": "train:train",
+    "examples": "train:examples", "tune": "tune:tune", "fetch": "benchmarks:fetch",
+    "submit": "benchmarks:submit", "analyze": "benchmarks:analyze", "cache": "cache:app",
+}  # fmt: skip
 
 
 def _show_version(asked: bool) -> None:
@@ -79,9 +57,34 @@ _Version = Annotated[
 ]
 
 
-@app.callback()
 def _options(version: _Version = False) -> None:
     pass
+
+
+def application(words: Sequence[str] = ()) -> typer.Typer:
+    """Returns the command line.
+
+    Args:
+        words: Words of a command. If the first one is a verb, no other verb is imported, since
+            typer takes a millisecond for each.
+    """
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # its help takes 0.15 s to import
+        help="Answers from documents far longer than a model can read.",
+    )
+    app.callback()(_options)
+    for name in words[:1] if {*words[:1]} & _VERBS.keys() else _VERBS:
+        module, _, function = _VERBS[name].partition(":")
+        verb = getattr(import_module(f"leporello.cli.{module}"), function)
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name)
+        else:  # the whole first paragraph, which would be cut after some words
+            paragraph = " ".join((verb.__doc__ or "").partition("\n\n")[0].split())
+            app.command(name=name, short_help=paragraph)(verb)
+    return app
 
 
 def main() -> None:
@@ -111,7 +114,7 @@ def main() -> None:
 def _run() -> NoReturn:
     try:
         with _exits_told():
-            app()
+            application(sys.argv[1:])()
     except KeyboardInterrupt:
         stderr().print("interrupted")
         _leave(signals.status())

@@ -7,7 +7,7 @@ from typing import Any
 
 from leporello.cache.dependencies import Dependencies, dependencies, files_of, signature_of
 from leporello.config import PipelineSpec, Spec, TaskSpec
-from leporello.config.metrics import metrics_of, own_metrics
+from leporello.config.metrics import metrics_of, specs_of
 from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON
@@ -23,7 +23,7 @@ def job_signature(
         pipeline: Its config enters, and what its classes depend on.
         task: Its config and class enter.
         data: The fingerprint of the task's data.
-        metrics: Metrics that count. The classes of those of the user's own enter.
+        metrics: Metrics that count; their classes enter.
 
     Raises:
         UserError: A model that is not there.
@@ -31,7 +31,7 @@ def job_signature(
     stages = (each for stage in pipeline.stages.items() for each in _depends(pipeline, *stage))
     # The content of a task's files stands in `data`.
     sources = [(spec.name, dependencies(spec.cls, {})) for spec in task.spec.all_specs()]
-    sources += [(s.name, dependencies(s.cls, s.arguments())) for s in own_metrics(metrics)]
+    sources += [(s.name, dependencies(s.cls, s.arguments())) for s in specs_of(metrics)]
     return {
         "pipeline": pipeline.resolved(),
         "task": task.resolved(),

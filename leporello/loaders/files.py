@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from io import BufferedReader
 from pathlib import Path
 from typing import ClassVar
 
+from leporello import loaders
 from leporello.core.calls.loader_calls import load_with
 from leporello.core.errors import UserError
 from leporello.core.files import opened
@@ -118,8 +118,7 @@ def formats() -> Sequence[type[Format]]:
 
     They are found by name, since some formats load files within files.
     """
-    package = import_module("leporello.loaders")
-    return [getattr(package, name) for name in _ORDER]
+    return [getattr(loaders, name) for name in _ORDER]
 
 
 def known_suffixes() -> set[str]:

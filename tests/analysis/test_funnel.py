@@ -22,7 +22,7 @@ from leporello.analysis.funnel import (
     trace_examples,
 )
 from leporello.api import UserError, explain, run
-from leporello.cli import app
+from leporello.cli import application
 
 PLUG_IN = """
 from collections import Counter
@@ -229,7 +229,7 @@ def test_a_reference_counts_where_it_says_something() -> None:
 
 def _told(*words: str | Path) -> str:
     """Returns what the command line prints, or the user's mistake."""
-    done = CliRunner().invoke(app, [*map(str, words)], env={"COLUMNS": "200"})
+    done = CliRunner().invoke(application(), [*map(str, words)], env={"COLUMNS": "200"})
     assert done.exception is None or isinstance(done.exception, UserError)
     return str(done.exception or done.stdout)
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from leporello.cache.dependencies import dependencies
-from leporello.cli import app
+from leporello.cli import application
 from leporello.config import load_config
 from leporello.core.environment.classes import plug_ins
 from leporello.core.errors import UserError
@@ -56,7 +56,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 def leporello(*words: object) -> Result:
     """Calls the command line in this process; a user's mistake is the result's exception."""
-    return CliRunner().invoke(app, [*map(str, words)])
+    return CliRunner().invoke(application(), [*map(str, words)])
 
 
 def config(folder: Path, retriever: str) -> Path:

@@ -11,7 +11,7 @@ import typer
 from command_line import ROOT, leporello
 from jsonschema import Draft202012Validator
 
-from leporello.cli import app
+from leporello.cli import application
 from leporello.config.parameters import docstring, parameters
 from leporello.config.placement import Placement
 from leporello.config.schema import schema
@@ -50,7 +50,7 @@ def test_every_verb_and_option_of_the_command_line_has_help() -> None:
     """Hidden ones, which only say what replaced them, have none."""
     silent = [
         f"{verb} {parameter.name}"
-        for verb, command in _commands(typer.main.get_command(app))
+        for verb, command in _commands(typer.main.get_command(application()))
         for parameter in command.params
         if not parameter.hidden and not parameter.help
     ]

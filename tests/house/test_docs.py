@@ -17,7 +17,7 @@ import typer
 from command_line import HERE, ROOT, leporello
 
 from leporello import Document, Example
-from leporello.cli import app
+from leporello.cli import application
 from leporello.config import load_config
 from leporello.config.catalogue import runs_offline
 from leporello.config.metrics import metrics_of
@@ -57,7 +57,7 @@ def _options(name: str, group: Any) -> dict[str, set[str]]:
 
 def test_every_command_that_is_shown_has_the_verb_and_the_options_that_it_names() -> None:
     """In all guides; and every verb has help."""
-    options = _options("", typer.main.get_command(app))
+    options = _options("", typer.main.get_command(application()))
     wrong = []
     for page, text in _pages().items():
         shown = re.findall(
@@ -71,7 +71,10 @@ def test_every_command_that_is_shown_has_the_verb_and_the_options_that_it_names(
             if not verb or named - options[verb]:
                 wrong.append(f"{page}: {line}")
     assert wrong == []
-    assert all(command.callback and command.callback.__doc__ for command in app.registered_commands)
+    assert all(
+        command.callback and command.callback.__doc__
+        for command in application().registered_commands
+    )
 
 
 @pytest.mark.integration

@@ -15,7 +15,7 @@ from lamps import FILES, PIPELINES, journal, project, same_bytes
 from typer.testing import CliRunner
 
 from leporello.api import Run, UserError, run
-from leporello.cli import app
+from leporello.cli import application
 from leporello.engine.limits import Limits
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -219,7 +219,7 @@ def test_a_run_of_0_1_is_refused_with_what_to_do(old: Path, config: Path, verb: 
     places = {"CONFIG": config, "RUN": old, "PAGE": config.parent / "page"}
     before = {path: path.read_bytes() for path in old.rglob("*.json*")}
     words = [str(places.get(word, word)) for word in verb.split()]
-    done = CliRunner().invoke(app, words)
+    done = CliRunner().invoke(application(), words)
     assert isinstance(done.exception, UserError), (done.output, done.exception)
     assert "is a run of Leporello 0.1, which this version does not read" in str(done.exception)
     assert "give another --out to run it again" in str(done.exception)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from leporello.cli import app
+from leporello.cli import application
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
@@ -69,7 +69,7 @@ def mine(tmp_path: Path) -> Path:
 
 def leporello(*words: object) -> Result:
     """Calls the command line in this process."""
-    return CliRunner().invoke(app, [*map(str, words)])
+    return CliRunner().invoke(application(), [*map(str, words)])
 
 
 def test_a_metric_of_ones_own_counts_wherever_a_built_in_one_does(

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from leporello import Document, Example
 from leporello.api import UserError, run
-from leporello.cli import app
+from leporello.cli import application
 from leporello.core.files import read_json
 from leporello.report import report
 from leporello.report.example_details import ExcerptBudget
@@ -263,7 +263,9 @@ def test_two_runs_stand_side_by_side(done: Path, tmp_path: Path) -> None:
 def test_the_verb_writes_a_report(done: Path, tmp_path: Path) -> None:
     """It tells where; a place that cannot be written to is the user's mistake."""
     out = tmp_path / "page.html"
-    told = CliRunner().invoke(app, ["report", str(done), "--out", str(out), "--inputs", "0"])
+    told = CliRunner().invoke(
+        application(), ["report", str(done), "--out", str(out), "--inputs", "0"]
+    )
     assert (told.exit_code, out.exists()) == (0, True), told.output
     assert "page.html: 30 examples," in told.output
     with pytest.raises(UserError, match="cannot be written"):

@@ -15,7 +15,7 @@ from results import reseal
 from typer.testing import CliRunner
 
 from leporello.api import load_pipelines, run
-from leporello.cli import app
+from leporello.cli import application
 from leporello.config import Config
 from leporello.config.metrics import metrics_of
 from leporello.config.suites import Suite, read_suites, suite_named
@@ -103,7 +103,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def here(*words: str | Path) -> str:
     """Returns what a verb prints, in this process."""
-    return CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False).stdout
+    return CliRunner().invoke(application(), [*map(str, words)], catch_exceptions=False).stdout
 
 
 def tiny(folder: Path) -> Suite:

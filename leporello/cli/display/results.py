@@ -10,11 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.analysis.comparison.tables import confidence_tables
-from leporello.analysis.leaderboards import average_of
 from leporello.cli.display.comparison import comparison
 from leporello.cli.display.tables import excerpt, new_table
-from leporello.config.suites import read_suites
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.jobs.results import Result
@@ -46,17 +43,14 @@ def scores(console: Console, results: Sequence[Result]) -> None:
 
 def _averages(console: Console, results: Sequence[Result]) -> None:
     """Prints each pipeline's average over a benchmark, or which tasks it lacks."""
-    several = len({result.task for result in results if "/" in result.task}) > 1
-    averaged = (
-        [
-            s
-            for s in read_suites((), [result.task for result in results]).values()
-            if s.average == "mean"
-        ]
-        if several
-        else []
-    )
-    for suite in averaged:
+    tasks = {result.task for result in results if "/" in result.task}
+    if len(tasks) <= 1:
+        return
+    from leporello.analysis.leaderboards import average_of
+    from leporello.config.suites import read_suites
+
+    suites = read_suites((), tasks).values()
+    for suite in (suite for suite in suites if suite.average == "mean"):
         name, own = suite.name, [result for result in results if result.task in suite.tasks]
         for pipeline in dict.fromkeys(result.pipeline for result in own):
             mine = [result for result in own if result.pipeline == pipeline]
@@ -102,7 +96,10 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
     if any(result.ways for result in results):
         ways = ((result.pipeline, result.ways) for result in results)
         comparison(console, [ways_table(f"Ways of {task}", ways)])
-    comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
+    if any(result.confidence for result in results):
+        from leporello.analysis.comparison.tables import confidence_tables
+
+        comparison(console, confidence_tables(task, [(r.pipeline, r.confidence) for r in results]))
 
 
 def _readers_table(task: str, results: Sequence[Result]) -> Table:
