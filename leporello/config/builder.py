@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
+from leporello.config.choices import Pick, first
 from leporello.config.config import Checked, Config
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import parameters, validate
 from leporello.config.placement import PlacementSpec, check_placement
-from leporello.config.space import Space, first
+from leporello.config.space import Space
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suite_of
 from leporello.config.sweeps import Labels, SweepPoints
@@ -140,7 +141,7 @@ class ConfigBuilder:
         own = {key: child for key, child in tree.items.items() if key != "metrics"}
         if tree.file and tree.file.name == "run.yaml":  # of 0.2: its answers are as they are
             own.pop("normalised", None)
-        options = variants.of_class(tree.with_value(own), TASK, "")
+        options = variants.of_class(tree.with_value(own), TASK)
         listed = metric_specs(variants, tree.items["metrics"]) if "metrics" in tree.items else []
         self.faults.extend(variants.faults)
         if len(options) > 1:
@@ -163,20 +164,23 @@ class ConfigBuilder:
         if not (selected and self.opened):
             is_default = name in self._default_pipelines.values()
             return self._specs(name, keys, ranges=not selected and not is_default)
-        space = self.spaces[name] = Space(name, keys, partial(self._made, name))
-        reduced, faults = space.reduced(first)
-        self.faults += faults
-        return self._specs(name, reduced) if not faults else []
+        self.spaces[name] = Space(name, partial(self._made, name, keys))
+        return self._specs(name, keys, pick=first)
 
     def _made(
-        self, name: str, keys: Mapping[str, Tree]
+        self, name: str, keys: Mapping[str, Tree], pick: Pick
     ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
-        """Returns a pipeline of other keys, and what is wrong with it."""
+        """Returns a pipeline with this at its choices, and what is wrong with it."""
         self.faults = []
-        return self._specs(name, keys), self.faults
+        return self._specs(name, keys, pick=pick), self.faults
 
     def _specs(
-        self, name: str, keys: Mapping[str, Tree], *, ranges: bool = False
+        self,
+        name: str,
+        keys: Mapping[str, Tree],
+        *,
+        pick: Pick | None = None,
+        ranges: bool = False,
     ) -> list[PipelineSpec]:
         own_tasks = self._strings(name, "tasks", keys.get("tasks"))
         for task in own_tasks:
@@ -196,7 +200,7 @@ class ConfigBuilder:
                 f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
                 placement, budget, abstain, tuned,
             )
-            for labels, stages in self._points(name, keys, ranges)
+            for labels, stages in self._points(name, keys, pick, ranges)
         ]  # fmt: skip
 
     @cached_property
@@ -292,10 +296,10 @@ class ConfigBuilder:
         return roles
 
     def _points(
-        self, name: str, keys: Mapping[str, Tree], ranges: bool
+        self, name: str, keys: Mapping[str, Tree], pick: Pick | None, ranges: bool
     ) -> list[tuple[Labels, dict[str, Spec]]]:
         roles = self._roles(name, keys.get("readers"))
-        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, ranges=ranges)
+        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
         own = self.layers.pipelines[name]
         options: dict[str, list[tuple[Labels, Spec]]] = {}
         stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
@@ -307,7 +311,7 @@ class ConfigBuilder:
             elif tree is not None or kind.default:
                 tree = tree or _default_stage(own, kind.default)
                 options[key] = variants.of_stage(tree, kind, key)
-        points = variants.combined(own, "", [*options.values()])
+        points = variants.combined(own, [*options.values()])
         self.faults.extend(variants.faults)
         return [(labels, dict(zip(options, stages, strict=True))) for labels, stages in points]
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from leporello.config.builder import ConfigBuilder
+from leporello.config.choices import is_choice
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
-from leporello.config.space import Space, is_choice, space_of
+from leporello.config.space import Space, space_of
 from leporello.config.sweeps import spec_of
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import LOADER, Loader

@@ -22,7 +22,7 @@ def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
         points.faults.append(tree.fault(f"{points.owner}.metrics: must be a list of metrics"))
     specs = []
     for place, item in enumerate(items):
-        options = points.of_class(item.as_class(), METRIC, f"metrics.{place}")
+        options = points.of_class(item.as_class(), METRIC, "metrics", str(place))
         if len(options) > 1:
             fault = f"{points.owner}.metrics.{place}: one metric; no parameter of it can be swept"
             points.faults.append(item.fault(fault))
