@@ -6,24 +6,26 @@ import dataclasses
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Ge, Le
 
 from leporello.config.choices import Pick, first
 from leporello.config.config import Checked, Config
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
-from leporello.config.parameters import parameters, validate
-from leporello.config.placement import PlacementSpec, check_placement
+from leporello.config.parameters import Parameter, parameters, setting, settings_of, validate
+from leporello.config.placement import check_placement
 from leporello.config.space import Space
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suite_of
 from leporello.config.sweeps import Labels, SweepPoints
-from leporello.config.training_settings import TrainingSpec, check_training
+from leporello.config.training_settings import check_training
 from leporello.core.calls.budget import Budget
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import ANSWER, KINDS, TASK
-from leporello.core.yaml.tree import Tree, check_settings
+from leporello.core.yaml.tree import Tree
 
 _DEFAULTS = ("pipeline", "task", "pipelines")
 _T = TypeVar("_T")
@@ -182,26 +184,11 @@ class ConfigBuilder:
         pick: Pick | None = None,
         ranges: bool = False,
     ) -> list[PipelineSpec]:
-        own_tasks = self._strings(name, "tasks", keys.get("tasks"))
-        for task in own_tasks:
-            if task not in self.layers.tasks:
-                hint = did_you_mean(task, self.layers.tasks)
-                text = f"{name}.tasks: there is no task {task!r}{hint}"
-                self.faults.append(keys["tasks"].fault(text))
-        normalised = self._switch(name, "normalised", keys.get("normalised"))
-        description = " ".join(self._strings(name, "description", keys.get("description")))
-        training = self._training(name, keys.get("train"))
-        budget = self._budget(name, keys.get("budget"))
-        abstain = self._share(name, "abstain", keys.get("abstain"))
-        placement = self._placement(name, keys.get("placement"))
-        tuned = self._tuned(name, keys.get("tuned"))
+        settings = self._settings(name, keys)
         return [
-            PipelineSpec(
-                f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
-                placement, budget, abstain, tuned,
-            )
+            PipelineSpec(f"{name}{_suffix(labels)}", stages, **settings)
             for labels, stages in self._points(name, keys, pick, ranges)
-        ]  # fmt: skip
+        ]
 
     @cached_property
     def _default_pipelines(self) -> Mapping[str, str]:
@@ -209,34 +196,31 @@ class ConfigBuilder:
         tree = self.layers.default.items.get("pipelines")
         return {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
 
-    def _tuned(self, name: str, tree: Tree | None) -> Mapping[str, Any]:
-        told: Any = tree.plain() if tree else {}
-        if tree and not isinstance(told, dict):
-            text = f"{name}.tuned: must be what `tune` wrote, a mapping, got {told!r}"
-            self.faults.append(tree.fault(text))
-            return {}
-        return cast("Mapping[str, Any]", told)
-
-    def _training(self, name: str, tree: Tree | None) -> TrainingSpec:
-        if tree is None:
-            return TrainingSpec()
-        spec, faults = check_training(name, tree)
-        self.faults.extend(faults)
-        return spec
-
-    def _budget(self, name: str, tree: Tree | None) -> Budget:
-        if tree is None:
-            return Budget()
-        given, faults = check_settings(f"{name}.budget", tree, _limit)
-        self.faults.extend(faults)
-        return Budget(**given) if not faults else Budget()
-
-    def _placement(self, name: str, tree: Tree | None) -> PlacementSpec:
-        if tree is None:
-            return PlacementSpec()
-        spec, faults = check_placement(name, tree)
-        self.faults.extend(faults)
-        return spec
+    def _settings(self, name: str, keys: Mapping[str, Tree]) -> dict[str, Any]:
+        """Returns a pipeline's keys that are no stages, by attribute of its spec."""
+        settings: dict[str, Any] = {}
+        for key, (annotation, form) in _VALUES.items():
+            if key in keys:
+                value, problem = validate(Parameter(key, annotation, None), keys[key])
+                if problem:
+                    text = f"{name}.{key}: must be {form}, got {keys[key].plain()!r}"
+                    self.faults.append(keys[key].fault(text))
+                else:
+                    settings[key] = value
+        for key, (attribute, check) in _SECTIONS.items():
+            if key in keys:
+                settings[attribute], faults = check(name, keys[key])
+                self.faults += faults
+        texts = {key: settings[key] for key in ("tasks", "description") if key in settings}
+        lists = {key: (v,) if isinstance(v, str) else tuple(v) for key, v in texts.items()}
+        for task in lists.get("tasks", ()):
+            if task not in self.layers.tasks:
+                hint = did_you_mean(task, self.layers.tasks)
+                text = f"{name}.tasks: there is no task {task!r}{hint}"
+                self.faults.append(keys["tasks"].fault(text))
+        if "description" in lists:
+            settings["description"] = " ".join(lists["description"])
+        return {**settings, "tasks": lists.get("tasks", ())}
 
     def _changed(
         self, name: str, keys: Mapping[str, Tree], overrides: Sequence[Override]
@@ -258,31 +242,6 @@ class ConfigBuilder:
         else:
             return changed
         return {key: child for key, child in keys.items() if key != "model"}
-
-    def _switch(self, name: str, key: str, tree: Tree | None) -> bool:
-        if tree is not None and not isinstance(tree.value, bool):
-            fault = f"{name}.{key}: must be true or false, got {tree.plain()!r}"
-            self.faults.append(tree.fault(fault))
-        return tree is not None and tree.value is True
-
-    def _share(self, name: str, key: str, tree: Tree | None) -> float | None:
-        if tree is None:
-            return None
-        value = tree.value
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
-            return float(value)
-        text = f"{name}.{key}: must be one number from 0 to 1, got {tree.plain()!r}"
-        self.faults.append(tree.fault(text))
-        return None
-
-    def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
-        if tree is None:
-            return ()
-        items = tree.value if isinstance(tree.value, list) else [tree]
-        if not all(isinstance(item.value, str) for item in items):
-            self.faults.append(tree.fault(f"{name}.{key}: must be text, or a list of texts"))
-            return ()
-        return tuple(str(item.value) for item in items)
 
     def _roles(self, name: str, tree: Tree | None) -> Mapping[str, Tree]:
         """Returns the readers of roles other than that of answers, which is `reader`."""
@@ -316,11 +275,27 @@ class ConfigBuilder:
         return [(labels, dict(zip(options, stages, strict=True))) for labels, stages in points]
 
 
-def _limit(name: str, tree: Tree) -> tuple[Any, str | None]:
-    known = parameters(Budget)
-    if name not in known:
-        return None, f"a budget has no such limit{did_you_mean(name, known)}"
-    return validate(known[name], tree)
+def _check_budget(owner: str, tree: Tree) -> tuple[Budget, list[Fault]]:
+    check = partial(setting, Budget, unknown="a budget has no such limit")
+    given, faults = settings_of(f"{owner}.budget", tree, check)
+    return Budget(**given) if not faults else Budget(), faults
+
+
+_TEXTS = (str | list[str], "text, or a list of texts")
+# Keys of pipelines that are values: their types, in YAML and in words.
+_VALUES: Mapping[str, tuple[Any, str]] = {
+    "tasks": _TEXTS,
+    "normalised": (bool, "true or false"),
+    "description": _TEXTS,
+    "abstain": (Annotated[float, Ge(0), Le(1)], "one number from 0 to 1"),
+    "tuned": (dict[str, Any], "what `tune` wrote, a mapping"),
+}
+# Keys of pipelines that are settings: their attributes in a spec, and what checks them.
+_SECTIONS: Mapping[str, tuple[str, Callable[[str, Tree], tuple[Any, list[Fault]]]]] = {
+    "train": ("training", check_training),
+    "budget": ("budget", _check_budget),
+    "placement": ("placement", check_placement),
+}
 
 
 def _default_stage(tree: Tree, name: str | None) -> Tree:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from leporello.config.parameters import parameters, validate
+from leporello.config.parameters import setting, settings_of
 from leporello.core.errors import Fault, did_you_mean
 from leporello.core.training import Training
-from leporello.core.yaml.tree import Tree, check_settings
+from leporello.core.yaml.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ _ARCHETYPES: Mapping[str, Any] = {
     "best_by": "metric",
     "validation": "validation",
 }
-
-# Pairs of paragraphs, and papers, are many.
-_ONE_PASS: Mapping[str, Any] = {"epochs": 1.0}
-
-# MuLD has no validation split of its subtitles.
-_SUBTITLES: Mapping[str, Any] = {"holdout": 0.05, "epochs": 1.0}
+_MULD_TASKS: Mapping[str, Mapping[str, Any]] = {
+    "character_id": _ARCHETYPES,
+    "opensubtitles": {"holdout": 0.05, "epochs": 1.0},  # MuLD has no validation split of it
+    "style_change": {"epochs": 1.0},  # pairs of paragraphs are many, and so are papers
+    "arxiv": {"epochs": 1.0},
+}
 
 # The paper gives none for either. T5's are Raffel et al.'s for fine-tuning (a constant 1e-3, about
 # 128 inputs of 512 tokens a step); Longformer's those of Beltagy et al. for question answering.
@@ -106,15 +106,13 @@ _MULD_T5 = Preset(
         "patience": 2,
     },
     {
+        **_MULD_TASKS,
         "character_id": {
             **_ARCHETYPES,
             "learning_rate": 3e-4,
             "batch_tokens": 16_384,
             "accumulate": 2,
         },
-        "opensubtitles": _SUBTITLES,
-        "style_change": _ONE_PASS,
-        "arxiv": _ONE_PASS,
     },
 )
 _MULD_LONGFORMER = Preset(
@@ -130,12 +128,7 @@ _MULD_LONGFORMER = Preset(
         "references": "all",
         "patience": 2,
     },
-    {
-        "character_id": _ARCHETYPES,
-        "opensubtitles": _SUBTITLES,
-        "style_change": _ONE_PASS,
-        "arxiv": _ONE_PASS,
-    },
+    _MULD_TASKS,
 )
 
 PRESETS: Mapping[str, Preset] = {
@@ -182,7 +175,7 @@ def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
     Returns:
         What it says, and all that is wrong with it.
     """
-    given, faults = check_settings(f"{owner}.train", tree, _setting)
+    given, faults = settings_of(f"{owner}.train", tree, _setting)
     spec = TrainingSpec(given)
     if not faults:
         try:
@@ -193,14 +186,11 @@ def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
-    settings = parameters(Training)
-    if name not in settings:
-        return None, f"there is no such setting{did_you_mean(name, settings)}"
     if set(tree.items) == {"sweep"}:  # --set train.learning_rate=1e-5,2e-5
-        if settings[name].name != "learning_rate":
+        if name != "learning_rate":
             return None, "takes one value; only learning_rate takes several"
         tree = tree.items["sweep"]
-    value, problem = validate(settings[name], tree)
+    value, problem = setting(Training, name, tree)
     if name == "preset" and not problem and value not in PRESETS:
         problem = f"there is no preset {value!r}{did_you_mean(str(value), PRESETS)}"
     return value, problem
