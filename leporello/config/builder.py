@@ -184,10 +184,27 @@ class ConfigBuilder:
         pick: Pick | None = None,
         ranges: bool = False,
     ) -> list[PipelineSpec]:
+        roles = self._roles(name, keys.get("readers"))
+        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
+        own = self.layers.pipelines[name]
+        options: dict[str, list[tuple[Labels, Spec]]] = {}
+        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
+        for key, kind in stages_of.items():
+            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
+            if tree is None and kind.default is None:
+                more = f", or `{ANSWER}` among its readers" if roles else ""
+                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
+            elif tree is not None or kind.default:
+                tree = tree or _default_stage(own, kind.default)
+                options[key] = variants.of_stage(tree, kind, key)
+        points = variants.combined(own, [*options.values()])
+        self.faults.extend(variants.faults)
         settings = self._settings(name, keys)
         return [
-            PipelineSpec(f"{name}{_suffix(labels)}", stages, **settings)
-            for labels, stages in self._points(name, keys, pick, ranges)
+            PipelineSpec(
+                f"{name}{_suffix(labels)}", dict(zip(options, stages, strict=True)), **settings
+            )
+            for labels, stages in points
         ]
 
     @cached_property
@@ -253,26 +270,6 @@ class ConfigBuilder:
         if answering := roles.pop(ANSWER, None):  # of a `--set` of all readers
             self.faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
         return roles
-
-    def _points(
-        self, name: str, keys: Mapping[str, Tree], pick: Pick | None, ranges: bool
-    ) -> list[tuple[Labels, dict[str, Spec]]]:
-        roles = self._roles(name, keys.get("readers"))
-        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
-        own = self.layers.pipelines[name]
-        options: dict[str, list[tuple[Labels, Spec]]] = {}
-        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
-        for key, kind in stages_of.items():
-            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
-            if tree is None and kind.default is None:
-                more = f", or `{ANSWER}` among its readers" if roles else ""
-                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
-            elif tree is not None or kind.default:
-                tree = tree or _default_stage(own, kind.default)
-                options[key] = variants.of_stage(tree, kind, key)
-        points = variants.combined(own, [*options.values()])
-        self.faults.extend(variants.faults)
-        return [(labels, dict(zip(options, stages, strict=True))) for labels, stages in points]
 
 
 def _check_budget(owner: str, tree: Tree) -> tuple[Budget, list[Fault]]:
