@@ -23,7 +23,7 @@ from leporello.config.suites import Suite, check_names, suite_of
 from leporello.config.sweeps import Labels, SweepPoints
 from leporello.config.training_settings import check_training
 from leporello.core.calls.budget import Budget
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
 from leporello.core.protocols import ANSWER, KINDS, TASK
 from leporello.core.yaml.tree import Tree
 
@@ -122,8 +122,7 @@ class ConfigBuilder:
         if key not in tree.items:
             self.faults.append(tree.fault(f"default: needs a {key}"))
         elif name not in names:
-            hint = did_you_mean(name, names)
-            self.faults.append(tree.fault(f"default.{key}: there is no {key} {name!r}{hint}"))
+            self.faults.append(tree.fault(f"default.{key}: {no_such(key, name, names)}"))
         return name
 
     def _check_default_pipelines(self) -> None:
@@ -132,8 +131,7 @@ class ConfigBuilder:
         for task, pipeline in self._default_pipelines.items():
             for (key, names), name in zip(known.items(), (task, pipeline), strict=True):
                 if name not in names:
-                    hint = did_you_mean(name, names)
-                    text = f"default.pipelines.{task}: there is no {key} {name!r}{hint}"
+                    text = f"default.pipelines.{task}: {no_such(key, name, names)}"
                     tree = self.layers.default.items["pipelines"].items[task]
                     self.faults.append(tree.fault(text))
 
@@ -232,8 +230,7 @@ class ConfigBuilder:
         lists = {key: (v,) if isinstance(v, str) else tuple(v) for key, v in texts.items()}
         for task in lists.get("tasks", ()):
             if task not in self.layers.tasks:
-                hint = did_you_mean(task, self.layers.tasks)
-                text = f"{name}.tasks: there is no task {task!r}{hint}"
+                text = f"{name}.tasks: {no_such('task', task, self.layers.tasks)}"
                 self.faults.append(keys["tasks"].fault(text))
         if "description" in lists:
             settings["description"] = " ".join(lists["description"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.config.built_in import SECTIONS, built_in_files, built_in_names, built_in_path
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, no_such
 from leporello.core.protocols import ALL_KINDS, TASK, Kind
 from leporello.core.records import JSON
 from leporello.models.locate import locate
@@ -51,7 +51,7 @@ def listing(files: Sequence[ConfigSource] = (), what: str = "") -> dict[str, dic
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
         known = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
-        raise UserError(f"there is no list or class {what!r}{did_you_mean(what, known)}")
+        raise UserError(no_such("list or class", what, known))
     config = _loaded(files) if files else None
     return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
 

@@ -11,7 +11,7 @@ from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_i
 from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.core.environment.input_limits import ANCESTORS
-from leporello.core.errors import ConfigError, Fault, did_you_mean
+from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
 from leporello.core.protocols import ANSWER, KINDS
 from leporello.core.yaml.tree import ConfigSource, Tree, parse, read_tree
 from leporello.storage import is_url
@@ -116,8 +116,7 @@ class Layers:
         if not paths or len(paths) < len(listed):
             text = f"collections.{name}: must be a list of paths, patterns and URLs, got {plain!r}"
             self.faults.append(entry.fault(text))
-        folder = entry.file.parent.resolve() if entry.file else Path.cwd()
-        return tuple(p if is_url(p) else str(folder / expanduser(p)) for p in paths)  # noqa: PTH111 -- Path raises for such a one
+        return tuple(p if is_url(p) else str(entry.folder / expanduser(p)) for p in paths)  # noqa: PTH111 -- Path raises for such a one
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items
@@ -190,8 +189,7 @@ class Layers:
         if not isinstance(extends.value, str):
             return f"must be the name of one pipeline, got {extends.plain()!r}"
         if extends.value not in self.pipelines:
-            hint = did_you_mean(extends.value, self.pipelines)
-            return f"there is no pipeline {extends.value!r}{hint}"
+            return no_such("pipeline", extends.value, self.pipelines)
         if len(below) >= ANCESTORS:
             return f"{ANCESTORS} pipelines extend each other, and that is the most: leave some out"
         return None

@@ -11,7 +11,7 @@ from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
 from leporello.config.space import Space, space_of
 from leporello.config.sweeps import spec_of
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, no_such
 from leporello.core.protocols import LOADER, Loader
 from leporello.core.yaml.tree import ConfigSource
 
@@ -65,7 +65,7 @@ def load_space(
     )
     name = name or loaded.default_pipeline
     if name not in opened:
-        raise UserError(f"there is no pipeline {name!r}{did_you_mean(name, loaded.pipelines)}")
+        raise UserError(no_such("pipeline", name, loaded.pipelines))
     return loaded, opened[name], shipped[name]
 
 

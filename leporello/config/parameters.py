@@ -209,9 +209,8 @@ def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as ab
         return plain
     if is_model and not plain.startswith(("./", "../", "~")):
         return plain
-    folder = tree.file.parent if tree.file else Path.cwd()
     try:
-        return str((folder / Path(plain).expanduser()).resolve())
+        return str((tree.folder / Path(plain).expanduser()).resolve())
     except (OSError, RuntimeError, ValueError) as error:
         raise UserError(f"{plain!r:.100} is no path: {error}") from None
 

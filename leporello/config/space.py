@@ -6,7 +6,6 @@ So choices within an option exist only where it is chosen, and no product of all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from leporello.config.choices import Choice, Options, Pick, first
 from leporello.config.layers import SETTABLE, Override
 from leporello.config.specs import PipelineSpec
 from leporello.core.errors import ConfigError, Fault, did_you_mean
-from leporello.core.yaml.tree import Tree, read_tree
+from leporello.core.yaml.tree import read_tree
 
 
 @dataclass
@@ -59,8 +58,10 @@ class Space:
         waiting: list[Mapping[str, float]] = [{}]
         for taken in waiting:  # which grows: an option may have choices of its own
             known = {*choices}
-            with _collected(faults):
+            try:
                 self.point(partial(_taken, taken, choices))
+            except ConfigError as error:
+                faults += error.faults
             for path in [path for path in choices if path not in known]:
                 choice = choices[path]
                 others: Sequence[float] = (
@@ -103,14 +104,6 @@ def _taken(
     return taken[path] if path in taken else first(path, choice)
 
 
-@contextmanager
-def _collected(faults: list[Fault]) -> Iterator[None]:
-    try:
-        yield
-    except ConfigError as error:
-        faults += error.faults
-
-
 def space_of(file: Path) -> list[Override]:
     """Returns the choices of a file `PATH: CHOICES` as settings.
 
@@ -126,9 +119,6 @@ def space_of(file: Path) -> list[Override]:
             faults.append(child.fault(f"{name!r} is no path such as retriever.k{keys}"))
     if faults:
         raise ConfigError(faults)
-    return [Override(tuple(name.split(".")), _swept(child)) for name, child in tree.items.items()]
-
-
-def _swept(tree: Tree) -> Tree:
-    """Returns a list as a sweep: in a file of choices it is nothing else."""
-    return tree.with_value({"sweep": tree}) if isinstance(tree.value, list) else tree
+    lists = {name: child for name, child in tree.items.items() if isinstance(child.value, list)}
+    swept = {name: child.with_value({"sweep": child}) for name, child in lists.items()}
+    return [Override((*name.split("."),), child) for name, child in (tree.items | swept).items()]

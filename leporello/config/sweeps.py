@@ -113,7 +113,7 @@ class SweepPoints:
         try:
             # Our own files name our own classes, whatever packages are installed.
             ours = is_built_in(named.file)
-            cls = find_class(named.value, kind, folder_of(named), ours=ours)
+            cls = find_class(named.value, kind, named.folder, ours=ours)
         except ClassError as error:
             self._fault(named, (*path, "class"), str(error))
             return None
@@ -324,11 +324,6 @@ def label_of(value: JSON) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def folder_of(tree: Tree) -> Path:
-    """Returns where the file lies that a tree was written in."""
-    return tree.file.parent.resolve() if tree.file else Path.cwd()
-
-
 def _absolute(name: str, tree: Tree) -> str:
     file, colon, attribute = name.rpartition(":")
-    return f"{(folder_of(tree) / Path(file).expanduser()).resolve()}:{attribute}" if colon else name
+    return f"{(tree.folder / Path(file).expanduser()).resolve()}:{attribute}" if colon else name

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.config.parameters import setting, settings_of
-from leporello.core.errors import Fault, did_you_mean
+from leporello.core.errors import Fault, no_such
 from leporello.core.training import Training
 from leporello.core.yaml.tree import Tree, read_tree
 
@@ -76,5 +76,5 @@ def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
         tree = tree.items["sweep"]
     value, problem = setting(Training, name, tree)
     if name == "preset" and not problem and value not in _presets():
-        problem = f"there is no preset {value!r}{did_you_mean(str(value), _presets())}"
+        problem = no_such("preset", str(value), _presets())
     return value, problem

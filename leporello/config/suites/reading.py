@@ -15,7 +15,7 @@ from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
 from leporello.core.yaml.tree import ConfigSource, Tree
 
 
@@ -54,7 +54,7 @@ def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
     """
     layers = Layers(files)
     if name not in layers.suites:
-        raise UserError(f"there is no suite {name!r}{did_you_mean(name, layers.suites)}")
+        raise UserError(no_such("suite", name, layers.suites))
     suite, faults = suite_of(layers, name)
     if suite is None or faults:
         raise ConfigError(faults)
@@ -84,7 +84,7 @@ def check_names(
     faults = [*_untaken(suite, tasks)]
     for name, column in suite.columns.items():
         faults += [
-            suite.fault(f"there is no task {task!r}{did_you_mean(task, tasks)}", "columns", name)
+            suite.fault(no_such("task", task, tasks), "columns", name)
             for task in {task: None for task, _ in column.parts}
             if task.partition("@")[0] not in tasks
         ]
@@ -94,7 +94,7 @@ def check_names(
     for row in suite.rows:
         for pipeline in dict.fromkeys(suite.pipelines(row).values()):
             if pipeline not in pipelines:
-                text = f"there is no pipeline {pipeline!r}{did_you_mean(pipeline, pipelines)}"
+                text = no_such("pipeline", pipeline, pipelines)
                 faults.append(suite.fault(text, "rows", row, "pipelines"))
     return faults
 
@@ -201,5 +201,4 @@ def _own_faults(suite: Suite) -> Iterable[Fault]:
             known |= {*groups[: groups.index(place[2])]}
         for column in columns:
             if column not in known:
-                hint = did_you_mean(column, known)
-                yield suite.fault(f"there is no column {column!r}{hint}", *place)
+                yield suite.fault(no_such("column", column, known), *place)

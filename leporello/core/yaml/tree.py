@@ -51,6 +51,11 @@ class Tree:
         """The children of a mapping; empty for anything else."""
         return self.value if isinstance(self.value, dict) else {}
 
+    @property
+    def folder(self) -> Path:
+        """The folder from which relative paths in it count."""
+        return self.file.parent.resolve() if self.file else Path.cwd()
+
     def with_value(self, value: dict[str, Tree] | list[Tree] | Scalar) -> Tree:
         """Returns another value at the same place."""
         return Tree(value, self.file, self.line)
