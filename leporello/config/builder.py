@@ -65,14 +65,13 @@ class ConfigBuilder:
         faults += self.tasks.attempt(layers.tasks.own)[1]
         faults += self.suites.attempt(layers.suites.own)[1]
         self.faults = []
-        pipeline, task = self._check_default("pipeline"), self._check_default("task")
-        self._check_default_pipelines()
+        self._check_default()
         self._check_names(points)
         if faults := [*layers.faults, *faults, *self.faults]:
             raise ConfigError(faults)
         return Config(
-            self.pipelines, self.tasks, self.suites, pipeline, task, self._default_pipelines,
-            layers.collections,
+            self.pipelines, self.tasks, self.suites, self._default("pipeline"),
+            self._default("task"), self._default_pipelines, layers.collections,
         )  # fmt: skip
 
     def _is_selected(self, name: str) -> bool:
@@ -112,28 +111,24 @@ class ConfigBuilder:
         entry = self.layers.default.items.get(key)
         return str(entry.plain()) if entry else ""
 
-    def _check_default(self, key: str) -> str:
-        name = self._default(key)
-        names = self.layers.pipelines if key == "pipeline" else self.layers.tasks
-        tree = self.layers.default
-        for extra in set(tree.items) - {*_DEFAULTS}:
-            hint = did_you_mean(extra, _DEFAULTS)
-            self.faults.append(tree.items[extra].fault(f"default: unknown key {extra!r}{hint}"))
-        if key not in tree.items:
-            self.faults.append(tree.fault(f"default: needs a {key}"))
-        elif name not in names:
-            self.faults.append(tree.fault(f"default.{key}: {no_such(key, name, names)}"))
-        return name
-
-    def _check_default_pipelines(self) -> None:
-        """Checks the default pipelines of tasks that have their own."""
-        known = {"task": self.layers.tasks, "pipeline": self.layers.pipelines}
+    def _check_default(self) -> None:
+        tree, named = self.layers.default, list[tuple[str, str, str, Tree]]()
+        for key, child in tree.items.items():
+            if key not in _DEFAULTS:
+                hint = did_you_mean(key, _DEFAULTS)
+                self.faults.append(child.fault(f"default: unknown key {key!r}{hint}"))
+        for key in ("pipeline", "task"):
+            if key in tree.items:
+                named.append((f"default.{key}", key, self._default(key), tree))
+            else:
+                self.faults.append(tree.fault(f"default: needs a {key}"))
         for task, pipeline in self._default_pipelines.items():
-            for (key, names), name in zip(known.items(), (task, pipeline), strict=True):
-                if name not in names:
-                    text = f"default.pipelines.{task}: {no_such(key, name, names)}"
-                    tree = self.layers.default.items["pipelines"].items[task]
-                    self.faults.append(tree.fault(text))
+            path, child = f"default.pipelines.{task}", tree.items["pipelines"].items[task]
+            named += [(path, "task", task, child), (path, "pipeline", pipeline, child)]
+        for path, kind, name, place in named:
+            names = self.layers.tasks if kind == "task" else self.layers.pipelines
+            if name not in names:
+                self.faults.append(place.fault(f"{path}: {no_such(kind, name, names)}"))
 
     def _task(self, name: str) -> TaskSpec:
         tree = self.layers.tasks[name]

@@ -257,15 +257,7 @@ def placement_flags(given: Mapping[str, Any]) -> PlacementSpec:
 
 
 def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]:
-    """Checks what a pipeline says under `placement`.
-
-    Args:
-        owner: The pipeline, for messages.
-        tree: A mapping of settings.
-
-    Returns:
-        What it says, and all that is wrong with it.
-    """
+    """Checks the `placement` of a pipeline, and returns all that is wrong with it too."""
     given, faults = settings_of(f"{owner}.placement", tree, _setting)
     if not faults:
         faults = [

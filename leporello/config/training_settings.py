@@ -50,15 +50,7 @@ class TrainingSpec:
 
 
 def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
-    """Checks what a pipeline says under `train`.
-
-    Args:
-        owner: The pipeline, for messages.
-        tree: A mapping of settings.
-
-    Returns:
-        What it says, and all that is wrong with it.
-    """
+    """Checks the `train` of a pipeline, and returns all that is wrong with it too."""
     given, faults = settings_of(f"{owner}.train", tree, _setting)
     spec = TrainingSpec(given)
     if not faults:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from os.path import expanduser  # which leaves the name of a user who is not there
@@ -81,16 +81,19 @@ def check_names(
     suite: Suite, pipelines: Collection[str], tasks: Mapping[str, TaskSpec]
 ) -> list[Fault]:
     """Returns everything that a suite names and that is not there."""
-    faults = [*_untaken(suite, tasks)]
-    for name, column in suite.columns.items():
-        faults += [
-            suite.fault(no_such("task", task, tasks), "columns", name)
-            for task in {task: None for task, _ in column.parts}
-            if task.partition("@")[0] not in tasks
-        ]
+    faults: list[Fault] = []
+    seen: set[str] = set()
+    for key, column in suite.columns.items():
+        for task in {task: None for task, _ in column.parts}:
+            name, _, settings = task.partition("@")
+            if name not in tasks:
+                faults.append(suite.fault(no_such("task", task, tasks), "columns", key))
+            elif settings not in seen and (problem := _untaken(tasks, name, settings)):
+                faults.append(suite.fault(problem, "by" if suite.by else "columns", key))
+            seen.add(settings)  # each value is reported once
         if suite.average and column.score.partition("[")[0] in _OPINIONS:
             text = f"{column.score} is an opinion: it enters no average of a suite"
-            faults.append(suite.fault(text, "columns", name))
+            faults.append(suite.fault(text, "columns", key))
     for row in suite.rows:
         for pipeline in dict.fromkeys(suite.pipelines(row).values()):
             if pipeline not in pipelines:
@@ -99,19 +102,16 @@ def check_names(
     return faults
 
 
-def _untaken(suite: Suite, tasks: Mapping[str, TaskSpec]) -> Iterator[Fault]:
-    """Yields the parameters that tasks do not take, each value once."""
-    seen = set()
-    for key, column in suite.columns.items():
-        name, _, settings = column.task.partition("@")
-        if settings and settings not in seen and name in tasks:
-            seen.add(settings)
-            try:
-                tasks[name].adjusted(settings)
-            except ConfigError:  # the task itself is faulty, and reported as such
-                continue
-            except UserError as error:
-                yield suite.fault(str(error), "by" if suite.by else "columns", key)
+def _untaken(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> str | None:
+    """Returns what is wrong with parameters in a task's name, or None."""
+    try:
+        if settings:
+            tasks[name].adjusted(settings)
+    except ConfigError:  # the task itself is faulty, and reported as such
+        return None
+    except UserError as error:
+        return str(error)
+    return None
 
 
 @cache
