@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast test-slow attack wheel check format docs gallery clean
+.PHONY: demo test test-fast test-slow attack wheel check format docs gallery names clean
 
 demo: $(LIGHT)
 	$(BIN)/python run_pipeline.py run --show 3 --threads 2
@@ -42,6 +42,11 @@ docs: $(READY)
 
 gallery: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
+
+# The table of built-in names, after a change of pipelines.yaml or papers/.
+names: $(LIGHT)
+	$(BIN)/python -m leporello.config.catalogue >papers/names.new
+	mv papers/names.new papers/names.json
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache

@@ -31,7 +31,8 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 _HARMLESS = frozenset(
     {
         "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
-        "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml", "zstandard",
+        "lazy_loader", "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml",
+        "zstandard",
     }
 )  # fmt: skip
 # What modules that every stage shares import for models: it counts only where a stage names one.

@@ -10,7 +10,6 @@ from typing import Any, get_args
 from pydantic import PydanticInvalidForJsonSchema
 
 from leporello.config.parameters import (
-    Parameter,
     adapter,
     docstring,
     members,
@@ -81,11 +80,13 @@ def schema() -> dict[str, JSON]:
         ),
         suites=_named("Papers' tables by name", _suite()),
     )
+    values: dict[Any, JSON] = {}
+    kinds = {kind.key: _kind(kind, values) for kind in _KINDS}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
         **top,
-        "$defs": {kind.key: _kind(kind) for kind in _KINDS},
+        "$defs": {**kinds, **{f"value{n}": value for n, value in enumerate(values.values())}},
     }
 
 
@@ -129,12 +130,12 @@ def _suite() -> JSON:
     return {**suite}
 
 
-def _kind(kind: Kind) -> JSON:
+def _kind(kind: Kind, values: dict[Any, JSON]) -> JSON:
     found = dict(built_ins(kind))
     for other in plug_ins().get(kind.group, ()):
         with suppress(ClassError):  # `list` tells it
             found[other] = find_class(other, kind, Path())
-    built_in = [_class(name, cls) for name, cls in found.items()]
+    built_in = [_class(name, cls, values) for name, cls in found.items()]
     own: JSON = {"type": "string", "pattern": r"[.:]"}
     bare: JSON = _told("A class with its defaults", {"anyOf": [{"enum": [*found]}, own]})
     name = "Class of your own, as ./file.py:Class or package.module.Class"
@@ -152,11 +153,11 @@ def _kind(kind: Kind) -> JSON:
     return {"anyOf": [*built_in, plug_in, bare, *([merged] if kind.key in KINDS else [])]}
 
 
-def _class(name: str, cls: type) -> JSON:
+def _class(name: str, cls: type, values: dict[Any, JSON]) -> JSON:
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
-    values = {p.name: _parameter(p) for p in parameters(cls).values()}
+    given = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
-    found = _closed(**{"class": _told(text, {"const": name}), **_properties(cls, values)})
+    found = _closed(**{"class": _told(text, {"const": name}), **_properties(cls, given)})
     return {**found, "description": text, "required": required}
 
 
@@ -173,27 +174,36 @@ def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
     }
 
 
-def _parameter(parameter: Parameter) -> dict[str, JSON]:
-    kind = nested_kind(parameter.annotation)
+def _reference(annotation: Any, values: dict[Any, JSON]) -> dict[str, JSON]:  # noqa: ANN401 -- a type
+    """Returns a reference to the definition of a type's values, which it adds to `values`.
+
+    Most parameters have one of a hundred types: without definitions the schema is four times as
+    long.
+    """
+    if annotation not in values:
+        values[annotation] = _value(annotation)
+    return {"$ref": f"#/$defs/value{[*values].index(annotation)}"}
+
+
+def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
+    kind = nested_kind(annotation)
     if kind is not None:
         stage: Any = {"$ref": f"#/$defs/{kind.key}"}
-        value: Any = (
-            {"type": "array", "items": stage} if takes_list(parameter.annotation) else stage
-        )
-    elif MetricEntry in get_args(parameter.annotation):
+        value: Any = {"type": "array", "items": stage} if takes_list(annotation) else stage
+    elif MetricEntry in get_args(annotation):
         value = {"type": "array", "items": {"$ref": "#/$defs/metric"}}
-    elif takes_list(parameter.annotation) is None:
+    elif takes_list(annotation) is None:
         value = {}
     else:
         try:
-            value = adapter(parameter.annotation).json_schema()
+            value = adapter(annotation).json_schema()
         except PydanticInvalidForJsonSchema:  # a function, which no file can give
             value = {}
     items: JSON = {"type": "array", "items": value, "minItems": 1}
     sweep: JSON = _told("Values, each a point of a sweep", items)
     swept: list[JSON] = [{"type": "object", "properties": {"sweep": sweep}, "required": ["sweep"]}]
-    if takes_list(parameter.annotation) is False:
+    if takes_list(annotation) is False:
         swept.append(items)
-    if {int, float} & {*members(parameter.annotation)}:
+    if {int, float} & {*members(annotation)}:
         swept.append(_range())
     return {"anyOf": [value, *swept]}

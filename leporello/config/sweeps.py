@@ -263,7 +263,8 @@ class SweepPoints:
         return True
 
     def _fault(self, tree: Tree, path: _Path, text: str) -> None:
-        self.faults.append(tree.fault(f"{_text((self.owner, *path))}: {text}"))
+        where = ".".join(filter(None, (self.owner, _text(path))))
+        self.faults.append(tree.fault(f"{where}: {text}"))
 
 
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import io
 import os
+import re
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from leporello.core.protocols import Loader
 from leporello.core.records import Document
 from leporello.text.outline import Extracted
 
+ZIP = re.compile(rb"PK\x03\x04")  # the beginning of an archive
 LARGEST = 2**30  # bytes of a document; its text, offsets and index take many times as much
 _HEAD = 2**16  # bytes that are looked at
 _MOST_CONTROLS = 0.02  # share of a text's bytes
@@ -67,21 +69,24 @@ class Format(ABC):
 
     Attributes:
         suffixes: Suffixes of its files, in lower case, with the dot.
+        begins: Pattern of the first bytes of a file of this format, whatever its suffix; None if
+            only suffixes tell.
         marked: Whether each of its files is recognised by its content, whatever its suffix.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
+    begins: ClassVar[re.Pattern[bytes] | None] = None
     marked: ClassVar[bool] = False
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- what formats look at
-        """Returns whether the content says that it is this format, whatever the suffix says.
+        """Returns whether a file that begins as this format does is of this format.
 
         Args:
             head: Bytes of the file, all or at least the first 64 KiB.
             path: Path of the file.
         """
-        return False
+        return True
 
     @abstractmethod
     def extract(self, data: bytes, path: Path) -> Extracted:
@@ -192,9 +197,9 @@ def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
         UserError: It is none of the formats that are read.
     """
     named = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
-    if named and named.recognises(data, path):
+    if named and _is_of(named, data, path):
         return named, ""
-    found = next((f for f in formats() if f.recognises(data, path)), None)
+    found = next((f for f in formats() if _is_of(f, data, path)), None)
     if not found and (known := looks(data)):
         raise UserError(f"{path}: is not read: it looks like {known}")
     if not found and named and named.marked:
@@ -203,6 +208,11 @@ def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
         of_suffix = f", not {named.__name__} as its suffix says" if named else ""
         return found, f"{path.name} was read as {found.__name__}, which it is{of_suffix}"
     return named or formats()[-1], ""
+
+
+def _is_of(format_: type[Format], data: bytes, path: Path) -> bool:
+    begins = format_.begins
+    return begins is not None and bool(begins.match(data)) and format_.recognises(data, path)
 
 
 def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A002 -- what it is

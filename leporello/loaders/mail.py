@@ -47,6 +47,7 @@ class Mail(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx")
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"From |" + _LINE)
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -19,11 +20,7 @@ class Subtitles(Format):
     """Subtitles (SubRip, WebVTT): the cues' texts, a place for each."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".srt", ".vtt")
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins as WebVTT does; what is SubRip its suffix tells."""
-        return head.removeprefix(b"\xef\xbb\xbf").startswith(b"WEBVTT")
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?:\xef\xbb\xbf)?WEBVTT")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the cues' texts, a newline between cues, styling left out.
@@ -35,7 +32,7 @@ class Subtitles(Format):
         """
         raw = decoded(data, path)
         text = raw.text
-        web = path.suffix.lower() == ".vtt" or self.recognises(data, path)
+        web = path.suffix.lower() == ".vtt" or bool(self.begins.match(data))
         found = list(cues(same_length(text), web))
         if not found:
             raise UserError(

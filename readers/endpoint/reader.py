@@ -28,7 +28,7 @@ from leporello.readers.endpoint.protocols import (
     schema_sent,
     unwrapped,
 )
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
+from leporello.readers.endpoint.requests import Dispatcher, EndpointPrompt, PendingRequest
 from leporello.readers.endpoint.responses import (
     EndpointError,
     EndpointReply,
@@ -215,7 +215,7 @@ class Endpoint(PromptedReader):
         self.load()
         parts = self._parts(inputs)
         prompts = [
-            [Prompt(self._prompt(part), schema_sent(read.schema)) for part in own_parts]
+            [EndpointPrompt(self._prompt(part), schema_sent(read.schema)) for part in own_parts]
             for read, own_parts in zip(inputs, parts, strict=True)
         ]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
@@ -293,7 +293,7 @@ class Endpoint(PromptedReader):
             raise ValueError("the prompt is empty: there is nothing to read")
         return self._render(read)
 
-    def _body(self, prompt: Prompt) -> bytes:
+    def _body(self, prompt: EndpointPrompt) -> bytes:
         """Returns the request for a prompt, as the protocol wants it."""
         protocol = self._protocol
         kept = self._shared(prompt.text) if self.cache_prompts else None
@@ -314,7 +314,7 @@ class Endpoint(PromptedReader):
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
 
-    def _replies(self, prompts: Collection[Prompt]) -> dict[Prompt, EndpointReply]:
+    def _replies(self, prompts: Collection[EndpointPrompt]) -> dict[EndpointPrompt, EndpointReply]:
         """Returns the reply to each prompt.
 
         The budget is checked before anything is asked, and what is begun is then finished: answers
@@ -323,7 +323,7 @@ class Endpoint(PromptedReader):
         """
         check = partial(self._limit.check, self._ledger)
         request = PendingRequest(prompts, self._body, self._tokens.usage, check)
-        replies: dict[Prompt, EndpointReply] = {}
+        replies: dict[EndpointPrompt, EndpointReply] = {}
         for prompt, outcome in self._client.run(self._asker.ask(request)).items():
             if isinstance(outcome, ResponseFault):
                 raise EndpointError(outcome.message)

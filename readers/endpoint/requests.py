@@ -34,7 +34,7 @@ _REPLIES = 4096  # remembered; some hundred bytes each
 _NOT_FOUND, _GLANCE, _NAMES = 404, 10.0, 20
 
 
-class Prompt(NamedTuple):
+class EndpointPrompt(NamedTuple):
     """A prompt, and the JSON Schema of its answer; empty for any text."""
 
     text: str
@@ -53,8 +53,8 @@ class PendingRequest:
         check: A function called if any of them must be sent; raises if it must not.
     """
 
-    prompts: Collection[Prompt]
-    body: Callable[[Prompt], bytes]
+    prompts: Collection[EndpointPrompt]
+    body: Callable[[EndpointPrompt], bytes]
     usage: Callable[[str, str], Usage]
     check: Callable[[], None]
 
@@ -90,14 +90,14 @@ class Dispatcher:
     _stop: ResponseFault | None = None  # the fault that concerns every request
     _refused_until: float = 0.0  # on the loop's clock
 
-    async def ask(self, work: PendingRequest) -> dict[Prompt, Outcome]:
+    async def ask(self, work: PendingRequest) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt.
 
         Raises:
             UserError: A fault concerns all prompts; those under way are cancelled.
         """
         keys = {prompt: sha256("".join(prompt).encode()).digest() for prompt in work.prompts}
-        known: dict[Prompt, Outcome] = {
+        known: dict[EndpointPrompt, Outcome] = {
             prompt: reply for prompt, key in keys.items() if (reply := self._recall(key))
         }
         unknown = {prompt: key for prompt, key in keys.items() if prompt not in known}
@@ -120,7 +120,9 @@ class Dispatcher:
             self._replies.move_to_end(key)
         return self._replies.get(key)
 
-    def _task(self, prompt: Prompt, key: bytes, work: PendingRequest) -> asyncio.Task[Outcome]:
+    def _task(
+        self, prompt: EndpointPrompt, key: bytes, work: PendingRequest
+    ) -> asyncio.Task[Outcome]:
         if key not in self._running:
             if not self._running:  # callers that come later have patience of their own
                 self.throttle.begin_anew()
@@ -138,7 +140,7 @@ class Dispatcher:
             if self._running.get(key) is task:
                 del self._running[key]
 
-    async def _answer(self, prompt: Prompt, key: bytes, work: PendingRequest) -> Outcome:
+    async def _answer(self, prompt: EndpointPrompt, key: bytes, work: PendingRequest) -> Outcome:
         task = asyncio.current_task()
         try:
             outcome = await self._outcome(prompt, work)
@@ -174,7 +176,7 @@ class Dispatcher:
                 other.cancel()
         return self._stop
 
-    async def _outcome(self, prompt: Prompt, work: PendingRequest) -> Outcome:
+    async def _outcome(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
         """Asks until there is an answer, or no use in asking."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -191,7 +193,7 @@ class Dispatcher:
                 doubled = _FIRST_WAIT * 2.0 ** min(failures - 1, 9)  # beyond any float otherwise
                 await asyncio.sleep(random.uniform(0.0, min(_MOST_WAIT, doubled)))
 
-    async def _attempt(self, prompt: Prompt, work: PendingRequest) -> Outcome:
+    async def _attempt(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
         clock = asyncio.get_running_loop().time
         if self._stop:
             return self._stop
@@ -254,7 +256,7 @@ class Dispatcher:
         return f"; it has the models: {shown}" if names else ""
 
 
-def counted(reply: EndpointReply, prompt: Prompt, work: PendingRequest) -> EndpointReply:
+def counted(reply: EndpointReply, prompt: EndpointPrompt, work: PendingRequest) -> EndpointReply:
     """Returns a reply without keys, and with what it took, counted where the server tells not."""
     usage = reply.usage or work.usage(prompt.text, f"{reply.reasoning} {reply.text}".strip())
     if reply.reasoning and usage.reasoning_tokens is None:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import leporello
+from leporello.cache import source_code
 from leporello.cache.source_code import public_name, source_hash, source_hashes, sources
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
+from leporello.tasks import JsonLines
 
 
 def test_local_imports_are_followed_and_installed_ones_are_not(
@@ -115,3 +118,30 @@ def test_an_installed_class_depends_on_its_package() -> None:
     assert source_hashes(BaseModel) == {}
     assert set(sources(BaseModel).libraries.values()) == {frozenset({"pydantic"})}
     assert public_name(BaseModel) == "pydantic.main.BaseModel"
+
+
+def test_imports_of_our_modules_are_found_without_parsing_them_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The scan finds at least those that parsing finds; a docstring may show one more."""
+    scanned = {path: imported_by(path) for path in Path(leporello.__file__).parent.rglob("*.py")}
+    monkeypatch.setattr(source_code, "_OWN", "no package")
+    parsed = {path: imported_by(path) for path in scanned}
+    assert {
+        path: found - scanned[path] for path, found in parsed.items() if found - scanned[path]
+    } == {}
+    assert sum(map(len, scanned.values())) < 1.01 * sum(map(len, parsed.values()))
+
+
+def imported_by(path: Path) -> frozenset[str]:
+    """Returns what a module of ours imports; the cache of contents is passed by."""
+    parts = path.relative_to(Path(leporello.__file__).parents[1]).with_suffix("").parts
+    found: frozenset[str] = source_code._imported.__wrapped__(
+        path.read_bytes(), ".".join(parts), path.name
+    )
+    return found
+
+
+def test_the_classes_of_a_package_that_imports_them_late_count() -> None:
+    """Tasks load files, and each format's module is among their sources."""
+    assert {"leporello.loaders.pdf.pages", "leporello.loaders.html"} <= {*source_hashes(JsonLines)}

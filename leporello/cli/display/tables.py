@@ -63,11 +63,11 @@ def reuses(console: Console, shown: Sequence[Reuse]) -> None:
 def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
     """Prints what there is, by kind."""
     for kind, entries in lists.items():
-        console.print(f"[bold]{kind}[/bold]")
+        lines = [f"[bold]{kind}[/bold]"]
         for name, text in entries.items():
-            console.print(f"  {escape(name)}", highlight=False)
-            if text:
-                console.print(f"      [dim]{escape(text)}[/dim]", highlight=False)
+            lines.append(f"  {escape(name)}")
+            lines += [f"      [dim]{escape(text)}[/dim]"] * bool(text)
+        console.print("\n".join(lines), highlight=False)  # once: a print takes 0.2 ms
 
 
 def page(console: Console, page: ClassPage) -> None:

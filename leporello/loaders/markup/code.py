@@ -61,11 +61,7 @@ class Code(Format):
     """Source code and settings: the text as it stands, definitions as sections by a light rule."""
 
     suffixes: ClassVar[tuple[str, ...]] = (*_OF,)
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file says which program runs it."""
-        return head.startswith(b"#!/")
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"#!/")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text; places are `line 120`, sections what a line defines by its name.

@@ -91,11 +91,9 @@ class Latex(Format):
     """LaTeX: text, tables and mathematics, sections by their commands."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".tex", ".ltx", ".latex")
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        r"""Returns whether it begins with `\documentclass`, after comments."""
-        return re.match(rb"(?:\s|%[^\n]*\n)*\\document(?:class|style)\b", head) is not None
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(
+        rb"(?:\s|%[^\n]*\n)*\\document(?:class|style)\b"
+    )
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         r"""Returns the text; places are `line 120`.

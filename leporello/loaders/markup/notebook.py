@@ -23,13 +23,14 @@ class Notebook(Format):
     """Jupyter's notebooks (ipynb): texts, code, and what it gave, a place for each cell."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".ipynb",)
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\s*\{")
     marked: ClassVar[bool] = True
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
         """Returns whether it is JSON with a notebook's cells."""
         named = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
-        return named and head.lstrip().startswith(b"{") and b'"cells"' in head
+        return named and b'"cells"' in head
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the cells' texts; places are named `cell 7`.

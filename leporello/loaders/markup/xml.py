@@ -151,11 +151,7 @@ class Xml(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins as XML does."""
-        return _BEGINS.match(head) is not None
+    begins: ClassVar[re.Pattern[bytes]] = _BEGINS
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders.files import Format
+from leporello.loaders.files import ZIP, Format
 from leporello.loaders.html import Html
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
 from leporello.text.outline import Extracted
@@ -49,6 +49,7 @@ class Docx(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".docm", ".dotx")
+    begins: ClassVar[re.Pattern[bytes]] = ZIP
     marked: ClassVar[bool] = True
 
     @staticmethod

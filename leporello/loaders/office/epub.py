@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.parse import unquote
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss, Section
-from leporello.loaders.files import Format
+from leporello.loaders.files import ZIP, Format
 from leporello.loaders.html import Html
 from leporello.loaders.office.archive import members, parsed, read, unpacked
 from leporello.text.outline import Extracted, joined
@@ -30,6 +31,7 @@ class Epub(Format):
     """E-books (epub) without DRM: their chapters in order, a place for each."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".epub",)
+    begins: ClassVar[re.Pattern[bytes]] = ZIP
     marked: ClassVar[bool] = True
 
     @staticmethod

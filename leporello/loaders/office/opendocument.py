@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.loaders.files import Format
+from leporello.loaders.files import ZIP, Format
 from leporello.loaders.markup.xml import XmlFlow, feed
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
 from leporello.text.outline import Extracted
@@ -49,6 +50,7 @@ class OpenDocument(Format):
     """OpenDocument texts and presentations (odt, odp): headings, lists, tables, notes, comments."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".odt", ".ott", ".odp", ".otp")
+    begins: ClassVar[re.Pattern[bytes]] = ZIP
     marked: ClassVar[bool] = True
 
     @staticmethod

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.records import Loss
-from leporello.loaders.files import Format
+from leporello.loaders.files import ZIP, Format
 from leporello.loaders.flow import Flow
 from leporello.loaders.office.archive import losses_of, members, unpacked
 from leporello.text.outline import Extracted
@@ -35,6 +35,7 @@ class Pptx(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pptx", ".pptm", ".ppsx", ".potx")
+    begins: ClassVar[re.Pattern[bytes]] = ZIP
     marked: ClassVar[bool] = True
 
     hidden: bool = False

@@ -42,12 +42,8 @@ class Rtf(Format):
     """RTF: text, notes in parentheses where they are referred to, table cells parted by tabs."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rtf",)
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\{\\rtf")
     marked: ClassVar[bool] = True
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins as RTF does."""
-        return head.startswith(b"{\\rtf")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text; sections are paragraphs with an outline level.
@@ -55,7 +51,7 @@ class Rtf(Format):
         Raises:
             UserError: It is no RTF.
         """
-        if not self.recognises(data, path):
+        if not self.begins.match(data):
             raise UserError(f"{path}: is no RTF: it does not begin with {{\\rtf")
         source = _ascii(data)
         if any(depth > RTF_DEPTH for depth in accumulate(map(_step, _BRACE.finditer(source)))):

@@ -53,16 +53,14 @@ class Pdf(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(
+        rb".{0,1019}?%PDF-", re.S
+    )  # junk before it is allowed
     marked: ClassVar[bool] = True
 
     furniture: bool = False
     ocr: Literal["auto", "always", "never"] = "auto"
     password: Secret = ""
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether the file begins as a PDF does, junk before it allowed."""
-        return b"%PDF-" in head[:1024]
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the pages' text; places are named as the pages are: `p. 3`, `p. xii`.

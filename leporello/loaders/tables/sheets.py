@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders.files import Format
+from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, unpacked
 from leporello.loaders.office.docx import title_of
 from leporello.loaders.tables.rows import Header, letters, written
@@ -57,6 +57,7 @@ class Sheets(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods")
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
     marked: ClassVar[bool] = True
 
     header: Header = "auto"

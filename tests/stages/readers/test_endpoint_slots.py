@@ -28,7 +28,7 @@ from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
 from leporello.readers.endpoint.client import Client
 from leporello.readers.endpoint.protocols import PROTOCOLS
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
+from leporello.readers.endpoint.requests import Dispatcher, EndpointPrompt, PendingRequest
 from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Usage
 from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
@@ -105,7 +105,7 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
     async def scenario() -> list[str]:
         throttle, ledger = Throttle(4, 0.0), Ledger()
         dispatcher = Dispatcher(Slow(), PROTOCOLS["chat"], 60, 0, 60, throttle, ledger)
-        prompt = Prompt("a", "")
+        prompt = EndpointPrompt("a", "")
         work = PendingRequest([prompt], lambda _: b"", lambda *_: Usage(1, 1), lambda: None)
         both = [asyncio.create_task(dispatcher.ask(work)) for _ in range(2)]
         while not sent:
