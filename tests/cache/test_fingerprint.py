@@ -395,7 +395,7 @@ def test_an_identity_is_worked_out_once_an_instance(monkeypatch: pytest.MonkeyPa
     del stage
     gc.collect()
     assert gone() is None
-    assert number not in memory._KNOWN._known
+    assert number not in memory._KNOWN
 
 
 def test_likeness_is_of_class_and_parameters() -> None:
