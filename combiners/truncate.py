@@ -54,7 +54,7 @@ class Truncate:
             raise ValueError("characters cuts inputs that end with the document; here a query does")
         head = prompt.before + document.text + prompt.between
         length = min(self.characters or len(head), len(head))
-        passages = (*_beginning(prompt, document, length), *filter(None, [prompt.surviving]))
+        passages = (*_within(prompt, document, 0, length), *filter(None, [prompt.surviving]))
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
             tail = self._tail(prompt)
@@ -62,7 +62,7 @@ class Truncate:
             if sliced < 0:
                 length = yield from _fitting(head[:length], tail)
             behind = (tail,) if tail or sliced >= 0 else ()
-            passages = (*_beginning(prompt, document, length), *behind)
+            passages = (*_within(prompt, document, 0, length), *behind)
         [output] = yield [Read(passages)]
         return str(output.text)
 
@@ -126,7 +126,10 @@ class TruncateMiddle:
 def _within(
     prompt: OfficialPrompt, document: Document, start: int, end: int
 ) -> Iterator[Chunk | str]:
-    """Yields what stands between two characters of the input; of the document, a chunk."""
+    """Yields what stands between two characters of the input.
+
+    The document's are a chunk, so that they count as read; empty pieces are left out.
+    """
     yield from filter(None, [prompt.before[start:end]])
     head, size = len(prompt.before), len(document.text)
     inside = [min(max(place - head, 0), size) for place in (start, end)]
@@ -175,16 +178,3 @@ def official(example: Example) -> OfficialPrompt:
             " own, a reader with on_overflow: truncate and the combiner Stuff cut the same way"
         )
     return prompt
-
-
-def _beginning(prompt: OfficialPrompt, document: Document, length: int) -> tuple[Chunk | str, ...]:
-    """Returns the first characters of what stands before the query.
-
-    The document's are a chunk, so that they count as read; what is left empty falls away.
-    """
-    before = prompt.before[:length]
-    length -= len(before)
-    chunk = document.chunk(0, min(length, len(document.text)))
-    between = prompt.between[: length - chunk.end]
-    pieces: tuple[Chunk | str, ...] = (before, chunk if chunk.end else "", between)
-    return tuple(filter(None, pieces))
