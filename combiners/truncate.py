@@ -7,9 +7,10 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leporello.combiners.stuff import LearnsReferences
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.protocols import Count, ModelSource, Positive, Targets
+from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Combination, Document, Example, Fit, Hit, Read
 from leporello.text.tokens import tokenizer
 
@@ -17,7 +18,7 @@ _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
 @dataclass(frozen=True)
-class Truncate:
+class Truncate(LearnsReferences):
     """Reads the benchmark's own input, its document cut where it exceeds the reader's window.
 
     What divides and selects has no say: it is always the document's beginning that is read.
@@ -66,17 +67,13 @@ class Truncate:
         [output] = yield [Read(passages)]
         return str(output.text)
 
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for the one read."""
-        return [example.references or None for _ in reads]
-
     def _tail(self, prompt: OfficialPrompt) -> str:
         tail = prompt.separator + prompt.surviving
         return self.joint + tail if tail else ""
 
 
 @dataclass(frozen=True)
-class TruncateMiddle:
+class TruncateMiddle(LearnsReferences):
     """Reads the benchmark's own input, without its middle where it has too many tokens.
 
     As the code of LongBench (both versions), InfiniteBench and LooGLE: the first and the last half
@@ -108,10 +105,6 @@ class TruncateMiddle:
         passages = [piece for part in kept for piece in _within(prompt, document, *part)]
         [output] = yield [Read(tuple(passages))]
         return str(output.text)
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for the one read."""
-        return [example.references or None for _ in reads]
 
     def _kept(self, text: str) -> tuple[int, int]:
         """Returns where the first part that is kept ends, and where the second begins."""
