@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from leporello import Document, Span
-from leporello.chunkers.packing import Units, pack, refine, token_units, units
+from leporello.chunkers.packing import Units, divided, pack, packed_within, units
 from leporello.core.protocols import ModelSource, Positive
 from leporello.text.subtitles import cue_lines
 
@@ -43,21 +43,14 @@ class Lines:
 
     def _units(self, document: Document, boundaries: Sequence[int]) -> Units:
         lines = units(document, self.tokenizer, boundaries)
-        if not self.split_long:
-            return lines
-        tokens = token_units(document, self.tokenizer)
-        return units(document, self.tokenizer, refine(lines, tokens, self.size))
+        return divided(document, self.tokenizer, lines, self.size) if self.split_long else lines
 
     def _texts(self, texts: Sequence[Span], document: Document) -> Iterator[Span]:
-        """Yields chunks of each of these stretches, nothing between them."""
+        """Returns chunks of each of these stretches, nothing between them."""
         edges = {edge for text in texts for edge in (text.start, text.end)}
         lines = self._units(document, sorted(edges.union(line_starts(document.text))))
-        for text in texts:
-            first, end = lines.starts.searchsorted([text.start, text.end]).tolist()
-            while first < end:
-                stop = min(lines.end_of_run(first, self.size), end)
-                yield lines.run(first, stop)
-                first = stop
+        within = lines.starts.searchsorted([(text.start, text.end) for text in texts])
+        return packed_within(lines, within.tolist(), self.size)
 
 
 def line_starts(text: str) -> list[int]:

@@ -7,9 +7,8 @@ ends with white space, and nothing but white space lies outside the chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leporello import Document, Span
@@ -93,7 +92,7 @@ def token_units(document: Document, model: str) -> Units:
     return units(document, model, starts[1:][starts[1:] >= reached[:-1]])
 
 
-def refine(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
+def _refined(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
     """Returns boundaries at every coarse unit, and at the fine ones inside those over `size`."""
     import numpy as np
 
@@ -103,6 +102,21 @@ def refine(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
     both.sort(kind="stable")  # merges the two: np.union1d hashes, and misses the cache on megabytes
     distinct: NDArray[np.int64] = both[np.append(both[1:] > both[:-1], True)[: len(both)]]
     return distinct
+
+
+def divided(document: Document, model: str, pieces: Units, size: int, *finer: ArrayLike) -> Units:
+    """Returns units, those of more than `size` tokens divided at finer boundaries, then at tokens.
+
+    Args:
+        document: Document that the units are of.
+        model: Tokenizer that counts.
+        pieces: Units of the document.
+        size: Number of tokens that a unit may have.
+        finer: Boundaries that divide longer units, coarse ones first.
+    """
+    for fine in (*(units(document, model, b) for b in finer), token_units(document, model)):
+        pieces = units(document, model, _refined(pieces, fine, size))
+    return pieces
 
 
 def spans(pieces: Units) -> Iterator[Span]:
@@ -136,9 +150,9 @@ def check_overlap(overlap: int, size: int) -> None:
         raise ValueError(f"overlap ({overlap}) must be less than size ({size})")
 
 
-def packed_between(pieces: Units, fences: Sequence[int], size: int) -> Iterator[Span]:
-    """Yields runs of pieces with no more than `size` tokens, none across a fence."""
-    for first, last in pairwise(fences):
+def packed_within(pieces: Units, stretches: Iterable[tuple[int, int]], size: int) -> Iterator[Span]:
+    """Yields runs of pieces with no more than `size` tokens, each within one (first, end)."""
+    for first, last in stretches:
         end = first
         while end < last:
             start, end = end, min(pieces.end_of_run(end, size), last)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from leporello import Document, Span
 from leporello.chunkers.lines import line_starts
-from leporello.chunkers.packing import Units, pack, refine, spans, token_units, units
+from leporello.chunkers.packing import Units, divided, pack, spans, units
 from leporello.core.protocols import Count, ModelSource
 from leporello.text.sentences import sentence_starts
 
@@ -34,12 +34,8 @@ class Paragraphs:
         pieces = units(document, self.tokenizer, _paragraph_starts(document.text))
         if not self.size:
             return spans(pieces)
-        begin = [*_sentence_starts(pieces, self.size)]
-        sentences = units(document, self.tokenizer, begin)
-        pieces = units(document, self.tokenizer, refine(pieces, sentences, self.size))
-        tokens = token_units(document, self.tokenizer)
-        pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
-        return pack(pieces, self.size)
+        sentences = [*_sentence_starts(pieces, self.size)]
+        return pack(divided(document, self.tokenizer, pieces, self.size, sentences), self.size)
 
 
 def _sentence_starts(paragraphs: Units, size: int) -> Iterator[int]:

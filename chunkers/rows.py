@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from leporello import Document, Span
 from leporello.chunkers.lines import line_starts
-from leporello.chunkers.packing import packed_between, units
+from leporello.chunkers.packing import packed_within, units
 from leporello.core.protocols import ModelSource, Positive
 
 
@@ -31,7 +32,7 @@ class Rows:
         """Yields the spans in document order."""
         rows = units(document, self.tokenizer, line_starts(document.text))
         fences = [*rows.starts.searchsorted(_sheets(document)).tolist(), len(rows)]
-        return packed_between(rows, fences, self.size)
+        return packed_within(rows, pairwise(fences), self.size)
 
 
 def _sheets(document: Document) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from leporello import Document, Span
-from leporello.chunkers.packing import Units, packed_between, refine, spans, token_units, units
+from leporello.chunkers.packing import Units, divided, packed_within, spans, units
 from leporello.chunkers.paragraphs import Paragraphs
 from leporello.core.notes import note
 from leporello.core.protocols import ModelSource, Positive
@@ -59,11 +59,7 @@ class Sections:
     def _divided(self, document: Document, sections: Units) -> Iterator[Span]:
         """Yields sections, those over the size in parts of whole paragraphs or what fits."""
         paragraphs = [span.start for span in Paragraphs(0, self.tokenizer).chunk(document)]
-        pieces = sections
-        for finer in (paragraphs, sentence_starts(document.text)):
-            inner = units(document, self.tokenizer, finer)
-            pieces = units(document, self.tokenizer, refine(pieces, inner, self.size))
-        tokens = token_units(document, self.tokenizer)
-        pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
+        finer = (paragraphs, sentence_starts(document.text))
+        pieces = divided(document, self.tokenizer, sections, self.size, *finer)
         fences = [*pieces.starts.searchsorted(sections.starts).tolist(), len(pieces)]
-        return packed_between(pieces, fences, self.size)
+        return packed_within(pieces, pairwise(fences), self.size)

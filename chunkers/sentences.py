@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leporello import Document, Span
-from leporello.chunkers.packing import pack, refine, token_units, units
+from leporello.chunkers.packing import divided, pack, units
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.text.sentences import sentence_starts
 
@@ -33,6 +33,5 @@ class Sentences:
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
         pieces = units(document, self.tokenizer, sentence_starts(document.text))
-        tokens = token_units(document, self.tokenizer)
-        pieces = units(document, self.tokenizer, refine(pieces, tokens, self.size))
+        pieces = divided(document, self.tokenizer, pieces, self.size)
         return pack(pieces, self.size, lambda unit: max(0, unit - self.overlap))

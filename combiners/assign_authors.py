@@ -36,12 +36,6 @@ class AssignAuthors(ComparesAuthors):
             sets no bound. PAN has up to 4.
         smoothing: Number of paragraphs to either side, of both, over which log odds are averaged to
             find the most similar paragraph; the paper's is 0.
-        context: Number of paragraphs of which a text that is compared is made; the paper's is 1.
-        neighbours: Number of paragraphs before it that a paragraph is compared with; 0 is all.
-        samples: Number of those further before, drawn, that it is compared with too.
-        training_pairs: Number of pairs of each kind, `same` and `different`, that a document
-            teaches at most.
-        seed: Seed of what is drawn.
     """
 
     threshold: Share = 0.5
@@ -49,11 +43,6 @@ class AssignAuthors(ComparesAuthors):
     compare: Literal["similar", "changed"] = "similar"
     max_authors: Positive | None = 4
     smoothing: Count = 0
-    context: Positive = 1
-    neighbours: Count = 0
-    samples: Count = 20
-    training_pairs: Positive = 1000
-    seed: Count = 0
 
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
         """Returns PAN's three answers; see `ComparesAuthors`."""

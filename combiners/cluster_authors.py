@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from leporello.combiners.lists.author_pairs import (
@@ -37,23 +37,13 @@ class ClusterAuthors(ComparesAuthors):
         max_authors: Number of clusters at most. None sets no bound. PAN has up to 4.
         smoothing: Number of paragraphs to either side over which log odds are averaged.
         change_penalty: Log odds that a change of authors must bring; 0 leaves out the second step.
-        context: Number of paragraphs of which a text that is compared is made.
-        neighbours: Number of paragraphs before it that a paragraph is compared with; 0 is all.
-        samples: Number of those further before, drawn, that it is compared with too.
-        training_pairs: Number of pairs of each kind, `same` and `different`, that a document
-            teaches at most.
-        seed: Seed of what is drawn.
     """
 
     threshold: Share = 0.5
     max_authors: Positive | None = 4
     smoothing: Count = 2
     change_penalty: NonNegative = 5.0
-    context: Positive = 3
-    neighbours: Count = 0
-    samples: Count = 20
-    training_pairs: Positive = 1000
-    seed: Count = 0
+    context: Positive = field(default=3, kw_only=True)
 
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
         """Returns PAN's three answers; see `ComparesAuthors`."""

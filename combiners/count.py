@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.combiners.lists.parse import Gathering, key, overlapping, reads_of
+from leporello.combiners.lists.parse import GathersItems, key, overlapping, reads_of
 from leporello.combiners.stuff import chunks_of
 from leporello.combiners.union import LIST
 from leporello.core.items import Item, with_items
-from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Combination, Example, Hit, Output
 
 _DECIDE = "Does the text answer the question?"
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(GathersItems):
     """Reads every hit on its own and answers with a number, and with what was counted.
 
     Attributes:
@@ -27,19 +26,11 @@ class Count:
         instruction: Instruction under which a passage is read, replacing the task's; if empty, one
             that suits the unit.
         choices: Choices that a passage is decided by.
-        support: Number of passages below which an item does not count.
-        similar: Similarity, as for `Union`.
-        verbatim: Whether items must stand in their passage, as for `Union`.
-        skip: Items that do not count, as for `Union`.
     """
 
     unit: Literal["items", "passages"] = "items"
     instruction: str = ""
     choices: tuple[str, str] = ("yes", "no")
-    support: Positive = 1
-    similar: Share = 1.0
-    verbatim: bool = False
-    skip: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts, other = map(key, self.choices)
@@ -56,12 +47,8 @@ class Count:
         instruction = self.instruction or (_DECIDE if choices else LIST)
         reads = reads_of(example, chunks, instruction, choices)
         outputs: list[Output] = (yield reads) if reads else []
-        counted = self._chosen(chunks, outputs) if choices else self._listed(chunks, outputs)
+        counted = self._chosen(chunks, outputs) if choices else self._gathered(chunks, outputs)
         return with_items(str(len(counted)), counted)
-
-    def _listed(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
-        gathered = Gathering(self.similar, self.verbatim, self.skip).gather(chunks, outputs)
-        return [item for item in gathered if len(item.passages) >= self.support]
 
     def _chosen(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
         counted: list[Item] = []

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from leporello.combiners.stuff import arranged, read_of
-from leporello.core.protocols import ModelSource, Targets
-from leporello.core.records import Combination, Document, Example, Hit, Output, Read
+from leporello.combiners.stuff import LearnsReferences, arranged, read_of
+from leporello.core.protocols import ModelSource
+from leporello.core.records import Combination, Document, Example, Hit, Output
 from leporello.text.tokens import tokenizer
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(LearnsReferences):
     """Reads every hit on its own and returns the mean of the reader's scores; higher is better.
 
     Where the example has choices and the reader scores them, the first one's score counts: of
@@ -48,10 +48,6 @@ class Mean:
                 "Mean(perplexity=True) needs the mean log-likelihood of a token; these scores are"
                 " too low to be such: give the reader per_token: true"
             ) from None
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for each read."""
-        return [example.references or None for _ in reads]
 
 
 def _score(output: Output) -> float:

@@ -24,8 +24,6 @@ _SUREST = 6.0  # log odds; beyond, one answer would outweigh many
 _LABELS = ("A", "B")
 # Yields reads, and comes to the log odds that the first of each pair comes first.
 _Compared: TypeAlias = Generator[Sequence[Read], list[Output], list[float]]
-# Yields rounds of pairs, is sent for each whether the first one comes first, returns an order.
-Comparisons = Generator[Sequence[tuple[int, int]], Sequence[bool], list[int]]
 
 
 @dataclass(frozen=True)
@@ -77,15 +75,24 @@ class OrderByPairs:
     def _by_sort(
         self, texts: Sequence[Chunk], attempts: list[Attempt]
     ) -> Generator[Sequence[Read], list[Output], list[int]]:
-        sorting = merge_sort(len(texts))
-        try:
-            pairs = next(sorting)
-            while True:
+        """Sorts by merging: n log2 n comparisons at most, whatever they come to.
+
+        All merges of a level go side by side, so that a round has a comparison for each of them. In
+        every pair the first is one that stands earlier now.
+        """
+        runs = [[item] for item in range(len(texts))]
+        while len(runs) > 1:
+            merges = [
+                _Merge(deque(left), deque(right))
+                for left, right in zip(runs[::2], [*runs[1::2], []], strict=False)
+            ]
+            while open_ := [merge for merge in merges if merge.left and merge.right]:
+                pairs = [(merge.left[0], merge.right[0]) for merge in open_]
                 odds = yield from self._compare(texts, pairs, attempts)
-                pairs = sorting.send([value >= 0 for value in odds])
-        except StopIteration as stop:
-            order: list[int] = stop.value
-            return order
+                for merge, value in zip(open_, odds, strict=True):
+                    merge.merged.append((merge.left if value >= 0 else merge.right).popleft())
+            runs = [[*merge.merged, *merge.left, *merge.right] for merge in merges]
+        return runs[0] if runs else []
 
     def _compare(
         self, texts: Sequence[Chunk], pairs: Sequence[tuple[int, int]], attempts: list[Attempt]
@@ -130,33 +137,3 @@ class _Merge:
     left: deque[int]
     right: deque[int]
     merged: list[int] = field(default_factory=list)
-
-    def take(self, left_first: bool) -> None:
-        self.merged.append((self.left if left_first else self.right).popleft())
-
-    def whole(self) -> list[int]:
-        return [*self.merged, *self.left, *self.right]
-
-
-def merge_sort(count: int) -> Comparisons:
-    """Sorts 0 to `count` - 1 by no more than n log2 n comparisons, whatever they say.
-
-    All merges of a level go side by side, so that a round has a comparison for each of them. In
-    every pair the first is one that stands earlier now.
-    """
-    runs = [[item] for item in range(count)]
-    while len(runs) > 1:
-        runs = yield from _level(runs)
-    return runs[0] if runs else []
-
-
-def _level(
-    runs: Sequence[list[int]],
-) -> Generator[Sequence[tuple[int, int]], Sequence[bool], list[list[int]]]:
-    pairs = zip(runs[::2], [*runs[1::2], []], strict=False)
-    merges = [_Merge(deque(left), deque(right)) for left, right in pairs]
-    while open_ := [merge for merge in merges if merge.left and merge.right]:
-        answers = yield [(merge.left[0], merge.right[0]) for merge in open_]
-        for merge, left_first in zip(open_, answers, strict=True):
-            merge.take(left_first)
-    return [merge.whole() for merge in merges]

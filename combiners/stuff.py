@@ -36,8 +36,16 @@ def read_of(example: Example, hits: Sequence[Hit]) -> Read:
     )
 
 
+class LearnsReferences:
+    """A combiner each of whose reads should come to the example's references."""
+
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
+        """Returns the references for each read."""
+        return [example.references or None for _ in reads]
+
+
 @dataclass(frozen=True)
-class Stuff:
+class Stuff(LearnsReferences):
     """Reads all hits as one input (MuLD, section 4: "concatenated").
 
     Attributes:
@@ -59,7 +67,3 @@ class Stuff:
             hits = hits[: max(whole, 1)]
         [output] = yield [read_of(example, arranged(hits, self.order))]
         return str(output.text)
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for the one read."""
-        return [example.references or None for _ in reads]

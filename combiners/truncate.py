@@ -7,9 +7,10 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leporello.combiners.stuff import LearnsReferences
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.protocols import Count, ModelSource, Positive, Targets
+from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Combination, Document, Example, Fit, Hit, Read
 from leporello.text.tokens import tokenizer
 
@@ -17,7 +18,7 @@ _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
 @dataclass(frozen=True)
-class Truncate:
+class Truncate(LearnsReferences):
     """Reads the benchmark's own input, its document cut where it exceeds the reader's window.
 
     What divides and selects has no say: it is always the document's beginning that is read.
@@ -54,7 +55,7 @@ class Truncate:
             raise ValueError("characters cuts inputs that end with the document; here a query does")
         head = prompt.before + document.text + prompt.between
         length = min(self.characters or len(head), len(head))
-        passages = (*_beginning(prompt, document, length), *filter(None, [prompt.surviving]))
+        passages = (*_within(prompt, document, 0, length), *filter(None, [prompt.surviving]))
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
             tail = self._tail(prompt)
@@ -62,13 +63,9 @@ class Truncate:
             if sliced < 0:
                 length = yield from _fitting(head[:length], tail)
             behind = (tail,) if tail or sliced >= 0 else ()
-            passages = (*_beginning(prompt, document, length), *behind)
+            passages = (*_within(prompt, document, 0, length), *behind)
         [output] = yield [Read(passages)]
         return str(output.text)
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for the one read."""
-        return [example.references or None for _ in reads]
 
     def _tail(self, prompt: OfficialPrompt) -> str:
         tail = prompt.separator + prompt.surviving
@@ -76,7 +73,7 @@ class Truncate:
 
 
 @dataclass(frozen=True)
-class TruncateMiddle:
+class TruncateMiddle(LearnsReferences):
     """Reads the benchmark's own input, without its middle where it has too many tokens.
 
     As the code of LongBench (both versions), InfiniteBench and LooGLE: the first and the last half
@@ -109,10 +106,6 @@ class TruncateMiddle:
         [output] = yield [Read(tuple(passages))]
         return str(output.text)
 
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns the references for the one read."""
-        return [example.references or None for _ in reads]
-
     def _kept(self, text: str) -> tuple[int, int]:
         """Returns where the first part that is kept ends, and where the second begins."""
         ends, front, back = tokenizer(self.tokenizer).ends(text)
@@ -126,7 +119,10 @@ class TruncateMiddle:
 def _within(
     prompt: OfficialPrompt, document: Document, start: int, end: int
 ) -> Iterator[Chunk | str]:
-    """Yields what stands between two characters of the input; of the document, a chunk."""
+    """Yields what stands between two characters of the input.
+
+    The document's are a chunk, so that they count as read; empty pieces are left out.
+    """
     yield from filter(None, [prompt.before[start:end]])
     head, size = len(prompt.before), len(document.text)
     inside = [min(max(place - head, 0), size) for place in (start, end)]
@@ -175,16 +171,3 @@ def official(example: Example) -> OfficialPrompt:
             " own, a reader with on_overflow: truncate and the combiner Stuff cut the same way"
         )
     return prompt
-
-
-def _beginning(prompt: OfficialPrompt, document: Document, length: int) -> tuple[Chunk | str, ...]:
-    """Returns the first characters of what stands before the query.
-
-    The document's are a chunk, so that they count as read; what is left empty falls away.
-    """
-    before = prompt.before[:length]
-    length -= len(before)
-    chunk = document.chunk(0, min(length, len(document.text)))
-    between = prompt.between[: length - chunk.end]
-    pieces: tuple[Chunk | str, ...] = (before, chunk if chunk.end else "", between)
-    return tuple(filter(None, pieces))

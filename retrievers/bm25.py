@@ -23,7 +23,7 @@ from leporello.retrievers.index.postings import (
     question_grams,
     term_ids,
 )
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.ranking import ByIndex, best_chunks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,7 +145,7 @@ _FLOOR = 0.25
 
 
 @dataclass(frozen=True)
-class BM25:
+class BM25(ByIndex):
     """Okapi BM25 with the scores of `rank_bm25.BM25Okapi` (Trotman et al. 2014), in one product.
 
     What a term adds to a chunk does not depend on the question, so these weights are computed
@@ -164,10 +164,6 @@ class BM25:
     k: Positive = 10
     k1: NonNegative = 1.5
     b: Share = 0.75
-
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks with the highest scores for each question."""
-        return self.search(self.index(chunks), questions, chunks)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns what each term adds to each chunk."""

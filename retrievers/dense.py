@@ -17,7 +17,7 @@ from leporello.core.environment.extras import require
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_embedder, room
-from leporello.retrievers.index.ranking import best_chunks, in_order
+from leporello.retrievers.index.ranking import ByIndex, best_chunks, in_order
 
 if TYPE_CHECKING:
     import faiss
@@ -117,7 +117,7 @@ _BLOCK = 256  # questions whose scores are in memory at once
 
 
 @dataclass(frozen=True)
-class Dense:
+class Dense(ByIndex):
     """Embeds with sentence-transformers and compares with every chunk, exactly.
 
     Nothing is cut off. A chunk longer than the model's window is embedded in pieces, and its
@@ -150,10 +150,6 @@ class Dense:
         """Loads the model, which is otherwise done when it is first asked."""
         load_embedder(self.model)
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; scores are cosines."""
-        return self.search(self.index(chunks), questions, chunks)
-
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (pieces, dimensions), and each chunk's `first` piece."""
         vectors, first = self._embed([chunk.text for chunk in chunks], "document")
@@ -171,7 +167,7 @@ class Dense:
     def search(
         self, index: Index | SegmentedVectors, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; a blank one is equally far from all."""
+        """Returns the k nearest chunks, by cosine; a blank question is equally far from all."""
         import numpy as np
 
         if not chunks or not questions:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Hit
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.ranking import ByIndex, best_chunks
 from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RankBM25:
+class RankBM25(ByIndex):
     """Okapi BM25, BM25+ and BM25L by the library rank_bm25, for who wants its very numbers.
 
     Of Okapi, `BM25` finds the same several times as fast. Terms are those of `BM25`.
@@ -35,10 +35,6 @@ class RankBM25:
     variant: Literal["okapi", "plus", "l"] = "okapi"
     k1: NonNegative = 1.5
     b: Share = 0.75
-
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks with the highest scores for each question."""
-        return self.search(self.index(chunks), questions, chunks)
 
     def index(self, chunks: Sequence[Chunk]) -> Scorer | None:
         """Returns the library's index; None where there is no term, at which it trips."""

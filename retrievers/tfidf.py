@@ -18,7 +18,7 @@ from leporello.retrievers.index.postings import (
     question_grams,
     term_ids,
 )
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.ranking import ByIndex, best_chunks
 from leporello.text.tokens import long_words, terms
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TfIdf:
+class TfIdf(ByIndex):
     """TF-IDF fitted on the document's own chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
 
     The weights are scikit-learn's (smoothed idf, L2 norm), and so may be the terms. The document is
@@ -48,10 +48,6 @@ class TfIdf:
     ngrams: Positive = 1
     terms: Literal["leporello", "scikit-learn"] = "leporello"
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; scores are cosines, 0 to 1."""
-        return self.search(self.index(chunks), questions, chunks)
-
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns what each term weighs in each chunk, and the terms' idf."""
         import numpy as np
@@ -64,7 +60,7 @@ class TfIdf:
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question, by the index of these chunks."""
+        """Returns the k chunks nearest to each question; scores are cosines, 0 to 1."""
         bags = (question_grams(question, self.ngrams, self._split) for question in questions)
         packed: Any = index
         queries = count_known(bags, term_ids(index))

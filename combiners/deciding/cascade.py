@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
 from leporello.core.calls.nested import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import Combiner, Share
-from leporello.core.records import JSON, Combination, Example, Hit, Request
+from leporello.core.records import Combination, Example, Hit
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,8 @@ class Cascade:
         before: str | None = None
         least = self.each or (self.below,) * (len(self.steps) - 1)
         for number, (step, below) in enumerate(zip(self.steps, (*least, 0.0), strict=True), 1):
-            answer, confidence = yield from with_confidence(run_combiner(step, example, hits))
+            answer, seen = yield from watched(run_combiner(step, example, hits))
+            confidence = confidence_of(answer, (output for _, output in seen))
             if number == len(self.steps):
                 break
             text = as_text(answer)
@@ -64,16 +64,5 @@ class Cascade:
             elif confidence >= below and same and says:
                 break
             before = text
-        return self._taken(answer, confidence, number)
-
-    def _taken(self, answer: JSON, confidence: float | None, number: int) -> JSON:
-        told = with_more(answer, confidence=confidence, step=number)
-        return with_way(told, f"step {number} of {len(self.steps)}")
-
-
-def with_confidence(
-    combination: Combination,
-) -> Generator[Sequence[Request], list[Any], tuple[JSON, float | None]]:
-    """Runs a combination to its end; returns its answer, and how likely that is right."""
-    answer, seen = yield from watched(combination)
-    return answer, confidence_of(answer, (output for _, output in seen))
+        taken = with_more(answer, confidence=confidence, step=number)
+        return with_way(taken, f"step {number} of {len(self.steps)}")

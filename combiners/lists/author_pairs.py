@@ -10,12 +10,12 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leporello.combiners.stuff import chunks_of
 from leporello.core.errors import UserError
+from leporello.core.protocols import Count, Positive
 from leporello.core.records import JSON, Chunk, Combination, Example, Hit, Output, Read
 
 if TYPE_CHECKING:
@@ -50,15 +50,15 @@ def answer(authors: Sequence[int], changes: Sequence[bool]) -> JSON:
     }
 
 
-@dataclass(frozen=True)
-class AuthorPairs:
-    """Which paragraphs are compared, and what with.
+@dataclass(frozen=True, kw_only=True)
+class ComparesAuthors:
+    """A combiner that compares pairs of paragraphs and derives the authors from the results.
 
-    An earlier paragraph is read with those before it, a later one with those behind it, `context`
+    An earlier paragraph is read with those before it, a later one with those after it, `context`
     of them in all; so the two texts never overlap, and single paragraphs are often too short.
 
     Attributes:
-        context: Number of paragraphs of a text.
+        context: Number of paragraphs of which a text that is compared is made.
         neighbours: Number of paragraphs before it that a paragraph is compared with; 0 is all.
         samples: Number of those further before, drawn, that it is compared with too.
         training_pairs: Number of pairs of each kind, `same` and `different`, that a document
@@ -66,51 +66,29 @@ class AuthorPairs:
         seed: Seed of what is drawn.
     """
 
-    context: int
-    neighbours: int
-    samples: int
-    training_pairs: int
-    seed: int
+    context: Positive = 1
+    neighbours: Count = 0
+    samples: Count = 20
+    training_pairs: Positive = 1000
+    seed: Count = 0
 
-    def index_pairs(self, count: int) -> list[tuple[int, int]]:
-        """Returns the pairs of so many paragraphs as (earlier, later), all neighbours included."""
-        generator = random.Random(self.seed)
-        pairs: list[tuple[int, int]] = []
-        for later in range(1, count):
-            first = max(0, later - self.neighbours) if self.neighbours else 0
-            far = sorted(generator.sample(range(first), min(self.samples, first)))
-            pairs.extend((earlier, later) for earlier in (*far, *range(first, later)))
-        return pairs
+    def decide(self, likeness: NDArray[np.float64]) -> JSON:
+        """Returns PAN's three answers.
 
-    def reads(self, chunks: Sequence[Chunk]) -> list[Read]:
-        """Returns a read for each of the `places`, the document's chunks with it."""
-        last = len(chunks) - 1
-        before = [
-            _join(chunks[max(0, i - self.context + 1)], chunk) for i, chunk in enumerate(chunks)
-        ]
-        behind = [
-            _join(chunk, chunks[min(last, i + self.context - 1)]) for i, chunk in enumerate(chunks)
-        ]
-        texts = [[chunk.text for chunk in side] for side in (before, behind)]
-        return [
-            Read((before[one], behind[other]), pair=(texts[0][one], texts[1][other]))
-            for one, other in self.index_pairs(len(chunks))
-        ]
-
-    def likeness(self, outputs: Sequence[Output], count: int) -> NDArray[np.float64]:
-        """Returns the probabilities of `same`, shape (count, count); NaN where none was read.
-
-        Raises:
-            ValueError: The reader gave none.
+        Args:
+            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
+                nothing is known, which it is of neighbours.
         """
-        import numpy as np
+        raise NotImplementedError
 
-        probabilities = np.full((count, count), np.nan)
-        for (one, other), output in zip(self.index_pairs(count), outputs, strict=True):
-            probabilities[one, other] = probabilities[other, one] = _probability(output)
-        return probabilities
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
+        """Yields one read per pair of paragraphs, in one round; returns PAN's three answers."""
+        chunks = chunks_of(hits)
+        reads = self._reads(chunks)
+        outputs: list[Output] = (yield reads) if reads else []
+        return self.decide(self._likeness(outputs, len(chunks)))
 
-    def supervise(self, example: Example, reads: Sequence[Read]) -> list[str | None]:
+    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
         """Returns `same` or `different` for pairs drawn, as many of either; None for the others.
 
         Raises:
@@ -124,46 +102,35 @@ class AuthorPairs:
         drawn = {index for indices in kinds for index in generator.sample(indices, count)}
         return [label if index in drawn else None for index, label in enumerate(wanted)]
 
+    def _index_pairs(self, count: int) -> list[tuple[int, int]]:
+        """Returns the pairs of so many paragraphs as (earlier, later), all neighbours included."""
+        generator = random.Random(self.seed)
+        pairs: list[tuple[int, int]] = []
+        for later in range(1, count):
+            first = max(0, later - self.neighbours) if self.neighbours else 0
+            far = sorted(generator.sample(range(first), min(self.samples, first)))
+            pairs.extend((earlier, later) for earlier in (*far, *range(first, later)))
+        return pairs
 
-class ComparesAuthors:
-    """A combiner that has pairs of paragraphs compared, and tells authors by what comes of it."""
+    def _reads(self, chunks: Sequence[Chunk]) -> list[Read]:
+        """Returns a read per pair: its two texts, and the chunks that they stand in."""
+        reach, last = self.context - 1, len(chunks) - 1
+        before = [_join(chunks[max(0, i - reach)], chunk) for i, chunk in enumerate(chunks)]
+        after = [_join(chunk, chunks[min(last, i + reach)]) for i, chunk in enumerate(chunks)]
+        texts = [[chunk.text for chunk in side] for side in (before, after)]
+        return [
+            Read((before[one], after[other]), pair=(texts[0][one], texts[1][other]))
+            for one, other in self._index_pairs(len(chunks))
+        ]
 
-    context: int
-    neighbours: int
-    samples: int
-    training_pairs: int
-    seed: int
+    def _likeness(self, outputs: Sequence[Output], count: int) -> NDArray[np.float64]:
+        """Returns the probabilities of `same`, shape (count, count); NaN where none was read."""
+        import numpy as np
 
-    def decide(self, likeness: NDArray[np.float64]) -> JSON:
-        """Returns PAN's three answers.
-
-        Args:
-            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN where
-                nothing is known, which it is of neighbours.
-        """
-        raise NotImplementedError
-
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- as every combiner's
-        """Yields one read a pair of paragraphs, in one round; returns PAN's three answers."""
-        chunks = chunks_of(hits)
-        reads = self.pairs.reads(chunks)
-        outputs: list[Output] = (yield reads) if reads else []
-        return self.decide(self.pairs.likeness(outputs, len(chunks)))
-
-    def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns what pairs drawn should come to, as many of either kind; None for the others.
-
-        Raises:
-            UserError: The example's gold is no list of authors, or chunks are not its paragraphs.
-        """
-        return self.pairs.supervise(example, reads)
-
-    @cached_property
-    def pairs(self) -> AuthorPairs:
-        """Which paragraphs are compared."""
-        return AuthorPairs(
-            self.context, self.neighbours, self.samples, self.training_pairs, self.seed
-        )
+        probabilities = np.full((count, count), np.nan)
+        for (one, other), output in zip(self._index_pairs(count), outputs, strict=True):
+            probabilities[one, other] = probabilities[other, one] = _probability(output)
+        return probabilities
 
 
 def _join(first: Chunk, last: Chunk) -> Chunk:

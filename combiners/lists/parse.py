@@ -6,13 +6,14 @@ import dataclasses
 import json
 import unicodedata
 from bisect import bisect, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import regex
 
 from leporello.combiners.stuff import read_of
 from leporello.core.items import Item
+from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Example, Output, Read, Span
 
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the head of a line.
@@ -163,46 +164,52 @@ def overlapping(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-@dataclass
-class Gathering:
-    """Brings together what passages list.
+@dataclass(frozen=True, kw_only=True)
+class GathersItems:
+    """A combiner that brings together the items that passages list.
+
+    Items are the same if they are without case, punctuation, and articles in front. Where passages
+    overlap, an item that both list from one place counts for one of them.
 
     Attributes:
-        similar: Similarity from which on two items are the same, 0 to 1; 1 is equality of their
-            keys.
-        verbatim: Whether only items count that stand in the passage as they are called.
-        skip: Texts that do not count as an item.
+        support: Number of passages below which an item is left out.
+        similar: Similarity from which on items are the same: their keys have so much in common, the
+            more similar first; 1 asks for equal ones. Names spelt differently want 0.85; numbers
+            want 1.
+        verbatim: Whether to leave out items that do not stand in their passage as they are called,
+            which a small model may have made up.
+        skip: Items that do not count, compared as items are.
     """
 
-    similar: float
-    verbatim: bool
-    skip: tuple[str, ...]
-    _items: dict[str, _GatheredItem] = field(default_factory=dict, init=False)
+    support: Positive = 1
+    # Spelt alike is not the same: it would make one of two dates (decision 24).
+    similar: Share = 1.0
+    verbatim: bool = False
+    skip: tuple[str, ...] = ()
 
-    def gather(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
-        """Returns the items, in the order in which they were first listed."""
+    def _gathered(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
+        """Returns the items with enough passages, in the order in which they were first listed."""
+        found: dict[str, _GatheredItem] = {}
+        skipped = {"", *map(key, self.skip)}
         for chunk, output in zip(chunks, outputs, strict=True):
-            for name, text in self._listed(output.text):
+            named: dict[str, str] = {}
+            for item in items(output.text):
+                named.setdefault(key(item), item)
+            for name, text in named.items():
                 places = [*_mentions(chunk, text)]
-                if places or not self.verbatim:
-                    self._item_of(name, text).add(chunk.span, places or [chunk.span])
-        return [Item(gathered.text, tuple(gathered.passages)) for gathered in self._items.values()]
+                if name not in skipped and (places or not self.verbatim):
+                    same = found.setdefault(self._known(name, found), _GatheredItem(text))
+                    same.add(chunk.span, places or [chunk.span])
+        listed = (Item(one.text, tuple(one.passages)) for one in found.values())
+        return [item for item in listed if len(item.passages) >= self.support]
 
-    def _listed(self, text: str) -> Iterable[tuple[str, str]]:
-        """Returns the items of a list by their keys, the first of those that are the same."""
-        skipped = {key(text) for text in self.skip}
-        named: dict[str, str] = {}
-        for item in items(text):
-            named.setdefault(key(item), item)
-        return [(name, named[name]) for name in named if name and name not in skipped]
-
-    def _item_of(self, name: str, text: str) -> _GatheredItem:
-        """Returns the item of this key, or the most similar one, or a new one."""
-        if name not in self._items and self.similar < 1:
-            scores = {other: similarity(name, other) for other in self._items}
-            best = max(scores, key=lambda other: scores[other], default="")
-            name = best if scores.get(best, 0) >= self.similar else name
-        return self._items.setdefault(name, _GatheredItem(text))
+    def _known(self, name: str, found: Collection[str]) -> str:
+        """Returns this key, or the most similar one that is known."""
+        if name in found or self.similar == 1:
+            return name
+        scores = {other: similarity(name, other) for other in found}
+        best = max(scores, key=lambda other: scores[other], default="")
+        return best if scores.get(best, 0) >= self.similar else name
 
 
 @dataclass

@@ -80,13 +80,8 @@ def sources(cls: type) -> Sources:
     return Sources(dict(sorted(hashes.items())), libraries, files)
 
 
-def source_hashes(cls: type) -> dict[str, str]:
-    """Returns a hash of each local source file that a class depends on, by module name."""
-    return dict(sources(cls).hashes)
-
-
 def source_hash(cls: type) -> str:
-    """Returns one hash over all of `source_hashes`."""
+    """Returns one hash over all its local source files."""
     return hashlib.sha256(canonical({**sources(cls).hashes}).encode()).hexdigest()[:32]
 
 

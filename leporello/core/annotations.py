@@ -6,41 +6,24 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 
-class _ModelMark:
-    """Marks a parameter that names a model; see `protocols.ModelSource`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mark:
+    """Marks a parameter in an `Annotated`; one mark per alias in `protocols`."""
+
+    shown: str
 
     def __repr__(self) -> str:
-        return "model"
+        return self.shown
 
 
-class _SecretMark:
-    """Marks a parameter that is a key; see `protocols.Secret`."""
-
-    def __repr__(self) -> str:
-        return "$VARIABLE"
-
-
-class _BackendMark:
-    """Marks a parameter that names a backend; see `protocols.BackendSource`."""
-
-    def __repr__(self) -> str:
-        return "backend"
-
-
-class _RoleMark:
-    """Marks a parameter that names a reader's role; see `protocols.Role`."""
-
-    def __repr__(self) -> str:
-        return "role"
-
-
-MODEL_MARK = _ModelMark()
-BACKEND_MARK = _BackendMark()
-SECRET_MARK = _SecretMark()
-ROLE_MARK = _RoleMark()
+MODEL_MARK = _Mark("model")
+BACKEND_MARK = _Mark("backend")
+SECRET_MARK = _Mark("$VARIABLE")
+ROLE_MARK = _Mark("role")
 
 
 def annotations_of(cls: type[Any]) -> dict[str, Any]:

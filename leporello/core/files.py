@@ -109,19 +109,14 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         with path.open(encoding="utf-8", errors="surrogatepass") as file:
             for number, line in enumerate(file, 1):
-                yield _row(line, path, number)
+                try:
+                    yield json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise UserError(f"{path}:{number}: not JSON: {error}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
-
-
-def _row(line: str, path: Path, number: int) -> Mapping[str, Any]:
-    try:
-        row: Mapping[str, Any] = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}:{number}: not JSON: {error}") from None
-    return row
 
 
 def in_utf8(value: _Json) -> _Json:

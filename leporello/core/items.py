@@ -36,21 +36,19 @@ def items_of(raw: JSON) -> tuple[Item, ...] | None:
     if not isinstance(listed, list):
         return None
     try:
-        return tuple(_item(entry) for entry in listed)
-    except (KeyError, TypeError, ValueError):  # a plug-in's own, which only looks alike
+        return tuple(map(_item, listed))
+    except (TypeError, ValueError):  # a plug-in's own, which only looks alike
         return None
 
 
 def _item(entry: JSON) -> Item:
-    if not isinstance(entry, dict) or not isinstance(text := entry["text"], str):
-        raise TypeError(entry)
-    passages = entry["passages"]
-    if not isinstance(passages, list):
-        raise TypeError(passages)
-    return Item(text, tuple(map(_span, passages)))
+    match entry:
+        case {"text": str(text), "passages": [*pairs]}:
+            return Item(text, tuple(map(_span, pairs)))
+    raise TypeError(entry)
 
 
-def _span(pair: JSON) -> Span:
+def _span(pair: object) -> Span:
     match pair:
         case [int(start), int(end)]:
             return Span(start, end)

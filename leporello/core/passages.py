@@ -52,7 +52,7 @@ class Passage(Chunk):
         Raises:
             ValueError: There is nothing to read, or nothing that it stands for.
         """
-        if not sources or not any(_text(part).strip() for part in parts):
+        if not sources or not any(reading_text(part).strip() for part in parts):
             raise ValueError(f"a passage ({kind}) needs text, and chunks that it stands for")
         start, end = min(s.start for s in sources), max(s.end for s in sources)
         return cls(sources[0].document, start, end, kind, (*parts,), (*sources,), found_by)
@@ -65,18 +65,14 @@ class Passage(Chunk):
     @property
     def reading(self) -> str:
         """What a reader is given, as one text."""
-        return "\n".join(map(_text, self.parts))
+        return "\n".join(map(reading_text, self.parts))
 
 
-def _text(part: Chunk | str) -> str:
+def reading_text(part: Chunk | str) -> str:
+    """Returns the text that a reader is given of a chunk, a passage or a text."""
     if isinstance(part, str):
         return part
     return part.reading if isinstance(part, Passage) else part.text
-
-
-def reading_text(chunk: Chunk) -> str:
-    """Returns the text that a reader is given of a chunk or passage."""
-    return _text(chunk)
 
 
 def spans_of(chunk: Chunk) -> tuple[Span, ...]:
@@ -124,10 +120,10 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
         cut: Number of the last characters that the reader did not see; a passage that was not seen
             whole stands for nothing.
     """
-    left = sum(len(_text(part)) for part in flat(read.passages)) - cut
+    left = sum(len(reading_text(part)) for part in flat(read.passages)) - cut
     spans: list[Span] = []
     for passage in read.passages:
-        left -= sum(len(_text(part)) for part in flat((passage,)))
+        left -= sum(len(reading_text(part)) for part in flat((passage,)))
         if isinstance(passage, Passage) and left >= 0:
             spans.extend(spans_of(passage))
     return merge(spans)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_multi_vector, token_room
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.ranking import ByIndex, best_chunks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ _BLOCK = 2**15  # token vectors that are compared at once
 
 
 @dataclass(frozen=True)
-class ColBERT:
+class ColBERT(ByIndex):
     """Compares the vectors of all tokens: the sum of each question token's best product (MaxSim).
 
     Khattab and Zaharia (SIGIR 2020). The marks of questions and documents, the masks that a
@@ -46,10 +46,6 @@ class ColBERT:
         """Loads the model, which is otherwise done when it is first asked."""
         load_multi_vector(self.model)
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; scores are sums of cosines."""
-        return self.search(self.index(chunks), questions, chunks)
-
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (tokens, dimensions), and each chunk's `first` token."""
         import numpy as np
@@ -63,7 +59,7 @@ class ColBERT:
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; a blank one is equally far from all."""
+        """Returns the k best chunks, by sums of cosines; a blank question has 0 with all."""
         if not chunks or not questions:
             return [[] for _ in questions]
         scores = _maxsim(index, self._encode(questions, "query"))

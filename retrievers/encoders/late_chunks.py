@@ -13,6 +13,7 @@ from leporello.core.protocols import ModelSource, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.dense import Dense
 from leporello.retrievers.index.embedders import load_embedder
+from leporello.retrievers.index.ranking import ByIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ _LONGEST = 8192  # tokens of a window, where a model names no bound
 
 
 @dataclass(frozen=True)
-class LateChunks:
+class LateChunks(ByIndex):
     """Embeds a document in windows as long as the encoder takes, and a chunk as its tokens' mean.
 
     So a chunk's vector knows what `he` and `the company` mean (Günther et al., 2024). Windows
@@ -52,14 +53,10 @@ class LateChunks:
         """Loads the model, which is otherwise done when it is first asked."""
         load_embedder(self.model)
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; scores are cosines."""
-        return self.search(self.index(chunks), questions, chunks)
-
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; a blank one is equally far from all."""
+        """Returns the k nearest chunks, by cosine; a blank question is equally far from all."""
         dense = Dense(self.k, self.model, self.query_prefix, batch_size=self.batch_size)
         return dense.search(index, questions, chunks)
 

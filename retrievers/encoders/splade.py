@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_sparse, room
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.ranking import ByIndex, best_chunks
 
 # What batch mates change in the sixth digit of some hundred weights shows behind this digit.
 _DIGITS = 2
 
 
 @dataclass(frozen=True)
-class Splade:
+class Splade(ByIndex):
     """Compares the words that a masked language model expects of questions and chunks.
 
     Formal et al. (SIGIR 2021 and 2022). Nothing is cut off: a longer chunk or question is encoded
@@ -38,10 +38,6 @@ class Splade:
     def load(self) -> None:
         """Loads the model, which is otherwise done when it is first asked."""
         load_sparse(self.model)
-
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k chunks that share most of each question's weights."""
-        return self.search(self.index(chunks), questions, chunks)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns the chunks' `weights` of `words`, and where each chunk's `begin` in both."""

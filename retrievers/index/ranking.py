@@ -12,6 +12,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class ByIndex:
+    """A retriever whose index of chunks is kept: it offers `index` and `search`."""
+
+    def index(self, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- any index
+        """Returns what `search` needs of these chunks."""
+        raise NotImplementedError
+
+    def search(
+        self,
+        index: Any,  # noqa: ANN401 -- as above
+        questions: Sequence[str],
+        chunks: Sequence[Chunk],
+    ) -> list[list[Hit]]:
+        """Returns the hits of each question, by the index of these chunks."""
+        raise NotImplementedError
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Returns the hits of each question."""
+        return self.search(self.index(chunks), questions, chunks)
+
+
 def best_chunks(
     blocks: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int
 ) -> list[list[Hit]]:

@@ -19,6 +19,7 @@ from command_line import ROOT
 from leporello.cache import fingerprint as fingerprints
 from leporello.cache.dependencies import (
     _all_distributions,
+    _version,
     dependencies,
     library_versions,
     signature_of,
@@ -208,6 +209,8 @@ def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
     """Gives distributions other versions."""
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: changed.get(name, real(name)))
+    _version.cache_clear()
+    _version.cache_clear()
     library_versions.cache_clear()
 
 
@@ -231,6 +234,7 @@ def test_libraries_count_as_far_as_results_depend_on_them(
     assert known(stage()) == before
     versions(monkeypatch, **{matters: "99"})
     assert known(stage()) == {**before, "libraries": {**before["libraries"], matters: "99"}}
+    _version.cache_clear()
     library_versions.cache_clear()
 
 
@@ -395,7 +399,7 @@ def test_an_identity_is_worked_out_once_an_instance(monkeypatch: pytest.MonkeyPa
     del stage
     gc.collect()
     assert gone() is None
-    assert number not in memory._KNOWN._known
+    assert number not in memory._KNOWN
 
 
 def test_likeness_is_of_class_and_parameters() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import leporello
 from leporello.cache import source_code
-from leporello.cache.source_code import public_name, source_hash, source_hashes, sources
+from leporello.cache.source_code import public_name, source_hash, sources
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.tasks import JsonLines
@@ -27,7 +27,7 @@ def test_local_imports_are_followed_and_installed_ones_are_not(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     cls = importlib.import_module("whole_part").Whole
-    assert sorted(source_hashes(cls)) == ["far_part", "near_part", "whole_part"]
+    assert sorted(sources(cls).hashes) == ["far_part", "near_part", "whole_part"]
     before = source_hash(cls)
     (tmp_path / "far_part.py").write_text("X = 2\n")
     assert source_hash(cls) == before  # what is imported stays what it was
@@ -39,7 +39,7 @@ def test_a_stage_of_ours_depends_on_its_own_package_and_the_machinery_it_uses() 
     """Another stage package is no part of it."""
     from leporello.chunkers import FixedTokens
 
-    modules = source_hashes(FixedTokens)
+    modules = sources(FixedTokens).hashes
     assert {"leporello.chunkers.fixed_tokens", "leporello.core.records"} <= set(modules)
     assert not any(name.startswith(("readers", "retrievers")) for name in modules)
 
@@ -67,7 +67,7 @@ def test_a_module_that_is_not_imported_yet_is_not_run(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     cls = importlib.import_module("early").Early
-    assert sorted(source_hashes(cls)) == ["broken_part", "early", "late_parts", "late_parts.deep"]
+    assert sorted(sources(cls).hashes) == ["broken_part", "early", "late_parts", "late_parts.deep"]
     assert sources(cls).libraries["early"] == {"no_such_part"}
 
 
@@ -80,7 +80,7 @@ def test_a_package_without_an_init_is_local(
     (tmp_path / "bare_parts" / "two.py").write_text("X = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     cls = importlib.import_module("bare_parts.one").C
-    assert sorted(source_hashes(cls)) == ["bare_parts.one", "bare_parts.two"]
+    assert sorted(sources(cls).hashes) == ["bare_parts.one", "bare_parts.two"]
 
 
 def test_what_is_there_for_a_type_checker_does_not_count(
@@ -95,7 +95,7 @@ def test_what_is_there_for_a_type_checker_does_not_count(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     cls = importlib.import_module("checked").C
-    assert sorted(source_hashes(cls)) == ["checked", "other_part"]
+    assert sorted(sources(cls).hashes) == ["checked", "other_part"]
     assert sources(cls).libraries["checked"] == frozenset()
 
 
@@ -115,7 +115,7 @@ def test_an_installed_class_depends_on_its_package() -> None:
     """The files of what is installed are not hashed: its version says what they are."""
     from pydantic import BaseModel
 
-    assert source_hashes(BaseModel) == {}
+    assert sources(BaseModel).hashes == {}
     assert set(sources(BaseModel).libraries.values()) == {frozenset({"pydantic"})}
     assert public_name(BaseModel) == "pydantic.main.BaseModel"
 
@@ -144,4 +144,4 @@ def imported_by(path: Path) -> frozenset[str]:
 
 def test_the_classes_of_a_package_that_imports_them_late_count() -> None:
     """Tasks load files, and each format's module is among their sources."""
-    assert {"leporello.loaders.pdf.pages", "leporello.loaders.html"} <= {*source_hashes(JsonLines)}
+    assert {"leporello.loaders.pdf.pages", "leporello.loaders.html"} <= {*sources(JsonLines).hashes}

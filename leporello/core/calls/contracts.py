@@ -82,12 +82,7 @@ def has_index(kind: type) -> bool:
 
 def asks_question(chunker: Chunker) -> bool:
     """Returns whether a chunker wants the question, and so runs once an example."""
-    return _asks_question(type(chunker))
-
-
-@cache
-def _asks_question(kind: type[Chunker]) -> bool:
-    return "question" in inspect.signature(kind.chunk).parameters
+    return "question" in inspect.signature(type(chunker).chunk).parameters
 
 
 def batching_of(reader: object) -> Batching | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -25,18 +25,6 @@ from leporello.core.records import JSON, Chunk, Document
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-__all__ = [
-    "cached_chunks",
-    "cached_passages",
-    "chunks",
-    "chunks_key",
-    "content_of",
-    "index",
-    "index_key",
-    "passages",
-    "passages_key",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +53,13 @@ def chunks(
     """
     whole, at = within or (document, 0)
 
-    def make() -> _Divided:
-        with collect_notes() as notes:
-            own = divide()
-            moved = (whole.chunk(c.start + at, c.end + at) for c in own) if within else own
-            return _Divided(tuple(moved), notes)
+    def make() -> Sequence[Chunk]:
+        own = divide()
+        return [whole.chunk(c.start + at, c.end + at) for c in own] if within else own
 
     key = partial(chunks_key, document, chunker, question)
     memo = (memo_key(chunker), question)
-    divided = document.derived(_divided_of(whole, at), memo, key, make)
-    for text in divided.notes:
-        note(text)
-    return divided.chunks
+    return _with_notes(document, _divided_of(whole, at), memo, key, make)
 
 
 def cached_chunks(
@@ -86,11 +69,57 @@ def cached_chunks(
     within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...] | None:
     """Returns a document's chunks if its cache has them; takes what `chunks` does."""
-    cache = document.cache
-    key = chunks_key(document, chunker, question, cache.fingerprint) if cache else None
-    entry = cache.get("chunks", key) if cache and key else None
-    form = _divided_of(*within or (document, 0))
-    return None if entry is None else form.unpack(entry).chunks
+    codec = _divided_of(*within or (document, 0))
+    return _cached(document, codec, partial(chunks_key, document, chunker, question))
+
+
+def passages(
+    chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
+) -> tuple[Chunk, ...]:
+    """Returns what an enricher makes of a document's chunks; what it notes is noted each time.
+
+    Args:
+        chunks: The chunks, at least one, all of one document.
+        makers: The enricher, and what reads for it besides its own parameters.
+        make: Function that makes them, called where they are not kept.
+    """
+    document = chunks[0].document
+    memo = (*map(memo_key, makers), spans_hash(document, chunks))
+    key = partial(passages_key, chunks, makers)
+    return _with_notes(document, _enriched_of(document), memo, key, make)
+
+
+def cached_passages(chunks: Sequence[Chunk], makers: Sequence[object]) -> tuple[Chunk, ...] | None:
+    """Returns what an enricher made of a document's chunks if its cache has it."""
+    document = chunks[0].document
+    return _cached(document, _enriched_of(document), partial(passages_key, chunks, makers))
+
+
+def _with_notes(
+    document: Document,
+    codec: Codec[_Divided],
+    memo: Hashable,
+    key: Callable[[Fingerprint], CacheKey | None],
+    make: Callable[[], Sequence[Chunk]],
+) -> tuple[Chunk, ...]:
+    """Returns the chunks, and notes what was noted when they were made."""
+
+    def made() -> _Divided:
+        with collect_notes() as notes:
+            return _Divided(tuple(make()), notes)
+
+    divided = document.derived(codec, memo, key, made)
+    for text in divided.notes:
+        note(text)
+    return divided.chunks
+
+
+def _cached(
+    document: Document, codec: Codec[_Divided], key: Callable[[Fingerprint], CacheKey | None]
+) -> tuple[Chunk, ...] | None:
+    known = key(document.cache.fingerprint) if document.cache else None
+    entry = document.cache.get(codec.kind, known) if document.cache and known else None
+    return None if entry is None else codec.unpack(entry).chunks
 
 
 def index(
@@ -119,73 +148,22 @@ def index(
     return document.derived(codec, memo, key, lambda: read_only(make()))
 
 
-def passages(
-    chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
-) -> tuple[Chunk, ...]:
-    """Returns what an enricher makes of a document's chunks; what it notes is noted each time.
-
-    Args:
-        chunks: The chunks, at least one, all of one document.
-        makers: The enricher, and what reads for it besides its own parameters.
-        make: Function that makes them, called where they are not kept.
-    """
-    document = chunks[0].document
-
-    def made() -> _Divided:
-        with collect_notes() as notes:
-            return _Divided(tuple(make()), notes)
-
-    memo = (*map(memo_key, makers), spans_hash(document, chunks))
-    key = partial(passages_key, chunks, makers)
-    enriched = document.derived(_enriched_of(document), memo, key, made)
-    for text in enriched.notes:
-        note(text)
-    return enriched.chunks
-
-
-def cached_passages(chunks: Sequence[Chunk], makers: Sequence[object]) -> tuple[Chunk, ...] | None:
-    """Returns what an enricher made of a document's chunks if its cache has it."""
-    document = chunks[0].document
-    cache = document.cache
-    key = passages_key(chunks, makers, cache.fingerprint) if cache else None
-    entry = cache.get("passages", key) if cache and key else None
-    return None if entry is None else _enriched_of(document).unpack(entry).chunks
-
-
 def passages_key(
     chunks: Sequence[Chunk], makers: Sequence[object], fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns what passages are made from; None if that cannot be told.
-
-    Args:
-        chunks: The chunks, at least one, all of one document.
-        makers: The enricher, and what reads for it besides its own parameters.
-        fingerprint: Function that tells what a stage depends on.
-    """
+    """Returns what `passages` are made from; None if that cannot be told."""
     known = [fingerprint(stage, ()) for stage in makers]
     enricher, *readers = ({**(each or {})} for each in known)
     if None in known:
         return None
-    document = chunks[0].document
-    return {
-        "enricher": enricher,
-        "readers": [*readers],
-        "document": content_of(document),
-        "chunks": spans_hash(document, chunks),
-    }
+    made: CacheKey = {"enricher": enricher, "readers": [*readers]}
+    return {**made, **_of_chunks(chunks[0].document, chunks)}
 
 
 def chunks_key(
     document: Document, chunker: object, question: str | None, fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns what a document's chunks are made from; None if that cannot be told.
-
-    Args:
-        document: The document that is divided.
-        chunker: The chunker that divides it.
-        question: The question, for a chunker that asks for one; else None.
-        fingerprint: Function that tells what a stage depends on.
-    """
+    """Returns what a document's `chunks` are made from; None if that cannot be told."""
     identity = fingerprint(chunker, ())
     if identity is None:
         return None
@@ -196,19 +174,17 @@ def chunks_key(
 def index_key(
     document: Document, retriever: object, given: Sequence[Chunk], fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns what an index of chunks is made from; None if that cannot be told.
+    """Returns what an `index` of chunks is made from; None if that cannot be told.
 
     Raises:
         ValueError: A chunk of another document.
     """
     known = fingerprint(retriever, search_only(retriever))
-    if known is None:
-        return None
-    return {
-        "retriever": {**known},
-        "document": content_of(document),
-        "chunks": spans_hash(document, given),
-    }
+    return None if known is None else {"retriever": {**known}, **_of_chunks(document, given)}
+
+
+def _of_chunks(document: Document, given: Sequence[Chunk]) -> dict[str, JSON]:
+    return {"document": content_of(document), "chunks": spans_hash(document, given)}
 
 
 def _divided_of(document: Document, at: int) -> Codec[_Divided]:
@@ -238,6 +214,7 @@ def _enriched_of(document: Document) -> Codec[_Divided]:
 
 
 def spans(given: Sequence[Chunk]) -> NDArray[np.int64]:
+    """Returns where chunks stand, shape (chunks, 2)."""
     import numpy as np
 
     spans = [(chunk.start, chunk.end) for chunk in given]
@@ -287,5 +264,6 @@ def _digest(things: Sequence[Any]) -> JSON:
 
 
 def search_only(retriever: object) -> tuple[str, ...]:
+    """Returns the parameters that a retriever's index does not depend on."""
     names: tuple[str, ...] = getattr(type(retriever), "search_only", ())
     return names

@@ -9,6 +9,7 @@ import dataclasses
 import inspect
 import weakref
 from collections.abc import Callable, Collection, Hashable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
@@ -75,35 +76,20 @@ class UnknownParametersError(Exception):
     """What a stage was made with cannot be told."""
 
 
-class _ByInstance:
-    """What is known of objects, as long as they live.
-
-    By their `id`, since equal ones can differ: 1 and 1.0 are equal, and no parameter takes both.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Callable[[], object], dict[Hashable, Any]]] = {}
-
-    def of(self, thing: object) -> dict[Hashable, Any]:
-        """Returns what is known of this object, to be added to."""
-        number = id(thing)
-        if number not in self._known:
-            try:
-                held: Callable[[], object] = weakref.ref(
-                    thing, lambda _: self._known.pop(number, None)
-                )
-            except TypeError:  # it has slots and no place for such references: it is kept alive
-                held = lambda: thing  # noqa: E731 -- beside the reference that it stands for
-            self._known[number] = (held, {})
-        return self._known[number][1]
-
-
-_KNOWN = _ByInstance()
+# What is known of each object, by its `id`: equal ones can differ, as 1 and 1.0 do. Beside it, what
+# holds the object.
+_KNOWN: dict[int, tuple[object, dict[Hashable, Any]]] = {}
 
 
 def known_of(thing: object) -> dict[Hashable, Any]:
     """Returns what is known of an object as long as it lives, to be added to."""
-    return _KNOWN.of(thing)
+    number = id(thing)
+    if number not in _KNOWN:
+        held: object = thing  # where its slots have no place for a reference, it is kept alive
+        with suppress(TypeError):
+            held = weakref.ref(thing, lambda _: _KNOWN.pop(number, None))
+        _KNOWN[number] = (held, {})
+    return _KNOWN[number][1]
 
 
 def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
@@ -115,7 +101,7 @@ def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
     cls: Any = type(stage)
     if _parameter_names(cls) is None:
         return _Same(stage)
-    known, key = _KNOWN.of(stage), ("memo_key", frozenset(without))
+    known, key = known_of(stage), ("memo_key", frozenset(without))
     if key not in known:
         given = parameters_of(stage).items()
         kept = tuple((name, _alike(value)) for name, value in given if name not in without)

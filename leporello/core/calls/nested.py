@@ -21,6 +21,8 @@ from leporello.core.records import (
     Request,
 )
 
+Returned = TypeVar("Returned")
+
 
 def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
     """Runs a combiner to its end, also one that answers at once, and returns what it returns."""
@@ -36,22 +38,38 @@ def watched(
 ) -> Generator[Sequence[Request], list[Any], tuple[JSON, list[tuple[Read, Output]]]]:
     """Runs a combination to its end; returns its answer and what it read, with the outputs."""
     seen: list[tuple[Read, Output]] = []
-    try:
-        requests = next(combination)
-        while True:
-            try:
-                answers = yield requests
-            except Exception as error:  # a failed read, which is the combiner's to catch
-                requests = combination.throw(error)
-                continue
-            seen += [
-                (asked, answer)
-                for asked, answer in zip(requests, answers, strict=True)
-                if isinstance(asked, Read)
-            ]
-            requests = combination.send(answers)
-    except StopIteration as stop:
-        return stop.value, seen
+
+    def see(requests: Sequence[Request], answers: Sequence[Any]) -> None:
+        pairs = zip(requests, answers, strict=True)
+        seen.extend((asked, answer) for asked, answer in pairs if isinstance(asked, Read))
+
+    answer = yield from _relayed(combination, lambda requests: requests, see)
+    return answer, seen
+
+
+def _relayed(
+    generator: Generator[Any, list[Any], Returned],
+    change: Callable[[Any], Any],
+    see: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
+) -> Generator[Any, list[Any], Returned]:
+    """Runs a generator of requests: asks what `change` makes of them, and shows `see` the answers.
+
+    A failed read is thrown into it, since it may be caught there.
+    """
+    resume: Callable[[], Any] = partial(next, generator)
+    while True:
+        try:
+            requests = change(resume())
+        except StopIteration as stop:
+            returned: Returned = stop.value
+            return returned
+        try:
+            answers = yield requests
+        except Exception as error:
+            resume = partial(generator.throw, error)
+        else:
+            see(requests, answers)
+            resume = partial(generator.send, answers)
 
 
 def nested(stage: object) -> Iterator[object]:
@@ -91,9 +109,6 @@ def check_files(stage: object, data: str = "") -> None:
             check_files(inner, data)
 
 
-Returned = TypeVar("Returned")
-
-
 def in_role(
     role: str, generator: Generator[Any, list[Any], Returned]
 ) -> Generator[Any, list[Any], Returned]:
@@ -103,21 +118,13 @@ def in_role(
         role: Role of a reader; empty leaves requests as they are.
         generator: Generator that yields lists of requests, a combiner's or a part of one.
     """
-    resume: Callable[[], Any] = partial(next, generator)
-    while True:
-        try:
-            requests = resume()
-        except StopIteration as stop:
-            returned: Returned = stop.value
-            return returned
-        if isinstance(requests, (list, tuple)):  # whoever runs it tells what is wrong with others
-            requests = [_in_role(role, request) for request in requests]
-        try:
-            answers = yield requests
-        except Exception as error:  # of a read: it may be caught within
-            resume = partial(generator.throw, error)
-        else:
-            resume = partial(generator.send, answers)
+
+    def named(requests: Any) -> Any:  # noqa: ANN401 -- whoever runs it reports what is wrong
+        if not isinstance(requests, (list, tuple)):
+            return requests
+        return [_in_role(role, request) for request in requests]
+
+    return _relayed(generator, named)
 
 
 def _in_role(role: str, request: object) -> object:

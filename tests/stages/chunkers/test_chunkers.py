@@ -325,11 +325,12 @@ def _memo(document: Document) -> Iterator[tuple[object, object]]:
     yield from document._memo.items()
 
 
-def test_recursive_needs_langchain_only_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A config that names it is sound without the package; a run and a question are refused."""
+def test_only_a_language_needs_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A config that names one is sound without the package; a run and a question are refused."""
     monkeypatch.setitem(sys.modules, "langchain_text_splitters", None)
-    chunker = Recursive()
+    assert texts(Recursive(1), "a b") == ["a", "b"]
+    chunker, document = Recursive(language="python"), Document("d", "a b")
     chunker.check_files("")
-    for work in (lambda: chunker.check_files("data"), lambda: chunker.chunk(Document("d", "a b"))):
+    for work in (lambda: chunker.check_files("data"), lambda: [*chunker.chunk(document)]):
         with pytest.raises(UserError, match=r"pip install 'leporello\[langchain\]'"):
             work()
