@@ -251,6 +251,7 @@ def _all_distributions() -> Mapping[str, list[str]]:
     return metadata.packages_distributions()  # 0.8 s: it reads which files each one has
 
 
+@cache
 def _version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)

@@ -2,7 +2,7 @@
 
 `pipelines.yaml` holds what a newcomer reads, the folder `papers` one file per paper. The table
 `papers/names.json` lists every name with its file, so that a command opens only the files whose
-names it uses; `config.catalogue` makes it, and a test compares it.
+names it uses; `config.reference.catalogue` makes it, and a test compares it.
 """
 
 from __future__ import annotations

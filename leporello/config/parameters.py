@@ -185,7 +185,7 @@ def settings_of(
 
 
 def setting(
-    cls: type[Any], name: str, tree: Tree, unknown: str = "there is no such setting"
+    cls: type, name: str, tree: Tree, unknown: str = "there is no such setting"
 ) -> tuple[Any, str | None]:
     """Returns a setting as `cls` gets it, and what is wrong with it, or None."""
     known = parameters(cls)

@@ -17,7 +17,7 @@ import pytest
 
 from leporello import Document, Example, Hit, Section, Span
 from leporello.cache import fingerprint as fingerprints
-from leporello.cache.dependencies import library_versions
+from leporello.cache.dependencies import _version, library_versions
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
 from leporello.chunkers import FixedTokens
@@ -272,8 +272,10 @@ def test_library_versions_change_what_depends_on_them(
         ("idna", {"chunks": 1, "index": 1}),
     ):
         monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
+        _version.cache_clear()
         library_versions.cache_clear()
         assert work.asked(cache, work.pipeline()) == again
+    _version.cache_clear()
     library_versions.cache_clear()
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from leporello.config import built_in, catalogue, load_config
-from leporello.config.schema import schema
+from leporello.config import built_in, load_config
+from leporello.config.reference import catalogue
+from leporello.config.reference.schema import schema
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.yaml.tree import read_tree
 
@@ -39,7 +40,7 @@ def test_the_table_of_names_is_what_the_catalogue_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Whoever changes a built-in file makes the table again."""
-    runpy.run_module("leporello.config.catalogue", run_name="__main__")
+    runpy.run_module("leporello.config.reference.catalogue", run_name="__main__")
     table = FILES[0].parent / "papers" / "names.json"
     assert capsys.readouterr().out == table.read_text("utf-8")
 
