@@ -1,6 +1,7 @@
 """Lists of pipelines, tasks, suites, stages and metrics, with their signatures.
 
-`python -m leporello.config.reference.catalogue` prints `papers/names.json`, the table of built-in names.
+`python -m leporello.config.reference.catalogue` prints `papers/names.json`, the table of built-in
+names.
 """
 
 from __future__ import annotations
