@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -79,4 +80,4 @@ def schema() -> None:
     """
     from leporello.config.reference.schema import schema as make_schema
 
-    print_json(make_schema())
+    typer.echo(json.dumps(make_schema(), ensure_ascii=False))  # indents would take 50 ms

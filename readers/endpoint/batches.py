@@ -22,8 +22,8 @@ from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.models.locate import cache_directory
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import ServerProtocol
-from leporello.readers.endpoint.requests import EndpointPrompt, PendingRequest, counted
+from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
+from leporello.readers.endpoint.requests import PendingRequest, counted
 from leporello.readers.endpoint.responses import (
     SUCCESS,
     EndpointReply,

@@ -123,28 +123,6 @@ class Client:
             await self._ended.wait()
 
 
-def check_url(base_url: str) -> None:
-    """Refuses what is no address of a server; its parts may be keys, and are not repeated.
-
-    Raises:
-        ValueError: It is none, or has what must not stand in a file.
-    """
-    try:
-        url = urlsplit(base_url)
-        is_url = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        is_url = False
-    if not is_url:
-        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
-    if "@" in url.netloc or url.query or url.fragment:
-        raise ValueError(
-            "base_url has a name, a password, or something after ? or #, and what a file gives is"
-            " written to the run's files: leave it out, and give a key as api_key"
-        )
-    if url.path.rstrip("/").endswith("/completions"):
-        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
-
-
 def _session(base_url: str, headers: Mapping[str, str]) -> ClientSession:
     import aiohttp
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 
@@ -18,17 +18,16 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Secret
 from leporello.core.records import Output, Read
 from leporello.core.secrets import Key, is_variable, key
-from leporello.readers.endpoint.batches import Batches
 from leporello.readers.endpoint.choices import chosen
-from leporello.readers.endpoint.client import Client, check_url
 from leporello.readers.endpoint.protocols import (
     PROTOCOLS,
+    EndpointPrompt,
     Mode,
     ServerProtocol,
+    check_url,
     schema_sent,
     unwrapped,
 )
-from leporello.readers.endpoint.requests import Dispatcher, EndpointPrompt, PendingRequest
 from leporello.readers.endpoint.responses import (
     EndpointError,
     EndpointReply,
@@ -36,12 +35,17 @@ from leporello.readers.endpoint.responses import (
     Usage,
 )
 from leporello.readers.endpoint.spending import Ledger, SpendingLimit, shared_ledger
-from leporello.readers.endpoint.throttle import Throttle
 from leporello.readers.endpoint.token_counts import TokenCounts
 from leporello.readers.prompting.chat import messages
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
 from leporello.readers.prompting.template import encodable, seen
 from leporello.readers.prompting.window import OnOverflow, Window
+
+if TYPE_CHECKING:
+    from leporello.readers.endpoint.batches import Batches
+    from leporello.readers.endpoint.client import Client
+    from leporello.readers.endpoint.requests import Dispatcher
+    from leporello.readers.endpoint.throttle import Throttle
 
 _MINUTE = 60.0
 _BATCHED = 0.5  # share of its price that services take for what is sent as a batch
@@ -257,6 +261,8 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _client(self) -> Client:
+        from leporello.readers.endpoint.client import Client  # asyncio: only where one reads
+
         headers = self._protocol.headers(_value(self.api_key))
         client = Client(self.base_url.rstrip("/"), headers)
         weakref.finalize(self, client.close)  # also at the interpreter's exit
@@ -268,13 +274,19 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _throttle(self) -> Throttle:
+        from leporello.readers.endpoint.throttle import Throttle
+
         return Throttle(self.concurrency, _interval(self.requests_per_minute))
 
     @cached_property
     def _asker(self) -> Dispatcher | Batches:
         limits = self.timeout, self.retries
         if self.batch:
+            from leporello.readers.endpoint.batches import Batches
+
             return Batches(self._client, self._protocol, *limits, self._ledger)
+        from leporello.readers.endpoint.requests import Dispatcher
+
         waits = self.patience, self._throttle
         return Dispatcher(self._client, self._protocol, *limits, *waits, self._ledger)
 
@@ -321,6 +333,8 @@ class Endpoint(PromptedReader):
         that came back and were paid could not be handed over together with the news that the
         budget is spent, and the next process would buy them again.
         """
+        from leporello.readers.endpoint.requests import PendingRequest
+
         check = partial(self._limit.check, self._ledger)
         request = PendingRequest(prompts, self._body, self._tokens.usage, check)
         replies: dict[EndpointPrompt, EndpointReply] = {}

@@ -9,12 +9,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import NamedTuple
 
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import ServerProtocol
+from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
 from leporello.readers.endpoint.responses import (
     EndpointReply,
     Outcome,
@@ -32,13 +31,6 @@ _MOST_WAIT = 60.0
 _GOES_ON = "the same command goes on where this one stopped"
 _REPLIES = 4096  # remembered; some hundred bytes each
 _NOT_FOUND, _GLANCE, _NAMES = 404, 10.0, 20
-
-
-class EndpointPrompt(NamedTuple):
-    """A prompt, and the JSON Schema of its answer; empty for any text."""
-
-    text: str
-    schema: str
 
 
 @dataclass(frozen=True)

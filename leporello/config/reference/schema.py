@@ -80,13 +80,13 @@ def schema() -> dict[str, JSON]:
         ),
         suites=_named("Papers' tables by name", _suite()),
     )
-    values: dict[Any, JSON] = {}
+    values: dict[Any, tuple[str, JSON]] = {}
     kinds = {kind.key: _kind(kind, values) for kind in _KINDS}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
         **top,
-        "$defs": {**kinds, **{f"value{n}": value for n, value in enumerate(values.values())}},
+        "$defs": {**kinds, **dict(values.values())},
     }
 
 
@@ -130,7 +130,7 @@ def _suite() -> JSON:
     return {**suite}
 
 
-def _kind(kind: Kind, values: dict[Any, JSON]) -> JSON:
+def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
     found = dict(built_ins(kind))
     for other in plug_ins().get(kind.group, ()):
         with suppress(ClassError):  # `list` tells it
@@ -153,7 +153,7 @@ def _kind(kind: Kind, values: dict[Any, JSON]) -> JSON:
     return {"anyOf": [*built_in, plug_in, bare, *([merged] if kind.key in KINDS else [])]}
 
 
-def _class(name: str, cls: type, values: dict[Any, JSON]) -> JSON:
+def _class(name: str, cls: type, values: dict[Any, tuple[str, JSON]]) -> JSON:
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
     given = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
@@ -174,15 +174,18 @@ def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
     }
 
 
-def _reference(annotation: Any, values: dict[Any, JSON]) -> dict[str, JSON]:  # noqa: ANN401 -- a type
+def _reference(
+    annotation: Any,  # noqa: ANN401 -- a type
+    values: dict[Any, tuple[str, JSON]],
+) -> dict[str, JSON]:
     """Returns a reference to the definition of a type's values, which it adds to `values`.
 
     Most parameters have one of a hundred types: without definitions the schema is four times as
     long.
     """
     if annotation not in values:
-        values[annotation] = _value(annotation)
-    return {"$ref": f"#/$defs/value{[*values].index(annotation)}"}
+        values[annotation] = f"value{len(values)}", _value(annotation)
+    return {"$ref": f"#/$defs/{values[annotation][0]}"}
 
 
 def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type

@@ -26,8 +26,8 @@ from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import PROTOCOLS
-from leporello.readers.endpoint.requests import Dispatcher, EndpointPrompt, PendingRequest
+from leporello.readers.endpoint.protocols import PROTOCOLS, EndpointPrompt
+from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
 from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Usage
 from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
