@@ -12,7 +12,7 @@ import pytest
 from command_line import HERE, leporello
 
 from leporello.analysis.cache_misses import why
-from leporello.cache.dependencies import library_versions
+from leporello.cache.dependencies import _version, library_versions
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
 from leporello.jobs.jobs import prepare
@@ -116,11 +116,13 @@ def test_another_librarys_version_is_a_difference_where_the_cache_misses(
     numpy = f"libraries.numpy: {real('numpy')!r} -> '99'"
     for library, told, found in (("torch", (), [10, 10]), ("numpy", (numpy,), [0, 0])):
         monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
+        _version.cache_clear()
         library_versions.cache_clear()
         assert [step.kept for step in _plan(config, out=config.parent / "fresh").steps] == found
         assert _plan(config, out=out).jobs[0].changed == told
     with pytest.raises(UserError, match=re.escape(f"mine on rows: {numpy}")):
         run(["mine"], config=[config], out=out, workers=0)
+    _version.cache_clear()
     library_versions.cache_clear()
 
 
