@@ -45,7 +45,7 @@ gallery: $(READY)
 
 # The table of built-in names, after a change of pipelines.yaml or papers/.
 names: $(LIGHT)
-	$(BIN)/python -m leporello.config.catalogue >papers/names.new
+	$(BIN)/python -m leporello.config.reference.catalogue >papers/names.new
 	mv papers/names.new papers/names.json
 
 clean:

@@ -94,7 +94,7 @@ def masked_speed(folder: Path, rounds: int) -> None:
     text = _text(512)
     reader.read([Read((text[: len(text) // 32],))])
     model: Any = load_model(str(folder), "AutoModelForMaskedLM", "float32", "auto")
-    ids = reader._passages.ids(Read((text,)))
+    ids = reader.ids(Read((text,)))
     batch = reader.batching.tokens // len(ids)
     timed: dict[str, Callable[[], object]] = {
         "the reader": lambda: reader.read([Read((text,))]),
@@ -135,7 +135,7 @@ def generative_speed(folder: Path, rounds: int) -> None:
     reads = [Read((chunk,)) for document in documents for chunk in divide(windows, document)]
     reader.read(reads[:1])
     model: Any = load_model(str(folder), "AutoModelForCausalLM", "float32", "auto")
-    rows = [torch.tensor([reader._passages.ids(read)], device=model.device) for read in reads]
+    rows = [torch.tensor([reader.ids(read)], device=model.device) for read in reads]
 
     def alone() -> None:
         with torch.inference_mode():

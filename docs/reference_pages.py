@@ -16,8 +16,8 @@ from mkdocs.structure.files import File, Files
 
 from leporello.cli import application
 from leporello.config import Config, load_config
-from leporello.config.class_page import ClassPage, page_of
 from leporello.config.placement import Placement
+from leporello.config.reference.class_page import ClassPage, page_of
 from leporello.core.environment.classes import built_ins
 from leporello.core.protocols import ALL_KINDS
 from leporello.core.training import Training

@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Positive
-from leporello.core.records import Output, Read
+from leporello.core.records import Read
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import DType, Tokens, check_positions, load_model
+from leporello.readers.backends.pretrained import DType, check_positions
+from leporello.readers.backends.scoring import log_probabilities
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
-from leporello.readers.encoders.token_ids import Passages, output_of
-
-if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedModel
-
-_MOST = 64  # inputs that a window has, and more
+from leporello.readers.batching.token_budget import BatchTokens
+from leporello.readers.encoders.token_ids import PassageScorer
 
 
 @dataclass(frozen=True)
-class LogLikelihood:
+class LogLikelihood(PassageScorer):
     """Scores a passage by its log-likelihood under a decoder-only model, tuned to chat or not.
 
     The passage alone is read: no prompt, no chat template, no question. Its first token is only
@@ -44,6 +38,9 @@ class LogLikelihood:
         device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
     """
 
+    _architecture = "AutoModelForCausalLM"
+    _most = 64
+
     model: ModelSource = "smollm2-135m-instruct"
     per_token: bool = False
     start_token: bool = False
@@ -60,50 +57,21 @@ class LogLikelihood:
         """
         _ = self._start, self._model
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order, its score the log-likelihood.
-
-        Raises:
-            ValueError: An input is no single passage, or too long.
-            UserError: As `load`.
-        """
-        passages = [self._passages.ids(read) for read in inputs]
-        rows = [(*self._start, *ids) for ids in passages]
-        log_probabilities = self._log_probabilities(rows)
-        return [
-            output_of(self._score(log_probabilities[row]), len(ids))
-            for row, ids in zip(rows, passages, strict=True)
-        ]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
-        return self._passages.tokens.count(texts)
-
-    def render(self, read: Read) -> str:
-        """Returns the text that is scored."""
-        return self._passages.render(read)
-
-    def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: none or one."""
-        return self._passages.fit(read)
-
     @property
     def trainer(self) -> str:
         """What fine-tunes the model as a language model; see `FineTunes`."""
         return "leporello.readers.training.generation:log_likelihood"
 
-    @property
-    def tokens(self) -> Tokens:
-        """The model's tokenizer."""
-        return self._passages.tokens
-
     def training_row(self, read: Read) -> tuple[int, ...]:
         """Returns the tokens of a passage as it is scored, the first of them only read."""
-        return (*self._start, *self._passages.ids(read))
+        return (*self._start, *self.ids(read))
 
-    def _score(self, log_probabilities: Sequence[float]) -> float:
-        """Returns the log-likelihood; that of nothing, for a token that is only read, is 0."""
-        return sum(log_probabilities) / (len(log_probabilities) or 1 if self.per_token else 1)
+    def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
+        """Returns the log-likelihoods; that of nothing, for a token that is only read, is 0."""
+        rows = {ids: (*self._start, *ids) for ids in passages}
+        likely = self._log_probabilities(rows.values())
+        sums = {ids: (sum(likely[row]), len(likely[row])) for ids, row in rows.items()}
+        return {ids: s / (n or 1 if self.per_token else 1) for ids, (s, n) in sums.items()}
 
     def _log_probabilities(
         self, rows: Iterable[tuple[int, ...]]
@@ -120,41 +88,29 @@ class LogLikelihood:
         import torch
 
         rows = [prompt.tokens for prompt in batch]
-        ids, mask = padded(rows, self._passages.tokens.padding, self._model.device)
+        ids, mask = padded(rows, self.tokens.padding, self._model.device)
         whole = {} if mask.all() else {"attention_mask": mask}
         with torch.inference_mode():
             logits = self._model(input_ids=ids, use_cache=False, **whole).logits
             return [
-                Generation(scores=tuple(_likely(out[: len(row) - 1], token[1 : len(row)]).tolist()))
+                Generation(
+                    scores=tuple(
+                        log_probabilities(out[: len(row) - 1], token[1 : len(row)]).tolist()
+                    )
+                )
                 for row, out, token in zip(rows, logits, ids, strict=True)
             ]
 
-    @cached_property
-    def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
-        return TokenBudget(self.batch_tokens, self._budget)
-
-    def _budget(self) -> int:
-        prompt = ModelInput((self._passages.tokens.padding,) * self.max_input_tokens)
-        return MemoryProbe(prompt, self._answer, self.device, _MOST).budget()
-
-    @cached_property
-    def _passages(self) -> Passages:
+    def _check_positions(self) -> None:
         needed = self.max_input_tokens + self.start_token
-        names, parameters = ("max_position_embeddings",), "max_input_tokens"
-        check_positions(self.model, needed, names, parameters)
-        return Passages(Tokens(self.model), self.max_input_tokens)
+        check_positions(self.model, needed, ("max_position_embeddings",), "max_input_tokens")
 
     @cached_property
     def _start(self) -> tuple[int, ...]:
-        start = self._passages.tokens.tokenizer.bos_token_id
+        start = self.tokens.tokenizer.bos_token_id
         if self.start_token and start is None:
             raise UserError(f"model {self.model!r} has no start token: leave start_token out")
         return (int(start),) if self.start_token else ()
-
-    @cached_property
-    def _model(self) -> PreTrainedModel:
-        return load_model(self.model, "AutoModelForCausalLM", self.dtype, self.device)
 
 
 def _longest_by_row(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, ...]]:
@@ -165,10 +121,3 @@ def _longest_by_row(rows: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], tu
         longest[row] = longest[after] if after[: len(row)] == row else row
         after = row
     return longest
-
-
-def _likely(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Returns the log-probabilities of tokens, shape (tokens,), of logits (tokens, vocabulary)."""
-    logits = logits.float()
-    chosen: torch.Tensor = logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
-    return chosen - logits.logsumexp(-1)

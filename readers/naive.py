@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import NonNegative, Positive, Share
@@ -17,9 +18,40 @@ from leporello.readers.batching.one_by_one import OneByOne, copied
 from leporello.readers.prompting.template import passage_text, seen
 from leporello.text.tokens import Words
 
+# Parameters that are learned from the train split, and what each is.
+_LEARNED = {
+    "share": "the mean of output / document in characters of the train split, as --set"
+    " reader.share=0.05",
+    "option": "the place where the right option of the train split is most often, as --set"
+    " reader.option=2",
+    "answers": "the commonest answer to each question of the train split, as"
+    " {reader: {answers: {QUESTION: ANSWER, …}}} in a pipeline",
+}
+
+
+class _LearnedBaseline(OneByOne):
+    """Base of the baselines with a parameter that is None until it is learned."""
+
+    _parameter: ClassVar[str]
+
+    def check_files(self, data: str) -> None:
+        """Raises `UserError` where a task is known and the parameter has not been learned."""
+        if data:
+            _ = self._learned
+
+    @property
+    def _learned(self) -> Any:  # noqa: ANN401 -- a number or a mapping
+        value = getattr(self, self._parameter)
+        if value is None:
+            raise UserError(
+                f"`{self._parameter}` is not set: give {_LEARNED[self._parameter]}"
+                " (docs/baselines.md)"
+            )
+        return value
+
 
 @dataclass(frozen=True)
-class Prefix(OneByOne):
+class Prefix(_LearnedBaseline):
     """Answers with the beginning of the passages, a share of their characters.
 
     They are taken as they stand one after the other, with nothing between them.
@@ -28,23 +60,13 @@ class Prefix(OneByOne):
         share: Share of the characters, 0 to 1; the mean of output / document over the train split.
     """
 
+    _parameter = "share"
+
     share: NonNegative | None = None
 
-    def check_files(self, data: str) -> None:
-        """Raises `UserError` where a task is known and this has not been learned."""
-        if data and self.share is None:
-            raise _not_learned("share")
-
     def _answer(self, read: Read) -> Output:
-        """Returns the output of one input.
-
-        Raises:
-            UserError: The share has not been learned.
-        """
-        if self.share is None:
-            raise _not_learned("share")
         lengths = [len(passage_text(passage)) for passage in read.passages]
-        left = int(self.share * sum(lengths))
+        left = int(self._learned * sum(lengths))
         begins = accumulate(lengths, initial=0)
         return copied(
             read,
@@ -54,59 +76,39 @@ class Prefix(OneByOne):
 
 
 @dataclass(frozen=True)
-class MajorityOption(OneByOne):
+class MajorityOption(_LearnedBaseline):
     """Answers with the choice that stands where the right one most often stands (QuALITY).
 
     Attributes:
         option: Number of the option, from 1; learned from the train split.
     """
 
+    _parameter = "option"
+
     option: Positive | None = None
 
-    def check_files(self, data: str) -> None:
-        """Raises `UserError` where a task is known and this has not been learned."""
-        if data and self.option is None:
-            raise _not_learned("option")
-
     def _answer(self, read: Read) -> Output:
-        """Returns the output of one input.
-
-        Raises:
-            UserError: The option has not been learned.
-        """
-        if self.option is None:
-            raise _not_learned("option")
-        if len(read.choices) < self.option:
+        if len(read.choices) < self._learned:
             raise ValueError(f"option {self.option} of {len(read.choices)} choices is none")
-        return _unread(read, read.choices[self.option - 1])
+        return _unread(read, read.choices[self._learned - 1])
 
 
 @dataclass(frozen=True)
-class MajorityAnswer(OneByOne):
+class MajorityAnswer(_LearnedBaseline):
     """Answers a question with its commonest answer (ContractNLI's 17 hypotheses).
 
     Attributes:
         answers: Answers by question; learned from the train split.
     """
 
+    _parameter = "answers"
+
     answers: dict[str, str] | None = None
 
-    def check_files(self, data: str) -> None:
-        """Raises `UserError` where a task is known and this has not been learned."""
-        if data and self.answers is None:
-            raise _not_learned("answers")
-
     def _answer(self, read: Read) -> Output:
-        """Returns the output of one input.
-
-        Raises:
-            UserError: The answers have not been learned.
-        """
-        if self.answers is None:
-            raise _not_learned("answers")
-        if read.question not in self.answers:
+        if read.question not in self._learned:
             raise ValueError(f"`answers` has none for the question {read.question!r:.200}")
-        return _unread(read, self.answers[read.question])
+        return _unread(read, self._learned[read.question])
 
 
 @dataclass(frozen=True)
@@ -197,17 +199,3 @@ def _generator(seed: int, read: Read) -> random.Random:
 
 def _unread(read: Read, answer: str) -> Output:
     return Output(answer, read=(), cut=seen(read, ())[1])
-
-
-_MEANING = {
-    "share": "the mean of output / document in characters of the train split, as --set"
-    " reader.share=0.05",
-    "option": "the place where the right option of the train split is most often, as --set"
-    " reader.option=2",
-    "answers": "the commonest answer to each question of the train split, as"
-    " {reader: {answers: {QUESTION: ANSWER, …}}} in a pipeline",
-}
-
-
-def _not_learned(parameter: str) -> UserError:
-    return UserError(f"`{parameter}` is not set: give {_MEANING[parameter]} (docs/baselines.md)")

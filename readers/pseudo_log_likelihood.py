@@ -10,27 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.core.records import Output, Read
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import (
-    DType,
-    Tokens,
-    check_window,
-    load_model,
-)
+from leporello.readers.backends.pretrained import DType, check_window
+from leporello.readers.backends.scoring import log_probabilities
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
-from leporello.readers.encoders.token_ids import Passages, output_of
+from leporello.readers.batching.token_budget import BatchTokens
+from leporello.readers.encoders.token_ids import PassageScorer
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-_MOST = 1024  # rows: a window of 32 passages has thousands
-
 
 @dataclass(frozen=True)
-class PseudoLogLikelihood:
+class PseudoLogLikelihood(PassageScorer):
     """Scores a passage by the log-probabilities of its tokens, each hidden in turn (MLM scoring).
 
     After Salazar et al. (2020). It takes as many rows as the passage has tokens. Equal passages
@@ -53,6 +46,9 @@ class PseudoLogLikelihood:
         device: Device as torch names it; `auto` is CUDA where there is any, else the CPU.
     """
 
+    _architecture = "AutoModelForMaskedLM"
+    _most = 1024  # a window of 32 passages has thousands of rows
+
     model: ModelSource
     per_token: bool = True
     special_tokens: bool = False
@@ -71,34 +67,8 @@ class PseudoLogLikelihood:
         """
         _ = self._mask, self._model
 
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output an input, in order, its score the pseudo-log-likelihood.
-
-        Raises:
-            ValueError: An input is no single passage, or too long.
-            UserError: As `load`.
-        """
+    def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         self.load()
-        passages = [self._passages.ids(read) for read in inputs]
-        sums = self._sums(dict.fromkeys(passages))
-        return [
-            output_of(sums[ids] / (len(ids) if self.per_token else 1), len(ids)) for ids in passages
-        ]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
-        return self._passages.tokens.count(texts)
-
-    def render(self, read: Read) -> str:
-        """Returns the text that is scored."""
-        return self._passages.render(read)
-
-    def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: none or one."""
-        return self._passages.fit(read)
-
-    def _sums(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
-        """Returns the sum of the log-probabilities of each passage's tokens."""
         before, after = self._ends
         rows: dict[Masked, tuple[int, ...]] = {}
         for ids in passages:
@@ -109,35 +79,27 @@ class PseudoLogLikelihood:
         replies = self.batching.read(rows, 1, 0, self._answer)
         for row, ids in rows.items():
             sums[ids] += sum(replies[row].scores)
-        return sums
+        return {ids: s / (len(ids) if self.per_token else 1) for ids, s in sums.items()}
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        return answer(self._model, self._mask, self._passages.tokens.padding, batch)
+        return answer(self._model, self._mask, self.tokens.padding, batch)
 
-    @cached_property
-    def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
-        return TokenBudget(self.batch_tokens, self._budget)
-
-    def _budget(self) -> int:
-        row = Masked((self._tokens.padding,) * self.max_input_tokens, hidden=(0,))
-        return MemoryProbe(row, self._answer, self.device, _MOST).budget()
-
-    @cached_property
-    def _tokens(self) -> Tokens:
+    def _check_positions(self) -> None:
         check_window(self.model, self.max_input_tokens)
-        return Tokens(self.model)
 
-    @cached_property
-    def _passages(self) -> Passages:
-        return Passages(self._tokens, self.max_input_tokens - sum(map(len, self._ends)))
+    @property
+    def _limit(self) -> int:
+        return self.max_input_tokens - sum(map(len, self._ends))
+
+    def _largest(self) -> ModelInput:
+        return Masked((self.tokens.padding,) * self.max_input_tokens, hidden=(0,))
 
     @cached_property
     def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The special tokens before and behind a passage."""
         if not self.special_tokens:
             return (), ()
-        bare, whole = (self._tokens.tokenizer("a", add_special_tokens=s) for s in (False, True))
+        bare, whole = (self.tokens.tokenizer("a", add_special_tokens=s) for s in (False, True))
         ids, around = tuple(bare["input_ids"]), tuple(whole["input_ids"])
         starts = range(len(around) - len(ids) + 1)
         start = next(index for index in starts if around[index : index + len(ids)] == ids)
@@ -145,17 +107,13 @@ class PseudoLogLikelihood:
 
     @cached_property
     def _mask(self) -> int:
-        mask = self._tokens.tokenizer.mask_token_id
+        mask = self.tokens.tokenizer.mask_token_id
         if mask is None:
             raise UserError(
                 f"model {self.model!r} has no token that masks: PseudoLogLikelihood takes masked"
                 " models such as roberta-base; LogLikelihood takes generative ones"
             )
         return int(mask)
-
-    @cached_property
-    def _model(self) -> PreTrainedModel:
-        return load_model(self.model, "AutoModelForMaskedLM", self.dtype, self.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +167,8 @@ def answer(
     ids[rows, positions] = mask
     inputs = {"input_ids": ids} if seen.all() else {"input_ids": ids, "attention_mask": seen}
     with torch.inference_mode():
-        logits = _logits(model, inputs, rows, positions).float()
-        hidden_logits = logits.gather(-1, original.unsqueeze(-1)).squeeze(-1)
-        likely = iter((hidden_logits - logits.logsumexp(-1)).tolist())
+        logits = _logits(model, inputs, rows, positions)
+        likely = iter(log_probabilities(logits, original).tolist())
     return [Generation(scores=tuple(next(likely) for _ in row)) for row in hidden]
 
 

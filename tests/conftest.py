@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # A file that imports one of these at its top starts processes, or computes with networks.
 _HEAVY = {
@@ -16,6 +17,17 @@ _HEAVY = {
     "tiny_models", "torch", "transformers", "command_line.command", "command_line.leporello",
     "leporello.api.run", "leporello.api.train",
 }  # fmt: skip
+
+# Tests of the kit for plug-ins that start processes, and metrics that ask a Java program.
+_STARTS_PROCESSES = (
+    "test_another_process_gets_the_same",
+    "test_a_killed_run_goes_on_to_the_same_results",
+    "[meteor_coco]",
+)
+
+# No test depends on how fast the machine is.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 # One thread a process, as a worker has: last digits depend on threads, and two busy processes with
 # several each slow each other down thirtyfold. Torch reads it when it is imported.
@@ -38,6 +50,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("--fast") or not collection_path.name.startswith("test_"):
         return None
     return True if _imports(collection_path) & _HEAVY else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests that start processes, where no decorator can."""
+    for item in items:
+        if any(name in item.name for name in _STARTS_PROCESSES):
+            item.add_marker("integration")
 
 
 def _imports(path: Path) -> set[str]:

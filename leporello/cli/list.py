@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from leporello.cli.options import AsJson, ConfigFiles, print_json, stdout
 
 if TYPE_CHECKING:
-    from leporello.config.class_page import ClassPage
+    from leporello.config.reference.class_page import ClassPage
 
 
 def list_things(
@@ -28,7 +29,7 @@ def list_things(
 ) -> None:
     """Lists what there is, with signatures; of one class, says what each parameter means."""
     from leporello.cli.display import tables
-    from leporello.config.catalogue import KINDS_OF_THINGS, listing
+    from leporello.config.reference.catalogue import KINDS_OF_THINGS, listing
 
     page = _class_page(what, config or ()) if what and what not in KINDS_OF_THINGS else None
     if page is not None:
@@ -43,7 +44,7 @@ def list_things(
 
 def _class_page(name: str, config: Sequence[Path]) -> ClassPage | None:
     from leporello.config import load_config
-    from leporello.config.class_page import class_page
+    from leporello.config.reference.class_page import class_page
 
     return class_page(load_config(config), name)
 
@@ -77,6 +78,6 @@ def schema() -> None:
     (VS Code's YAML extension, Neovim, Emacs, Helix, Zed) then complete, check and explain. PyCharm
     takes the schema under Settings, JSON Schema Mappings.
     """
-    from leporello.config.schema import schema as make_schema
+    from leporello.config.reference.schema import schema as make_schema
 
-    print_json(make_schema())
+    typer.echo(json.dumps(make_schema(), ensure_ascii=False))  # indents would take 50 ms

@@ -6,23 +6,26 @@ import dataclasses
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
+from annotated_types import Ge, Le
+
+from leporello.config.choices import Pick, first
 from leporello.config.config import Checked, Config
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
-from leporello.config.parameters import parameters, validate
-from leporello.config.placement import PlacementSpec, check_placement
-from leporello.config.space import Space, first
+from leporello.config.parameters import Parameter, parameters, setting, settings_of, validate
+from leporello.config.placement import check_placement
+from leporello.config.space import Space
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suite_of
 from leporello.config.sweeps import Labels, SweepPoints
-from leporello.config.training_settings import TrainingSpec, check_training
+from leporello.config.training_settings import check_training
 from leporello.core.calls.budget import Budget
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
 from leporello.core.protocols import ANSWER, KINDS, TASK
-from leporello.core.yaml.tree import Tree, check_settings
+from leporello.core.yaml.tree import Tree
 
 _DEFAULTS = ("pipeline", "task", "pipelines")
 _T = TypeVar("_T")
@@ -62,14 +65,14 @@ class ConfigBuilder:
         faults += self.tasks.attempt(layers.tasks.own)[1]
         faults += self.suites.attempt(layers.suites.own)[1]
         self.faults = []
-        pipeline, task = self._check_default("pipeline"), self._check_default("task")
-        by_task = self._by_task()
+        self._check_default()
         self._check_names(points)
         if faults := [*layers.faults, *faults, *self.faults]:
             raise ConfigError(faults)
         return Config(
-            self.pipelines, self.tasks, self.suites, pipeline, task, by_task, layers.collections
-        )
+            self.pipelines, self.tasks, self.suites, self._default("pipeline"),
+            self._default("task"), self._default_pipelines, layers.collections,
+        )  # fmt: skip
 
     def _is_selected(self, name: str) -> bool:
         """Returns whether a name, a point's name or a pattern of the command means a pipeline."""
@@ -80,8 +83,11 @@ class ConfigBuilder:
 
     def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
         """Returns what a method makes of a name, and the faults that it collected."""
-        self.faults = []
-        return check(name), self.faults
+        self.faults, self.layers.replaced = [], []
+        value = check(name)
+        if self.faults:
+            self.faults += self.layers.replaced
+        return value, self.faults
 
     def _suite(self, name: str) -> Suite:
         suite, faults = suite_of(self.layers, name)
@@ -102,36 +108,27 @@ class ConfigBuilder:
                 owner[point.name] = name
 
     def _default(self, key: str) -> str:
-        entry = self.layers.default.items.get(key) if self.layers.default else None
+        entry = self.layers.default.items.get(key)
         return str(entry.plain()) if entry else ""
 
-    def _check_default(self, key: str) -> str:
-        name = self._default(key)
-        names = self.layers.pipelines if key == "pipeline" else self.layers.tasks
-        tree = self.layers.default
-        entries = tree.items if tree else {}
-        for extra in set(entries) - {*_DEFAULTS}:
-            hint = did_you_mean(extra, _DEFAULTS)
-            self.faults.append(entries[extra].fault(f"default: unknown key {extra!r}{hint}"))
-        if tree and key not in entries:
-            self.faults.append(tree.fault(f"default: needs a {key}"))
-        elif tree and name not in names:
-            hint = did_you_mean(name, names)
-            self.faults.append(tree.fault(f"default.{key}: there is no {key} {name!r}{hint}"))
-        return name
-
-    def _by_task(self) -> dict[str, str]:
-        """Returns the default pipelines of tasks that have their own."""
-        tasks, pipelines = self.layers.tasks, self.layers.pipelines
-        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
-        named = {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
-        for task, pipeline in named.items():
-            for key, name, known in (("task", task, tasks), ("pipeline", pipeline, pipelines)):
-                if tree and name not in known:
-                    hint = did_you_mean(name, known)
-                    text = f"default.pipelines.{task}: there is no {key} {name!r}{hint}"
-                    self.faults.append(tree.items[task].fault(text))
-        return named
+    def _check_default(self) -> None:
+        tree, named = self.layers.default, list[tuple[str, str, str, Tree]]()
+        for key, child in tree.items.items():
+            if key not in _DEFAULTS:
+                hint = did_you_mean(key, _DEFAULTS)
+                self.faults.append(child.fault(f"default: unknown key {key!r}{hint}"))
+        for key in ("pipeline", "task"):
+            if key in tree.items:
+                named.append((f"default.{key}", key, self._default(key), tree))
+            else:
+                self.faults.append(tree.fault(f"default: needs a {key}"))
+        for task, pipeline in self._default_pipelines.items():
+            path, child = f"default.pipelines.{task}", tree.items["pipelines"].items[task]
+            named += [(path, "task", task, child), (path, "pipeline", pipeline, child)]
+        for path, kind, name, place in named:
+            names = self.layers.tasks if kind == "task" else self.layers.pipelines
+            if name not in names:
+                self.faults.append(place.fault(f"{path}: {no_such(kind, name, names)}"))
 
     def _task(self, name: str) -> TaskSpec:
         tree = self.layers.tasks[name]
@@ -139,7 +136,7 @@ class ConfigBuilder:
         own = {key: child for key, child in tree.items.items() if key != "metrics"}
         if tree.file and tree.file.name == "run.yaml":  # of 0.2: its answers are as they are
             own.pop("normalised", None)
-        options = variants.of_class(tree.with_value(own), TASK, "")
+        options = variants.of_class(tree.with_value(own), TASK)
         listed = metric_specs(variants, tree.items["metrics"]) if "metrics" in tree.items else []
         self.faults.extend(variants.faults)
         if len(options) > 1:
@@ -160,77 +157,79 @@ class ConfigBuilder:
         selected = self._is_selected(name)
         keys = self._changed(name, keys, self.overrides if selected else ())
         if not (selected and self.opened):
-            return self._specs(name, keys, ranges=not selected and name not in self._runs)
-        space = self.spaces[name] = Space(name, keys, partial(self._made, name))
-        reduced, faults = space.reduced(first)
-        self.faults += faults
-        return self._specs(name, reduced) if not faults else []
+            is_default = name in self._default_pipelines.values()
+            return self._specs(name, keys, ranges=not selected and not is_default)
+        self.spaces[name] = Space(name, partial(self._made, name, keys))
+        return self._specs(name, keys, pick=first)
 
     def _made(
-        self, name: str, keys: Mapping[str, Tree]
+        self, name: str, keys: Mapping[str, Tree], pick: Pick
     ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
-        """Returns a pipeline of other keys, and what is wrong with it."""
+        """Returns a pipeline with this at its choices, and what is wrong with it."""
         self.faults = []
-        return self._specs(name, keys), self.faults
+        return self._specs(name, keys, pick=pick), self.faults
 
     def _specs(
-        self, name: str, keys: Mapping[str, Tree], *, ranges: bool = False
+        self,
+        name: str,
+        keys: Mapping[str, Tree],
+        *,
+        pick: Pick | None = None,
+        ranges: bool = False,
     ) -> list[PipelineSpec]:
-        own_tasks = self._strings(name, "tasks", keys.get("tasks"))
-        for task in own_tasks:
-            if task not in self.layers.tasks:
-                hint = did_you_mean(task, self.layers.tasks)
-                text = f"{name}.tasks: there is no task {task!r}{hint}"
-                self.faults.append(keys["tasks"].fault(text))
-        normalised = self._switch(name, "normalised", keys.get("normalised"))
-        description = " ".join(self._strings(name, "description", keys.get("description")))
-        training = self._training(name, keys.get("train"))
-        budget = self._budget(name, keys.get("budget"))
-        abstain = self._share(name, "abstain", keys.get("abstain"))
-        placement = self._placement(name, keys.get("placement"))
-        tuned = self._tuned(name, keys.get("tuned"))
+        roles = self._roles(name, keys.get("readers"))
+        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, pick=pick, ranges=ranges)
+        own = self.layers.pipelines[name]
+        options: dict[str, list[tuple[Labels, Spec]]] = {}
+        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
+        for key, kind in stages_of.items():
+            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
+            if tree is None and kind.default is None:
+                more = f", or `{ANSWER}` among its readers" if roles else ""
+                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
+            elif tree is not None or kind.default:
+                tree = tree or _default_stage(own, kind.default)
+                options[key] = variants.of_stage(tree, kind, key)
+        points = variants.combined(own, [*options.values()])
+        self.faults.extend(variants.faults)
+        settings = self._settings(name, keys)
         return [
             PipelineSpec(
-                f"{name}{_suffix(labels)}", stages, own_tasks, normalised, description, training,
-                placement, budget, abstain, tuned,
+                f"{name}{_suffix(labels)}", dict(zip(options, stages, strict=True)), **settings
             )
-            for labels, stages in self._points(name, keys, ranges)
-        ]  # fmt: skip
+            for labels, stages in points
+        ]
 
     @cached_property
-    def _runs(self) -> frozenset[str]:
-        """The pipelines that some task runs where none is named."""
-        tree = self.layers.default.items.get("pipelines") if self.layers.default else None
-        return frozenset(str(entry.plain()) for entry in (tree.items if tree else {}).values())
+    def _default_pipelines(self) -> Mapping[str, str]:
+        """The pipelines that tasks run where none is named, by task."""
+        tree = self.layers.default.items.get("pipelines")
+        return {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
 
-    def _tuned(self, name: str, tree: Tree | None) -> Mapping[str, Any]:
-        told: Any = tree.plain() if tree else {}
-        if tree and not isinstance(told, dict):
-            text = f"{name}.tuned: must be what `tune` wrote, a mapping, got {told!r}"
-            self.faults.append(tree.fault(text))
-            return {}
-        return cast("Mapping[str, Any]", told)
-
-    def _training(self, name: str, tree: Tree | None) -> TrainingSpec:
-        if tree is None:
-            return TrainingSpec()
-        spec, faults = check_training(name, tree)
-        self.faults.extend(faults)
-        return spec
-
-    def _budget(self, name: str, tree: Tree | None) -> Budget:
-        if tree is None:
-            return Budget()
-        given, faults = check_settings(f"{name}.budget", tree, _limit)
-        self.faults.extend(faults)
-        return Budget(**given) if not faults else Budget()
-
-    def _placement(self, name: str, tree: Tree | None) -> PlacementSpec:
-        if tree is None:
-            return PlacementSpec()
-        spec, faults = check_placement(name, tree)
-        self.faults.extend(faults)
-        return spec
+    def _settings(self, name: str, keys: Mapping[str, Tree]) -> dict[str, Any]:
+        """Returns a pipeline's keys that are no stages, by attribute of its spec."""
+        settings: dict[str, Any] = {}
+        for key, (annotation, form) in _VALUES.items():
+            if key in keys:
+                value, problem = validate(Parameter(key, annotation, None), keys[key])
+                if problem:
+                    text = f"{name}.{key}: must be {form}, got {keys[key].plain()!r}"
+                    self.faults.append(keys[key].fault(text))
+                else:
+                    settings[key] = value
+        for key, (attribute, check) in _SECTIONS.items():
+            if key in keys:
+                settings[attribute], faults = check(name, keys[key])
+                self.faults += faults
+        texts = {key: settings[key] for key in ("tasks", "description") if key in settings}
+        lists = {key: (v,) if isinstance(v, str) else tuple(v) for key, v in texts.items()}
+        for task in lists.get("tasks", ()):
+            if task not in self.layers.tasks:
+                text = f"{name}.tasks: {no_such('task', task, self.layers.tasks)}"
+                self.faults.append(keys["tasks"].fault(text))
+        if "description" in lists:
+            settings["description"] = " ".join(lists["description"])
+        return {**settings, "tasks": lists.get("tasks", ())}
 
     def _changed(
         self, name: str, keys: Mapping[str, Tree], overrides: Sequence[Override]
@@ -253,31 +252,6 @@ class ConfigBuilder:
             return changed
         return {key: child for key, child in keys.items() if key != "model"}
 
-    def _switch(self, name: str, key: str, tree: Tree | None) -> bool:
-        if tree is not None and not isinstance(tree.value, bool):
-            fault = f"{name}.{key}: must be true or false, got {tree.plain()!r}"
-            self.faults.append(tree.fault(fault))
-        return tree is not None and tree.value is True
-
-    def _share(self, name: str, key: str, tree: Tree | None) -> float | None:
-        if tree is None:
-            return None
-        value = tree.value
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
-            return float(value)
-        text = f"{name}.{key}: must be one number from 0 to 1, got {tree.plain()!r}"
-        self.faults.append(tree.fault(text))
-        return None
-
-    def _strings(self, name: str, key: str, tree: Tree | None) -> tuple[str, ...]:
-        if tree is None:
-            return ()
-        items = tree.value if isinstance(tree.value, list) else [tree]
-        if not all(isinstance(item.value, str) for item in items):
-            self.faults.append(tree.fault(f"{name}.{key}: must be text, or a list of texts"))
-            return ()
-        return tuple(str(item.value) for item in items)
-
     def _roles(self, name: str, tree: Tree | None) -> Mapping[str, Tree]:
         """Returns the readers of roles other than that of answers, which is `reader`."""
         if tree is not None and not (tree.items and all(map(str.isidentifier, tree.items))):
@@ -289,32 +263,28 @@ class ConfigBuilder:
             self.faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
         return roles
 
-    def _points(
-        self, name: str, keys: Mapping[str, Tree], ranges: bool
-    ) -> list[tuple[Labels, dict[str, Spec]]]:
-        roles = self._roles(name, keys.get("readers"))
-        variants = SweepPoints(name, [ANSWER, *roles] if roles else None, ranges=ranges)
-        own = self.layers.pipelines[name]
-        options: dict[str, list[tuple[Labels, Spec]]] = {}
-        stages_of = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
-        for key, kind in stages_of.items():
-            tree = keys.get(key) or roles.get(key.removeprefix(ROLES))
-            if tree is None and kind.default is None:
-                more = f", or `{ANSWER}` among its readers" if roles else ""
-                variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
-            elif tree is not None or kind.default:
-                tree = tree or _default_stage(own, kind.default)
-                options[key] = variants.of_stage(tree, kind, key)
-        points = variants.combined(own, "", [*options.values()])
-        self.faults.extend(variants.faults)
-        return [(labels, dict(zip(options, stages, strict=True))) for labels, stages in points]
+
+def _check_budget(owner: str, tree: Tree) -> tuple[Budget, list[Fault]]:
+    check = partial(setting, Budget, unknown="a budget has no such limit")
+    given, faults = settings_of(f"{owner}.budget", tree, check)
+    return Budget(**given) if not faults else Budget(), faults
 
 
-def _limit(name: str, tree: Tree) -> tuple[Any, str | None]:
-    known = parameters(Budget)
-    if name not in known:
-        return None, f"a budget has no such limit{did_you_mean(name, known)}"
-    return validate(known[name], tree)
+_TEXTS = (str | list[str], "text, or a list of texts")
+# Keys of pipelines that are values: their types, in YAML and in words.
+_VALUES: Mapping[str, tuple[Any, str]] = {
+    "tasks": _TEXTS,
+    "normalised": (bool, "true or false"),
+    "description": _TEXTS,
+    "abstain": (Annotated[float, Ge(0), Le(1)], "one number from 0 to 1"),
+    "tuned": (dict[str, Any], "what `tune` wrote, a mapping"),
+}
+# Keys of pipelines that are settings: their attributes in a spec, and what checks them.
+_SECTIONS: Mapping[str, tuple[str, Callable[[str, Tree], tuple[Any, list[Fault]]]]] = {
+    "train": ("training", check_training),
+    "budget": ("budget", _check_budget),
+    "placement": ("placement", check_placement),
+}
 
 
 def _default_stage(tree: Tree, name: str | None) -> Tree:

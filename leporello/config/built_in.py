@@ -2,21 +2,22 @@
 
 `pipelines.yaml` holds what a newcomer reads, the folder `papers` one file per paper. The table
 `papers/names.json` lists every name with its file, so that a command opens only the files whose
-names it uses; `config.catalogue` makes it, and a test compares it.
+names it uses; `config.reference.catalogue` makes it, and a test compares it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from leporello.core.errors import UserError
 from leporello.core.yaml.tree import Tree, read_tree
 
 SECTIONS = ("pipelines", "tasks", "suites")
+_T = TypeVar("_T")
 
 
 @cache
@@ -43,10 +44,12 @@ def is_built_in(file: Path | None) -> bool:
 
 @cache
 def built_in_names() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Returns the table of names: by section and name the file, and the row that `list` shows."""
-    path = built_in_path().parent / "papers" / "names.json"
-    names: dict[str, dict[str, dict[str, Any]]] = json.loads(path.read_text("utf-8"))
-    return names
+    """Returns the table of names: by section and name the file, and the row that `list` shows.
+
+    Raises:
+        UserError: The table cannot be read.
+    """
+    return _read("papers/names.json", lambda path: json.loads(path.read_text("utf-8")))
 
 
 @cache
@@ -54,10 +57,19 @@ def built_in_tree(file: str) -> Tree:
     """Returns a built-in file by its name in the table.
 
     Raises:
-        UserError: The file cannot be read.
-        ConfigError: The file is not YAML.
+        UserError: The file cannot be read, or is not YAML.
     """
-    return read_tree(built_in_path().parent / file)
+    return _read(file, read_tree)
+
+
+def _read(file: str, read: Callable[[Path], _T]) -> _T:
+    """Returns what a file of the installation holds."""
+    path = built_in_path().parent / file
+    try:
+        return read(path)
+    except (UserError, OSError, ValueError) as error:
+        text = f"{error}\n{path} comes with Leporello: install Leporello again"
+        raise UserError(text) from None
 
 
 class Entries(Mapping[str, Tree]):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, no_such
 
 _T = TypeVar("_T")
 
@@ -147,8 +147,7 @@ class Config:
             fitting = [p for p in points if p == name] or fnmatch.filter(points, name)
             group = self.pipelines.get(name) or [points[point] for point in fitting]
             if not group:
-                hint = did_you_mean(name, {*self.pipelines, *points})
-                unknown.append(f"there is no pipeline {name!r}{hint}")
+                unknown.append(no_such("pipeline", name, {*self.pipelines, *points}))
             chosen.update((point.name, point) for point in group)
         if unknown:
             raise UserError("\n".join(unknown))
@@ -182,9 +181,7 @@ class Config:
             for name in names
         }
         if unknown := [name for name, tasks in fitting.items() if not tasks]:
-            hints = (did_you_mean(name, self.tasks) for name in unknown)
-            lines = map("there is no task {!r}{}".format, unknown, hints)
-            raise UserError("\n".join(lines))
+            raise UserError("\n".join(no_such("task", name, self.tasks) for name in unknown))
         return [
             *{name: task for tasks in fitting.values() for name, task in tasks.items()}.values()
         ]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from os.path import expanduser  # which leaves the name of a user who is not there
 from pathlib import Path
 
-from leporello.config.built_in import SECTIONS, Entries, built_in_tree
+from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
 from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.core.environment.input_limits import ANCESTORS
-from leporello.core.errors import ConfigError, Fault, did_you_mean
+from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
 from leporello.core.protocols import ANSWER, KINDS
 from leporello.core.yaml.tree import ConfigSource, Tree, parse, read_tree
 from leporello.storage import is_url
@@ -72,6 +72,7 @@ class Layers:
         suites: Suites by name, as written; a later file adds columns and rows to one.
         default: The default pipeline and task.
         faults: Faults in the shape of the user's files.
+        replaced: Pipelines of the user's that built-in ones extend, as faults if these are faulty.
     """
 
     def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
@@ -83,8 +84,10 @@ class Layers:
         """
         self.pipelines, self.tasks, self.suites = map(Entries, SECTIONS)
         self.collections: dict[str, tuple[str, ...]] = {}
-        self.default = built_in_tree("pipelines.yaml").items.get("default")
+        built_in = built_in_tree("pipelines.yaml")
+        self.default = built_in.items.get("default", built_in.with_value({}))
         self.faults: list[Fault] = []
+        self.replaced: list[Fault] = []
         for file in {s if isinstance(s, Path) else id(s): s for s in files}.values():
             self._add(read_tree(file))
 
@@ -113,8 +116,7 @@ class Layers:
         if not paths or len(paths) < len(listed):
             text = f"collections.{name}: must be a list of paths, patterns and URLs, got {plain!r}"
             self.faults.append(entry.fault(text))
-        folder = entry.file.parent.resolve() if entry.file else Path.cwd()
-        return tuple(p if is_url(p) else str(folder / expanduser(p)) for p in paths)  # noqa: PTH111 -- Path raises for such a one
+        return tuple(p if is_url(p) else str(entry.folder / expanduser(p)) for p in paths)  # noqa: PTH111 -- Path raises for such a one
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items
@@ -146,11 +148,15 @@ class Layers:
         extends = keys.pop("extends", None)
         if extends is None:
             return keys
+        parent_name = str(extends.value)
+        if parent_name in self.pipelines.own and name not in self.pipelines.own:
+            text = f"{parent_name}: {name} extends it{self._replaced(parent_name)}"
+            self.replaced.append(self.pipelines[parent_name].fault(text))
         problem = self._problem_with(extends, name, below)
         if problem:
             self.faults.append(extends.fault(f"{name}.extends: {problem}"))
             return None
-        parent = self._resolve(str(extends.value), (*below, name))
+        parent = self._resolve(parent_name, (*below, name))
         if parent is None:
             return None
         parent.pop("description", None)
@@ -169,15 +175,21 @@ class Layers:
         del kept["readers"]
         return {**kept, "readers": keys["readers"].with_value(others)} if others else kept
 
+    def _replaced(self, name: object) -> str:
+        """Returns advice where a pipeline of the user's has the name of a built-in one."""
+        if name not in self.pipelines.own or name not in built_in_names()["pipelines"]:
+            return ""
+        return f"; your {name!r} replaces the built-in pipeline: give it another name"
+
     def _problem_with(self, extends: Tree, name: str, below: tuple[str, ...]) -> str | None:
         chain = (*below, name)
         if extends.value in chain:
-            return f"goes in a circle: {' -> '.join([*chain, str(extends.value)])}"
+            circle = " -> ".join([*chain, str(extends.value)])
+            return f"goes in a circle: {circle}{self._replaced(extends.value)}"
         if not isinstance(extends.value, str):
             return f"must be the name of one pipeline, got {extends.plain()!r}"
         if extends.value not in self.pipelines:
-            hint = did_you_mean(extends.value, self.pipelines)
-            return f"there is no pipeline {extends.value!r}{hint}"
+            return no_such("pipeline", extends.value, self.pipelines)
         if len(below) >= ANCESTORS:
             return f"{ANCESTORS} pipelines extend each other, and that is the most: leave some out"
         return None

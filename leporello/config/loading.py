@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from leporello.config.builder import ConfigBuilder
+from leporello.config.choices import is_choice
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
-from leporello.config.space import Space, is_choice, space_of
+from leporello.config.space import Space, space_of
 from leporello.config.sweeps import spec_of
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, no_such
 from leporello.core.protocols import LOADER, Loader
 from leporello.core.yaml.tree import ConfigSource
 
@@ -64,7 +65,7 @@ def load_space(
     )
     name = name or loaded.default_pipeline
     if name not in opened:
-        raise UserError(f"there is no pipeline {name!r}{did_you_mean(name, loaded.pipelines)}")
+        raise UserError(no_such("pipeline", name, loaded.pipelines))
     return loaded, opened[name], shipped[name]
 
 

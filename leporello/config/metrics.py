@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from leporello.config.specs import Spec
 from leporello.config.sweeps import SweepPoints, spec_of
 from leporello.core.errors import UserError
 from leporello.core.protocols import METRIC, MetricEntry
-from leporello.core.records import JSON
 from leporello.core.yaml.tree import Tree
 from leporello.metrics import Metric
 from leporello.metrics.own import OwnMetric
@@ -22,7 +21,7 @@ def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
         points.faults.append(tree.fault(f"{points.owner}.metrics: must be a list of metrics"))
     specs = []
     for place, item in enumerate(items):
-        options = points.of_class(item.as_class(), METRIC, f"metrics.{place}")
+        options = points.of_class(item.as_class(), METRIC, "metrics", str(place))
         if len(options) > 1:
             fault = f"{points.owner}.metrics.{place}: one metric; no parameter of it can be swept"
             points.faults.append(item.fault(fault))
@@ -32,9 +31,7 @@ def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
 
 def entry_of(spec: Spec) -> MetricEntry:
     """Returns a metric as a task lists it: by its name alone where it was given no parameters."""
-    resolved = spec.resolved()
-    given: dict[str, JSON] = {name: resolved[name] for name in spec.params}
-    return {"class": spec.name, **given} if given else spec.name
+    return {"class": spec.name, **spec.given()} if spec.params else spec.name
 
 
 def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
@@ -65,7 +62,7 @@ def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
     found: dict[str, Metric] = {}
     for spec in specs_of(entries):
         built = spec.build()
-        metric: Metric = built if _is_built_in(spec.cls) else OwnMetric(built, _given(spec))
+        metric: Metric = built if _is_built_in(spec.cls) else OwnMetric(built, spec.given())
         if found.setdefault(metric.name, metric) != metric:
             raise UserError(
                 f"two metrics are called {metric.name!r}: give a class of your own another `name`"
@@ -75,7 +72,3 @@ def metrics_of(entries: Sequence[MetricEntry]) -> dict[str, Metric]:
 
 def _is_built_in(cls: type) -> bool:
     return cls.__module__.startswith("leporello.metrics.")
-
-
-def _given(spec: Spec) -> Mapping[str, JSON]:
-    return {name: value for name, value in spec.resolved().items() if name in spec.params}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from leporello.config.parameters import Parameter, parameters, path_from_file
 from leporello.core.annotations import MODEL_MARK, marked
@@ -126,8 +125,7 @@ def _number(tree: Tree | None, default: int) -> int:
 
 def _parameters(named: Tree) -> Mapping[str, Parameter]:
     """Returns the parameters of a class; none where it cannot be had, which is told elsewhere."""
-    folder = named.file.parent.resolve() if named.file else Path.cwd()
     try:
-        return parameters(find_class(str(named.value), KINDS["reader"], folder))
+        return parameters(find_class(str(named.value), KINDS["reader"], named.folder))
     except (ClassError, NameError):
         return {}

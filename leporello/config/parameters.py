@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from leporello.core.annotations import (
     annotations_of,
     marked,
 )
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import Fault, UserError, did_you_mean
 from leporello.core.protocols import KINDS, LOADER, Kind
 from leporello.core.yaml.tree import Tree
 from leporello.storage import is_url, to_path
@@ -166,6 +166,34 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
         return None, _message(parameter, error, plain)
 
 
+def settings_of(
+    path: str, tree: Tree, check: Callable[[str, Tree], tuple[Any, str | None]]
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Checks a mapping of settings, each by a function such as `partial(setting, CLASS)`.
+
+    Args:
+        path: Place of the settings, for messages: `mine.train`.
+        tree: Settings as they were read.
+        check: Function that returns a setting's value and what is wrong with it, or None.
+    """
+    if not isinstance(tree.value, dict):
+        return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
+    checked = {name: check(name, child) for name, child in tree.items.items()}
+    problems = {name: problem for name, (_, problem) in checked.items() if problem}
+    faults = [tree.items[name].fault(f"{path}.{name}: {text}") for name, text in problems.items()]
+    return {name: value for name, (value, _) in checked.items()}, faults
+
+
+def setting(
+    cls: type, name: str, tree: Tree, unknown: str = "there is no such setting"
+) -> tuple[Any, str | None]:
+    """Returns a setting as `cls` gets it, and what is wrong with it, or None."""
+    known = parameters(cls)
+    if name not in known:
+        return None, f"{unknown}{did_you_mean(name, known)}"
+    return validate(known[name], tree)
+
+
 def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above
     """Makes relative paths count from the file that names them.
 
@@ -181,9 +209,8 @@ def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as ab
         return plain
     if is_model and not plain.startswith(("./", "../", "~")):
         return plain
-    folder = tree.file.parent if tree.file else Path.cwd()
     try:
-        return str((folder / Path(plain).expanduser()).resolve())
+        return str((tree.folder / Path(plain).expanduser()).resolve())
     except (OSError, RuntimeError, ValueError) as error:
         raise UserError(f"{plain!r:.100} is no path: {error}") from None
 

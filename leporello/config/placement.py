@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from annotated_types import Ge
 from pydantic import AllowInfNan
 
-from leporello.config.parameters import parameters, validate
+from leporello.config.parameters import setting, settings_of
 from leporello.core.environment.extras import require
 from leporello.core.environment.platform import cores, memory_free
-from leporello.core.errors import ConfigError, Fault, did_you_mean
+from leporello.core.errors import ConfigError, Fault
 from leporello.core.protocols import Count, Positive
-from leporello.core.yaml.tree import Tree, check_settings
+from leporello.core.yaml.tree import Tree
 
 T = TypeVar("T")
 
@@ -88,12 +88,7 @@ class Placement:
     @property
     def worker_bytes(self) -> int:
         """Memory of each worker; 0 is no limit."""
-        return _bytes_in(self.worker_memory) if self.worker_memory else 0
-
-    @property
-    def cores(self) -> int:
-        """Number of cores of this machine, as far as this process may use them."""
-        return cores()
+        return _bytes_in(self.worker_memory)
 
     def check(self) -> None:
         """Looks whether the executor is installed, before any work.
@@ -136,42 +131,37 @@ def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
     Args:
         settings: Values of the right types, by setting; those left out have their defaults.
     """
-    on_ray = settings.get("executor") == "ray"
-    return dict(_problems_on_ray(settings) if on_ray else _problems_here(settings))
+    values = {**_DEFAULTS, **settings}
+    on_ray = values["executor"] == "ray"
+    problems = dict(_problems_on_ray(values) if on_ray else _problems_here(values))
+    for name, check in (("address", full_address), ("worker_memory", _bytes_in)):
+        try:
+            if name not in problems:
+                check(values[name])
+        except ValueError as error:
+            problems[name] = str(error)
+    return problems
 
 
-def _problems_here(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _problems_here(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in _RAYS:
-        if settings.get(name, _DEFAULTS[name]) != _DEFAULTS[name]:
+        if values[name] != _DEFAULTS[name]:
             gpus = ": here each of several workers has a GPU to itself, where there are any"
             why = gpus if name == "worker_gpus" else ""
             yield name, f"is Ray's alone{why}; say `executor: ray` as well, or leave it out"
-    if settings.get("workers") == 0 and settings.get("selectors"):
+    if values["workers"] == 0 and values["selectors"]:
         yield "selectors", "are kept by workers, and 0 workers are none: give workers: 1"
-    yield from _problem("worker_memory", _memory, settings)
 
 
-def _problems_on_ray(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if settings.get("workers") == 0:
+def _problems_on_ray(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if values["workers"] == 0:
         yield "workers", "0 works in this process, which is not on Ray: give 1 or more, or `auto`"
-    yield from _problem("address", full_address, settings)
-    yield from _problem("worker_memory", _memory, settings)
     for name in ("worker_cpus", "worker_gpus"):
-        amount = settings.get(name, _DEFAULTS[name])
-        if 0 < amount < _FINEST:
-            yield name, f"Ray divides no finer than {_FINEST:g}, got {amount:g}"
-    gpus = settings.get("worker_gpus", 0.0)
+        if 0 < values[name] < _FINEST:
+            yield name, f"Ray divides no finer than {_FINEST:g}, got {values[name]:g}"
+    gpus = values["worker_gpus"]
     if gpus > 1 and gpus % 1:
         yield "worker_gpus", f"above 1, Ray gives whole GPUs only, got {gpus:g}"
-
-
-def _problem(
-    name: str, check: Callable[[str], object], settings: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    try:
-        check(settings.get(name, ""))
-    except ValueError as error:
-        yield name, str(error)
 
 
 def full_address(text: str) -> str:
@@ -198,13 +188,10 @@ def full_address(text: str) -> str:
     return f"{match['host']}:{port}"
 
 
-def _memory(text: str) -> None:
-    if text:
-        _bytes_in(text)
-
-
 def _bytes_in(text: str) -> int:
-    """Returns the bytes that `4GiB` or `500MB` means."""
+    """Returns the bytes that `4GiB` or `500MB` means; an empty text is 0."""
+    if not text:
+        return 0
     match = _MEMORY.fullmatch(text)
     if match is None or not float(match[1]):
         raise ValueError(f"must be a size, as 4GiB or 500MB, got {text!r}")
@@ -263,24 +250,15 @@ def placement_flags(given: Mapping[str, Any]) -> PlacementSpec:
         ConfigError: A value that means nothing.
     """
     trees = {n: Tree(value, None, 0) for n, value in given.items() if value is not None}
-    checked = {name: _setting(name, tree) for name, tree in trees.items()}
-    problems = [f"placement.{name}: {problem}" for name, (_, problem) in checked.items() if problem]
-    if problems:
-        raise ConfigError([Fault(None, 0, text) for text in problems])
-    return PlacementSpec({name: value for name, (value, _) in checked.items()})
+    values, faults = settings_of("placement", Tree({**trees}, None, 0), _setting)
+    if faults:
+        raise ConfigError(faults)
+    return PlacementSpec(values)
 
 
 def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]:
-    """Checks what a pipeline says under `placement`.
-
-    Args:
-        owner: The pipeline, for messages.
-        tree: A mapping of settings.
-
-    Returns:
-        What it says, and all that is wrong with it.
-    """
-    given, faults = check_settings(f"{owner}.placement", tree, _setting)
+    """Checks the `placement` of a pipeline, and returns all that is wrong with it too."""
+    given, faults = settings_of(f"{owner}.placement", tree, _setting)
     if not faults:
         faults = [
             tree.items[name].fault(f"{owner}.placement.{name}: {text}")
@@ -290,9 +268,6 @@ def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
-    settings = parameters(Placement)
     if isinstance(tree.value, list) or name == "sweep" or "sweep" in tree.items:
         return None, _SWEPT
-    if name not in settings:
-        return None, f"there is no such setting{did_you_mean(name, settings)}"
-    return validate(settings[name], tree)
+    return setting(Placement, name, tree)

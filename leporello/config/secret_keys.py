@@ -40,20 +40,20 @@ def fault_of_key(parameter: Parameter, plain: JSON) -> str | None:
         plain: Value as a file gives it, or the parameter's default.
     """
     if marked(parameter.annotation, SECRET_MARK):
-        given = (leaf for leaf in _leaves(plain) if isinstance(leaf, (str, int, float)))
+        given = (leaf for leaf in leaves(plain) if isinstance(leaf, (str, int, float)))
         return None if all(is_variable(leaf) or leaf == "" for leaf in given) else _LITERAL
     if nested_kind(parameter.annotation) or _is_choice(parameter.annotation):
         return None
     named = [plain] if sounds_secret(parameter.name) else _under_secret_names(plain)
-    texts = (leaf for value in named for leaf in _leaves(value))
+    texts = (leaf for value in named for leaf in leaves(value))
     return _UNMARKED if any(isinstance(text, str) and text for text in texts) else None
 
 
-def _leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- JSON, or a default
+def leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- JSON, or a default
     """Yields what a value holds that holds nothing itself; keys of mappings are left out."""
     if isinstance(value, (list, tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield value
 

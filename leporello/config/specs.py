@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 from leporello.config.parameters import Parameter, parameters, takes_list, validate
 from leporello.config.placement import PlacementSpec
+from leporello.config.secret_keys import leaves
 from leporello.config.training_settings import TrainingSpec
 from leporello.core.annotations import SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget
@@ -45,8 +46,11 @@ class Spec:
             ValueError: The constructor refuses the combination of parameters.
             UserError: The environment variable of a key is not set.
         """
-        keys = {name: _with_keys(value) for name, value in self._keys().items()}
-        return self.cls(**{name: _built(value) for name, value in self.params.items()} | keys)
+        secret = self._keys()
+        given = {**self.params, **secret}
+        return self.cls(
+            **{n: _mapped(v, _with_key if n in secret else _built) for n, v in given.items()}
+        )
 
     def arguments(self) -> dict[str, Any]:
         """Returns the value of every parameter, defaults filled in."""
@@ -63,6 +67,11 @@ class Spec:
         given = {name: _plain(value) for name, value in {**defaults, **self.params}.items()}
         return {"class": self.name, **{name: given[name] for name in known if name in given}}
 
+    def given(self) -> dict[str, JSON]:
+        """Returns the parameters that the YAML gives, as it would."""
+        resolved = self.resolved()
+        return {name: resolved[name] for name in self.params}
+
     def all_specs(self) -> Iterator[Spec]:
         """Yields this spec and those nested in it."""
         yield self
@@ -74,14 +83,15 @@ class Spec:
     def variables(self) -> tuple[str, ...]:
         """Returns the environment variables that hold keys, nested stages' too: `$NAME`."""
         values = (value for spec in self.all_specs() for value in spec._keys().values())
-        return tuple(dict.fromkeys(chain.from_iterable(map(_variables, values))))
+        return tuple(dict.fromkeys(leaf for leaf in leaves([*values]) if is_variable(leaf)))
 
     def _keys(self) -> dict[str, Any]:
         """Returns the parameters that are keys as the file or their defaults have them."""
         return {
             name: value
             for name, value in self.arguments().items()
-            if marked(parameters(self.cls)[name].annotation, SECRET_MARK) and _variables(value)
+            if marked(parameters(self.cls)[name].annotation, SECRET_MARK)
+            and any(map(is_variable, leaves(value)))
         }
 
 
@@ -136,11 +146,9 @@ class TaskSpec:
         known, params = parameters(self.spec.cls), {}
         for name, _, text in (setting.partition("=") for setting in settings.split(",")):
             if name not in known or not text:
-                hint = did_you_mean(name, known)
-                raise UserError(
-                    f"task {self.name}@{settings}: must be PARAMETER=VALUE, and"
-                    f" {self.spec.cls.__name__} has no parameter {name!r}{hint}"
-                )
+                unknown = f", and {self.spec.cls.__name__} has no parameter {name!r}"
+                problem = f"{unknown}{did_you_mean(name, known)}" if name not in known else ""
+                raise UserError(f"task {self.name}@{settings}: must be PARAMETER=VALUE{problem}")
             params[name], fault = validate(known[name], parse(text, None))
             if fault:
                 raise UserError(f"task {self.name}@{settings}: {name} {fault}")
@@ -265,9 +273,13 @@ class PipelineSpec:
         lists = (task.get("documents") for task in told if isinstance(task, Mapping))
         return frozenset(str(one) for each in lists if isinstance(each, list) for one in each)
 
-    def build(self) -> Pipeline:
-        """Returns the stages, built; models load on first use."""
-        stages = {key: spec.build() for key, spec in self.stages.items()}
+    def build(self, make: Callable[[Spec], Any] = Spec.build) -> Pipeline:
+        """Returns the stages, built; models load on first use.
+
+        Args:
+            make: Function that builds a stage, such as one that keeps those that it built.
+        """
+        stages = {key: make(spec) for key, spec in self.stages.items()}
         return Pipeline.of(stages, self.budget, self.abstain)
 
     @property
@@ -316,8 +328,7 @@ class StageFactory:
 
     def build(self, pipeline: PipelineSpec) -> Pipeline:
         """Returns the pipeline's stages."""
-        stages = {key: self.stage(spec) for key, spec in pipeline.stages.items()}
-        return Pipeline.of(stages, pipeline.budget, pipeline.abstain)
+        return pipeline.build(self.stage)
 
     def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
         """Returns the stage that this spec and all equal ones stand for."""
@@ -327,29 +338,21 @@ class StageFactory:
         return self._built[key]
 
 
-def _built(value: Any) -> Any:  # noqa: ANN401 -- any parameter
-    if isinstance(value, Spec):
-        return value.build()
-    if isinstance(value, tuple):
-        return tuple(_built(item) for item in value)
-    return value
-
-
-def _with_keys(value: Any) -> Any:  # noqa: ANN401 -- any parameter
-    """Returns a value with keys for the variables that hold them."""
-    if isinstance(value, (tuple, list)):
-        return type(value)(_with_keys(item) for item in value)
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -- any parameter
+    """Returns a value with what holds nothing itself changed."""
+    if type(value) in (tuple, list):
+        return type(value)(_mapped(item, change) for item in value)
     if isinstance(value, dict):
-        return {name: _with_keys(item) for name, item in value.items()}
+        return {name: _mapped(item, change) for name, item in value.items()}
+    return change(value)
+
+
+def _built(value: Any) -> Any:  # noqa: ANN401 -- any parameter
+    return value.build() if isinstance(value, Spec) else value
+
+
+def _with_key(value: Any) -> Any:  # noqa: ANN401 -- any parameter
     return key(value) if is_variable(value) else value
-
-
-def _variables(value: Any) -> list[str]:  # noqa: ANN401 -- any parameter
-    """Returns the names of variables in a value."""
-    if isinstance(value, (tuple, list, dict)):
-        items = value.values() if isinstance(value, dict) else value
-        return [name for item in items for name in _variables(item)]
-    return [value] if is_variable(value) else []
 
 
 def _plain(value: Any) -> JSON:  # noqa: ANN401 -- any parameter

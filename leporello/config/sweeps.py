@@ -6,11 +6,12 @@ import itertools
 import json
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.config.built_in import is_built_in
+from leporello.config.choices import Options, Pick, first, is_range, range_of, swept_in
 from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
 from leporello.config.secret_keys import fault_of_key
@@ -28,6 +29,8 @@ from leporello.core.yaml.tree import Tree, parse
 # What tells a point of a sweep from the others: (path, value), such as ("retriever.k", "5").
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 _Options: TypeAlias = list[tuple[Labels, Any]]
+# Place in a pipeline; what begins with a colon is the label of an option that was picked above.
+_Path: TypeAlias = tuple[str, ...]
 
 
 @dataclass
@@ -38,6 +41,7 @@ class SweepPoints:
         owner: The pipeline or task that the trees belong to; every fault begins with it.
         roles: Roles that readers have; any is allowed if None.
         faults: Faults that were found so far.
+        pick: Function that picks one value at each choice; None makes points of all.
         ranges: Whether a range stands for its lowest number, as in a pipeline that is not run.
         made: Number of stages and points that were made.
     """
@@ -45,18 +49,25 @@ class SweepPoints:
     owner: str
     roles: Collection[str] | None = None
     faults: list[Fault] = field(default_factory=list)
+    pick: Pick | None = None
     ranges: bool = False
     made: int = 0
 
-    def of_stage(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
+    def of_stage(self, tree: Tree, kind: Kind, *path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a stage, or of each stage that a sweep names; none if faulty."""
+        if is_range(tree):
+            self._fault(tree, path, "a range is of numbers, and here stands a stage")
+            return []
         if (swept := swept_in(tree)) is not None:
             if not swept:
                 self._fault(tree, path, "a sweep needs at least one value")
-            groups = [self.of_stage(item, kind, path) for item in swept]
+            if swept and self.pick:
+                tree, label = self._picked(swept, path)
+                return self.of_stage(tree, kind, *path, label)
+            groups = [self.of_stage(item, kind, *path) for item in swept]
             names = _distinct([group[0][1] if group else None for group in groups])
             return [
-                (((path, name), *labels), spec)
+                (((_text(path), name), *labels), spec)
                 for name, group in zip(names, groups, strict=True)
                 for labels, spec in group
             ]
@@ -67,9 +78,18 @@ class SweepPoints:
             )
             self._fault(tree, path, problem)
             return []
-        return self.of_class(named, kind, path)
+        return self.of_class(named, kind, *path)
 
-    def of_class(self, tree: Tree, kind: Kind, path: str) -> list[tuple[Labels, Spec]]:
+    def _picked(self, options: Sequence[Tree], path: _Path) -> tuple[Tree, str]:
+        """Returns the option that is picked, and what its place adds to the path."""
+        labels = [label_of(o.items.get("class", o).plain()) for o in options]
+        each = [f"{n}.{x}" if labels.count(x) > 1 else x for n, x in enumerate(labels)]
+        assert self.pick
+        several = len(options) > 1
+        number = int(self.pick(_place(path), Options(tuple(each)))) if several else 0
+        return options[number], f":{each[number]}"
+
+    def of_class(self, tree: Tree, kind: Kind, *path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a mapping with `class`; several where its parameters sweep."""
         cls = self._find(tree, kind, path)
         if cls is None:
@@ -81,11 +101,11 @@ class SweepPoints:
         name = _absolute(str(tree.items["class"].plain()), tree.items["class"])
         specs = [
             (labels, Spec(name, cls, dict(zip(options, values, strict=True))))
-            for labels, values in self.combined(tree, path, [*options.values()])
+            for labels, values in self.combined(tree, [*options.values()], *path)
         ]
         return [option for option in specs if self._can_build(option[1], tree, path)]
 
-    def _find(self, tree: Tree, kind: Kind, path: str) -> type | None:
+    def _find(self, tree: Tree, kind: Kind, path: _Path) -> type | None:
         named = tree.items.get("class")
         if named is None or not isinstance(named.value, str):
             self._fault(named or tree, path, "needs `class: NAME`")
@@ -93,16 +113,16 @@ class SweepPoints:
         try:
             # Our own files name our own classes, whatever packages are installed.
             ours = is_built_in(named.file)
-            cls = find_class(named.value, kind, folder_of(named), ours=ours)
+            cls = find_class(named.value, kind, named.folder, ours=ours)
         except ClassError as error:
-            self._fault(named, _join(path, "class"), str(error))
+            self._fault(named, (*path, "class"), str(error))
             return None
         problem = _problem_with(cls, kind)
         if problem:
-            self._fault(named, _join(path, "class"), problem)
+            self._fault(named, (*path, "class"), problem)
         return None if problem else cls
 
-    def _parameters(self, tree: Tree, cls: type, path: str) -> dict[str, _Options]:
+    def _parameters(self, tree: Tree, cls: type, path: _Path) -> dict[str, _Options]:
         allowed = parameters(cls)
         options = {}
         for name, child in tree.items.items():
@@ -112,11 +132,11 @@ class SweepPoints:
                 moved = "; it is a key of pipelines since 0.3, false unless given"
                 hint = moved if name == "normalised" else did_you_mean(name, allowed)
                 problem = f"{cls.__name__} has no parameter {name!r}{hint}"
-                self._fault(child, _join(path, name), problem)
+                self._fault(child, (*path, name), problem)
             elif fault := fault_of_key(allowed[name], child.plain()):  # first: others repeat it
-                self._fault(child, _join(path, name), fault)
+                self._fault(child, (*path, name), fault)
             else:
-                options[name] = self._options(allowed[name], child, _join(path, name))
+                options[name] = self._options(allowed[name], child, (*path, name))
         missing = [p for p in allowed.values() if p.required and p.name not in tree.items]
         for parameter in missing:
             self._fault(tree, path, f"{cls.__name__} needs the parameter {parameter}")
@@ -124,13 +144,13 @@ class SweepPoints:
             written = parameter.required or parameter.name in tree.items
             if not written and (fault := fault_of_key(parameter, parameter.default)):
                 problem = f"its default in {cls.__name__}: {fault}"
-                self._fault(tree, _join(path, parameter.name), problem)
+                self._fault(tree, (*path, parameter.name), problem)
         return options
 
-    def _options(self, parameter: Parameter, tree: Tree, path: str) -> _Options:
+    def _options(self, parameter: Parameter, tree: Tree, path: _Path) -> _Options:
         kind = nested_kind(parameter.annotation)
         if is_range(tree):
-            return self._lowest(parameter, tree, path)
+            return self._number(parameter, tree, path)
         if (swept := swept_in(tree)) is not None:
             return self._swept_options(parameter, swept, tree, path)
         if not isinstance(tree.value, list):
@@ -148,15 +168,23 @@ class SweepPoints:
             return self._one(parameter, tree, path, kind)
         return self._swept_options(parameter, tree.value, tree, path)
 
-    def _lowest(self, parameter: Parameter, tree: Tree, path: str) -> _Options:
-        ends = tree.items["range"].value
-        if self.ranges and isinstance(ends, list) and ends:
-            return self._one(parameter, ends[0], path, None)
-        problem = "only `tune` takes a range; a run takes a value, or several as {sweep: […]}"
-        self._fault(tree, path, problem)
-        return []
+    def _number(self, parameter: Parameter, tree: Tree, path: _Path) -> _Options:
+        pick = self.pick or (first if self.ranges else None)
+        if pick is None:
+            problem = "only `tune` takes a range; a run takes a value, or several as {sweep: […]}"
+            self._fault(tree, path, problem)
+            return []
+        try:
+            choice = range_of(tree)
+        except ValueError as error:
+            self._fault(tree, path, str(error))
+            return []
+        if choice.whole and validate(parameter, tree.with_value(choice.low + 0.5))[1] is None:
+            choice = replace(choice, whole=False)  # what takes a half takes any number
+        number = choice.value(pick(_place(path), choice))
+        return self._one(parameter, tree.with_value(number), path, None)
 
-    def _one(self, parameter: Parameter, tree: Tree, path: str, kind: Kind | None) -> _Options:
+    def _one(self, parameter: Parameter, tree: Tree, path: _Path, kind: Kind | None) -> _Options:
         if kind is None:
             value, problem = validate(parameter, tree)
             problem = problem or self._fault_of_role(parameter, value)
@@ -169,15 +197,15 @@ class SweepPoints:
             if takes_list(parameter.annotation) and swept_in(tree) is None:
                 self._fault(tree, path, f"needs a list of {kind.key}s, got {tree.plain()!r}")
                 return []
-            return list(self.of_stage(tree, kind, path))
+            return list(self.of_stage(tree, kind, *path))
         items = [
-            self.of_stage(item, kind, f"{path}.{position}")
+            self.of_stage(item, kind, *path, str(position))
             for position, item in enumerate(tree.value)
         ]
-        return self.combined(tree, path, items)
+        return self.combined(tree, items, *path)
 
     def combined(
-        self, tree: Tree, path: str, options: Sequence[_Options]
+        self, tree: Tree, options: Sequence[_Options], *path: str
     ) -> list[tuple[Labels, tuple[Any, ...]]]:
         """Returns one of each in every combination; none if that is more than sweeps may make."""
         count = math.prod(map(len, options))
@@ -203,23 +231,26 @@ class SweepPoints:
         return f"no reader has the role {unknown[0]!r}{hint}"
 
     def _swept_options(
-        self, parameter: Parameter, items: Sequence[Tree], tree: Tree, path: str
+        self, parameter: Parameter, items: Sequence[Tree], tree: Tree, path: _Path
     ) -> _Options:
         if not items:
             self._fault(tree, path, "a sweep needs at least one value")
         kind = nested_kind(parameter.annotation)
         if kind is not None and not takes_list(parameter.annotation):
             return list(
-                self.of_stage(tree.with_value({"sweep": tree.with_value([*items])}), kind, path)
+                self.of_stage(tree.with_value({"sweep": tree.with_value([*items])}), kind, *path)
             )
+        if items and self.pick:
+            item, label = self._picked(items, path)
+            return self._one(parameter, item, (*path, label), kind)
         options: _Options = []
         for position, item in enumerate(items):
             label = str(position) if kind else label_of(item.plain())
             for labels, value in self._one(parameter, item, path, kind):
-                options.append((((path, label), *labels), value))
+                options.append((((_text(path), label), *labels), value))
         return options
 
-    def _can_build(self, spec: Spec, tree: Tree, path: str) -> bool:
+    def _can_build(self, spec: Spec, tree: Tree, path: _Path) -> bool:
         if not all(map(is_set, spec.variables())):
             return True  # a file may be looked at, and its other pipelines run, without the keys
         try:
@@ -231,8 +262,8 @@ class SweepPoints:
             return False
         return True
 
-    def _fault(self, tree: Tree, path: str, text: str) -> None:
-        where = f"{self.owner}.{path}" if path else self.owner
+    def _fault(self, tree: Tree, path: _Path, text: str) -> None:
+        where = ".".join(filter(None, (self.owner, _text(path))))
         self.faults.append(tree.fault(f"{where}: {text}"))
 
 
@@ -249,7 +280,7 @@ def spec_of(text: str, kind: Kind, owner: str) -> Spec:
     """
     points = SweepPoints(owner)
     tree = parse(f"{kind.key}: {text}", None).items[kind.key]
-    options = points.of_class(tree.as_class(), kind, "")
+    options = points.of_class(tree.as_class(), kind)
     if faults := points.faults or [tree.fault(f"{owner}: one, no sweep")] * (len(options) != 1):
         raise ConfigError(faults)
     return options[0][1]
@@ -261,19 +292,6 @@ def _problem_with(cls: type, kind: Kind) -> str | None:
     except Exception as error:  # evaluating a plug-in's annotations runs its code
         return f"{cls.__name__}'s constructor cannot be checked: {type(error).__name__}: {error}"
     return check_methods(cls, kind) or fault_of_declarations(cls)
-
-
-def is_range(tree: Tree) -> bool:
-    """Says whether a tree is `{range: …}`."""
-    return "range" in tree.items and set(tree.items) <= {"range", "log"}
-
-
-def swept_in(tree: Tree) -> Sequence[Tree] | None:
-    """Returns the items of `{sweep: […]}`, or None."""
-    if set(tree.items) != {"sweep"}:
-        return None
-    inner = tree.items["sweep"]
-    return inner.value if isinstance(inner.value, list) else [inner]
 
 
 def _combine(choice: Iterable[tuple[Labels, Any]]) -> tuple[Labels, tuple[Any, ...]]:
@@ -290,8 +308,14 @@ def _distinct(specs: Sequence[Spec | None]) -> list[str]:
     ]
 
 
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+def _text(path: _Path) -> str:
+    """Returns a path as messages and names of points have it."""
+    return ".".join(part for part in path if not part.startswith(":"))
+
+
+def _place(path: _Path) -> str:
+    """Returns a path as `tune` names choices, with the options above: `retriever:BM25.k`."""
+    return ".".join(path).replace(".:", ":")
 
 
 def label_of(value: JSON) -> str:
@@ -301,11 +325,6 @@ def label_of(value: JSON) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def folder_of(tree: Tree) -> Path:
-    """Returns where the file lies that a tree was written in."""
-    return tree.file.parent.resolve() if tree.file else Path.cwd()
-
-
 def _absolute(name: str, tree: Tree) -> str:
     file, colon, attribute = name.rpartition(":")
-    return f"{(folder_of(tree) / Path(file).expanduser()).resolve()}:{attribute}" if colon else name
+    return f"{(tree.folder / Path(file).expanduser()).resolve()}:{attribute}" if colon else name

@@ -4,147 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from leporello.config.parameters import parameters, validate
-from leporello.core.errors import Fault, did_you_mean
+from leporello.config.parameters import setting, settings_of
+from leporello.core.errors import Fault, no_such
 from leporello.core.training import Training
-from leporello.core.yaml.tree import Tree, check_settings
+from leporello.core.yaml.tree import Tree, read_tree
+
+_EMPTY = Tree({}, None, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """Settings under a name.
-
-    Attributes:
-        settings: Values in place of the defaults, by setting.
-        by_task: Values in place of these for one task, by its name's last part.
-    """
-
-    settings: Mapping[str, Any]
-    by_task: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-# Shaham et al. 2022, appendix D. Where paper and code differ, the paper is followed: no weight
-# decay (the code's is 0.001), and 10 epochs for QMSum as for all summaries (the code has 20).
-_SCROLLS = Preset(
-    {
-        "epochs": 20.0,
-        "learning_rate": (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4),
-        "batch_tokens": 131_072,
-        "accumulate": 8,
-        "betas": (0.9, 0.98),
-        "epsilon": 1e-6,
-        "warmup": 0.1,
-        "schedule": "linear",
-        "precision": "float16",
-        "gradient_checkpointing": True,
-        "references": "all",
-        "best_by": "loss",
-    },
-    {
-        "narrative_qa": {"epochs": 2.0},
-        "gov_report": {"epochs": 10.0},
-        "summ_screen_fd": {"epochs": 10.0},
-        "qmsum": {"epochs": 10.0},
-    },
-)
-
-# Laban et al. 2021: "the ADAM optimizer, using a learning rate of 1e-5 and a batch-size of 16 …
-# selected based on a validation set accuracy". It says neither epochs nor schedule.
-_SHUFFLE = Preset(
-    {
-        "epochs": 10.0,
-        "learning_rate": 1e-5,
-        "batch_size": 16,
-        "schedule": "constant",
-        "best_by": "metric",
-    }
-)
-
-# It says of GPT2-med-ID that it is fine-tuned with a language modelling loss in each domain; the
-# rest is ours. Of a file without a split of its own for it, a tenth of the texts is validated on.
-_SHUFFLE_DOMAIN = Preset(
-    {
-        "epochs": 3.0,
-        "learning_rate": 5e-5,
-        "batch_size": 16,
-        "accumulate": 8,
-        "schedule": "linear",
-        "warmup": 0.1,
-        "precision": "float16",
-        "gradient_checkpointing": True,
-        "holdout": 0.1,
-    }
-)
-
-# 1,256 characters are few: more passes in smaller steps, all of them, since losses rise again while
-# F1 still does. Both classes count the same in the task's F1, whichever is rarer; so it chooses.
-_ARCHETYPES: Mapping[str, Any] = {
-    "epochs": 10.0,
-    "patience": 0,
-    "best_by": "metric",
-    "validation": "validation",
-}
-
-# Pairs of paragraphs, and papers, are many.
-_ONE_PASS: Mapping[str, Any] = {"epochs": 1.0}
-
-# MuLD has no validation split of its subtitles.
-_SUBTITLES: Mapping[str, Any] = {"holdout": 0.05, "epochs": 1.0}
-
-# The paper gives none for either. T5's are Raffel et al.'s for fine-tuning (a constant 1e-3, about
-# 128 inputs of 512 tokens a step); Longformer's those of Beltagy et al. for question answering.
-_MULD_T5 = Preset(
-    {
-        "epochs": 5.0,
-        "learning_rate": 1e-3,
-        "batch_tokens": 65_536,
-        "accumulate": 8,
-        "schedule": "constant",
-        "references": "all",
-        "patience": 2,
-    },
-    {
-        "character_id": {
-            **_ARCHETYPES,
-            "learning_rate": 3e-4,
-            "batch_tokens": 16_384,
-            "accumulate": 2,
-        },
-        "opensubtitles": _SUBTITLES,
-        "style_change": _ONE_PASS,
-        "arxiv": _ONE_PASS,
-    },
-)
-_MULD_LONGFORMER = Preset(
-    {
-        "epochs": 5.0,
-        "learning_rate": 3e-5,
-        "batch_size": 32,
-        "accumulate": 32,
-        "warmup": 0.1,
-        "schedule": "linear",
-        "precision": "float16",
-        "gradient_checkpointing": True,
-        "references": "all",
-        "patience": 2,
-    },
-    {
-        "character_id": _ARCHETYPES,
-        "opensubtitles": _SUBTITLES,
-        "style_change": _ONE_PASS,
-        "arxiv": _ONE_PASS,
-    },
-)
-
-PRESETS: Mapping[str, Preset] = {
-    "muld-longformer": _MULD_LONGFORMER,
-    "muld-t5": _MULD_T5,
-    "scrolls": _SCROLLS,
-    "shuffle": _SHUFFLE,
-    "shuffle-in-domain": _SHUFFLE_DOMAIN,
-}
+@cache
+def _presets() -> Mapping[str, Tree]:
+    """Returns the presets by name; each may have `tasks` of its own."""
+    return read_tree(Path(__file__).with_name("presets.yaml")).items
 
 
 @dataclass(frozen=True)
@@ -165,24 +40,18 @@ class TrainingSpec:
         Raises:
             ValueError: They contradict each other.
         """
-        preset = PRESETS.get(self.given.get("preset", ""), Preset({}))
-        values = {**preset.settings, **preset.by_task.get(task.rpartition("/")[2], {})}
+        trees = _presets().get(self.given.get("preset", ""), _EMPTY).items
+        of_task = trees.get("tasks", _EMPTY).items.get(task.rpartition("/")[2], _EMPTY).items
+        named = {name: tree for name, tree in {**trees, **of_task}.items() if name != "tasks"}
         if self.given.get("holdout"):
-            values.pop("validation", None)
+            named.pop("validation", None)
+        values = {name: setting(Training, name, tree)[0] for name, tree in named.items()}
         return Training(**{**values, **self.given})
 
 
 def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
-    """Checks what a pipeline says under `train`.
-
-    Args:
-        owner: The pipeline, for messages.
-        tree: A mapping of settings.
-
-    Returns:
-        What it says, and all that is wrong with it.
-    """
-    given, faults = check_settings(f"{owner}.train", tree, _setting)
+    """Checks the `train` of a pipeline, and returns all that is wrong with it too."""
+    given, faults = settings_of(f"{owner}.train", tree, _setting)
     spec = TrainingSpec(given)
     if not faults:
         try:
@@ -193,14 +62,11 @@ def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
-    settings = parameters(Training)
-    if name not in settings:
-        return None, f"there is no such setting{did_you_mean(name, settings)}"
     if set(tree.items) == {"sweep"}:  # --set train.learning_rate=1e-5,2e-5
-        if settings[name].name != "learning_rate":
+        if name != "learning_rate":
             return None, "takes one value; only learning_rate takes several"
         tree = tree.items["sweep"]
-    value, problem = validate(settings[name], tree)
-    if name == "preset" and not problem and value not in PRESETS:
-        problem = f"there is no preset {value!r}{did_you_mean(str(value), PRESETS)}"
+    value, problem = setting(Training, name, tree)
+    if name == "preset" and not problem and value not in _presets():
+        problem = no_such("preset", str(value), _presets())
     return value, problem

@@ -72,6 +72,11 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     return f"{hint}; allowed: {', '.join(choices) or 'none'}"
 
 
+def no_such(kind: str, name: str, names: Iterable[str]) -> str:
+    """Returns `there is no KIND 'name'; did you mean …`."""
+    return f"there is no {kind} {name!r}{did_you_mean(name, names)}"
+
+
 def likely(name: str, allowed: Iterable[str]) -> str:
     """Returns `; did you mean 'x'`, or nothing where no allowed name is near."""
     folded = {choice.casefold(): choice for choice in islice(allowed, _COMPARED)}

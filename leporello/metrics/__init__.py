@@ -54,7 +54,7 @@ _MODULES = {
     "shuffle_accuracy": "shuffle_accuracy:ShuffleAccuracy",
     "string_match_all": "string_match:StringMatchAll",
     "string_match_part": "string_match:StringMatchPart",
-    "typed_match": "typed.match:TypedMatch",
+    "typed_match": "typed_match:TypedMatch",
 }
 METRICS: Mapping[str, type[Metric]] = LazyClasses(
     {name: f"leporello.metrics.{module}" for name, module in _MODULES.items()}

@@ -8,8 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 Label = TypeVar("Label", bound=Hashable)
 # By label: how often it was wanted and given, wanted and not given, given and not wanted.
@@ -54,7 +53,7 @@ def micro(counts: Counts[Label], labels: Sequence[Label]) -> float:
     return f1_of((hits, missed, extra))
 
 
-def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> NDArray[np.float64]:
+def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> Numbers:
     """Returns the counts of these labels in each row side by side, shape (rows, 3 x labels)."""
     import numpy as np
 
@@ -62,7 +61,7 @@ def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> NDArray[n
     return np.array(table, dtype=np.float64).reshape(len(rows), 3 * len(labels))
 
 
-def macro_of_sums(sums: NDArray[np.float64], *, fixed: bool) -> NDArray[np.float64]:
+def macro_of_sums(sums: Numbers, *, fixed: bool) -> Numbers:
     """Returns the mean F1 of the labels, 0 to 1, of each of many sums of `columns`.
 
     Args:
@@ -74,5 +73,5 @@ def macro_of_sums(sums: NDArray[np.float64], *, fixed: bool) -> NDArray[np.float
     hits, missed, extra = (sums[:, column::3] for column in range(3))
     occurs = (hits + missed + extra > 0) | fixed
     f1 = 2 * hits / np.maximum(2 * hits + missed + extra, 1)
-    scores: NDArray[np.float64] = (f1 * occurs).sum(axis=1) / np.maximum(occurs.sum(axis=1), 1)
+    scores: Numbers = (f1 * occurs).sum(axis=1) / np.maximum(occurs.sum(axis=1), 1)
     return scores

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.confusion import columns, f1_of, macro, macro_of_sums, micro, tally
-from leporello.metrics.protocol import GoldError, Statistics
+from leporello.metrics.protocol import GoldError, Statistics, Summed
 from leporello.text.answers import unanswerable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 
 @dataclass(frozen=True)
@@ -70,16 +69,12 @@ class F1Macro:
         }
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns the counts of every label that is known in any of the examples."""
         rows = [tally([(s["wanted"], s["given"])]) for s in statistics]
         return columns(rows, sorted(_known(statistics)))
 
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; labels alone count
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; labels count
         """Returns the macro F1 over the labels that occur."""
         return 100 * macro_of_sums(sums, fixed=False)
 
@@ -89,7 +84,7 @@ def _known(statistics: Sequence[Statistics]) -> set[str]:
 
 
 @dataclass(frozen=True)
-class NoAnswer:
+class NoAnswer(Summed):
     """Precision, recall and F1 of the answer that the document does not say so.
 
     It is wanted where every reference says so, and given where the prediction does, is empty, or
@@ -124,17 +119,11 @@ class NoAnswer:
         }
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns what was wanted and given, wanted alone, given alone."""
-        import numpy as np
+        return _counts(statistics)
 
-        return np.array([*map(_counts, statistics)], dtype=np.float64).reshape(-1, 3)
-
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's
         """Returns the F1."""
         return 100 * macro_of_sums(sums, fixed=True)
 

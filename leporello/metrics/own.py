@@ -21,8 +21,7 @@ from leporello.core.records import JSON, Example, Prediction, Request
 from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Statistics
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 _VALUE = "value"  # under which statistics of any JSON are kept, since ours are mappings
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -203,9 +202,7 @@ def _put_beside(
     """Adds the other metrics' scores to what opinions are held against."""
     beside = [s["beside"] for s in map(found.get, verdicts) if s and "beside" in s]
     for name in [name for name in found if beside and name not in verdicts]:
-        with suppress(
-            MetricError
-        ):  # one that has no score of a single example is none to agree with
+        with suppress(MetricError):  # some have no score of a single example
             if statistics := found[name]:
                 score = metrics[name].score(statistics)
                 for scores in beside:
@@ -230,17 +227,13 @@ class ByAggregate:
         """Returns the score of one example."""
         return self._metric.score(statistics)
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns a column of its own for each example, shape (examples, examples of all)."""
         import numpy as np
 
         return np.eye(len(statistics), len(self._pool), self._first[id(statistics)])
 
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's
         """Returns the headline of each resample."""
         import numpy as np
 

@@ -14,8 +14,7 @@ from leporello.metrics.confusion import columns, macro, macro_of_sums, tally
 from leporello.metrics.protocol import GoldError, Statistics
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}
@@ -81,15 +80,11 @@ class StyleChangeF1:
             return {}
         return {task: round(100 * _macro(statistics, task), 4) for task in _KEYS}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns the counts of the authors (task 3)."""
         return columns([s[self.headline] for s in statistics], _LABELS[self.headline])
 
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; paragraphs alone count
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; paragraphs count
         """Returns the macro F1 of authors."""
         return 100 * macro_of_sums(sums, fixed=True)
 

@@ -130,7 +130,21 @@ def is_later(metric: Metric) -> bool:
     return getattr(metric, "later", False) and sys.platform != "win32"  # which has no such process
 
 
-class Averaged:
+class Summed:
+    """Base of metrics whose headline follows from sums of a row of numbers of each example."""
+
+    def row(self, statistics: Statistics) -> Sequence[float]:
+        """Returns the numbers of one example that are added up."""
+        raise NotImplementedError
+
+    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
+        """Returns the rows, shape (examples, columns)."""
+        import numpy as np
+
+        return np.array([*map(self.row, statistics)], dtype=np.float64)
+
+
+class Averaged(Summed):
     """Base of metrics whose score is the mean of a value of each answer, or of several numbers."""
 
     name: ClassVar[str]
@@ -162,11 +176,9 @@ class Averaged:
         """Returns the mean of each number in the statistics."""
         return means(statistics)
 
-    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns the scores, shape (examples, 1)."""
-        import numpy as np
-
-        return np.array([[self.score(each)] for each in statistics], dtype=np.float64)
+    def row(self, statistics: Statistics) -> Sequence[float]:
+        """Returns the score."""
+        return [self.score(statistics)]
 
     def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:
         """Returns the means."""

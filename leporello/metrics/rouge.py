@@ -10,26 +10,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Statistics, means
+from leporello.metrics.protocol import Averaged, Statistics, means
 from leporello.text.lcs import lcs_length, lcs_union, places
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 _TYPES = ("rouge1", "rouge2", "rougeL")
 _WORD = re.compile(r"[a-z0-9]+")
 _KEPT = 64  # references; several pipelines are scored against the same ones at about one time
 _OPTIONS = "types:1,2,L|stemmer:no|references:max-per-type"
 
-_Gram = TypeVar("_Gram")
-
 
 @dataclass(frozen=True)
-class Rouge:
+class Rouge(Averaged):
     """ROUGE F-measures of summaries, and the geometric mean of their means (SCROLLS `rouge`).
 
     The numbers are those of `rouge_score` 0.1.2. Each type takes its own best reference; `rouge`
@@ -55,11 +52,6 @@ class Rouge:
             kind: 100 * max(f) for kind, f in zip(_TYPES, zip(*tried, strict=True), strict=True)
         }
 
-    @property
-    def headline(self) -> str:
-        """The geometric mean."""
-        return self.name
-
     def score(self, statistics: Statistics) -> float:
         """Returns the geometric mean of the example's three scores.
 
@@ -73,19 +65,15 @@ class Rouge:
             return {}
         return means(statistics) | {self.name: round(_geometric_mean(statistics), 4)}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
-        """Returns the three F-measures of each example."""
-        import numpy as np
+    def row(self, statistics: Statistics) -> Sequence[float]:
+        """Returns the three F-measures."""
+        return [statistics[kind] for kind in _TYPES]
 
-        return np.array([[s[kind] for kind in _TYPES] for s in statistics], dtype=np.float64)
-
-    def of_sums(
-        self, sums: NDArray[np.float64], counts: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:
         """Returns the geometric means of the means."""
         import numpy as np
 
-        scores: NDArray[np.float64] = np.cbrt(np.prod(sums, axis=1)) / counts
+        scores: Numbers = np.cbrt(np.prod(sums, axis=1)) / counts
         return scores
 
 
@@ -118,18 +106,7 @@ class RougeScrollsInstance(Rouge):
         mean = fmean(map(self.score, statistics))
         return means(statistics) | {self.name: round(mean, 4)}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
-        """Returns the geometric mean of each example."""
-        import numpy as np
-
-        return np.array([[self.score(s)] for s in statistics], dtype=np.float64)
-
-    def of_sums(
-        self, sums: NDArray[np.float64], counts: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Returns the means."""
-        scores: NDArray[np.float64] = sums[:, 0] / counts
-        return scores
+    row, of_sums = Averaged.row, Averaged.of_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +137,10 @@ def _f_measures(
     sizes = len(reference_words.words), len(guess.words)
     common = lcs_length(where, sizes[0], guess.words)
     return (
-        _f(_shared(reference_words.unigrams, guess.unigrams), *sizes),
-        _f(_shared(reference_words.bigrams, guess.bigrams), *(size - 1 for size in sizes)),
+        _f((reference_words.unigrams & guess.unigrams).total(), *sizes),
+        _f((reference_words.bigrams & guess.bigrams).total(), *(size - 1 for size in sizes)),
         _f(common, *sizes),
     )
-
-
-def _shared(first: Counter[_Gram], second: Counter[_Gram]) -> int:
-    return sum(min(first[gram], second[gram]) for gram in first.keys() & second.keys())
 
 
 def _f(shared: int, reference_size: int, guess_size: int) -> float:

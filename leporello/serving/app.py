@@ -173,9 +173,6 @@ def serve(session: Session, port: int = 0, ready: Callable[[str], None] = print)
     """
     import uvicorn
 
-    from leporello.serving.app import AccessControl, application
-    from leporello.serving.documents import OpenDocuments
-
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -115,18 +113,11 @@ def piece(document: Document, start: int, end: int) -> dict[str, Any]:
     """Returns a stretch of the text, where it stands, and the places that begin in it."""
     start = max(0, min(start, len(document.text)))
     end = max(start, min(end, start + _PIECE, len(document.text)))
+    stretches: list[Member | Place] = [*document.members, *document.places]
     places = [
         {"name": name_of(document, stretch), "start": stretch.start}
-        for stretches in (document.members, document.places)
-        for stretch in _beginning(stretches, start, end)
+        for stretch in stretches
+        if start <= stretch.start < end
     ]
     place = place_of_span(document, Span(start, end))
     return {"start": start, "text": document.text[start:end], "place": place, "places": places}
-
-
-def _beginning(
-    stretches: Sequence[Member | Place], start: int, end: int
-) -> Sequence[Member | Place]:
-    """Returns those that begin between two characters; they come in the order of the text."""
-    bounds = (bisect_left(stretches, at, key=attrgetter("start")) for at in (start, end))
-    return stretches[slice(*bounds)]

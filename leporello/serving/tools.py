@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from inspect import Parameter, getdoc, signature
 from typing import Annotated, Any
@@ -128,16 +128,12 @@ def passages(
     if end > start:
         span = Span(min(start, len(document.text)), min(end, start + _PIECE, len(document.text)))
         text = document.text[span.start : span.end]
-        found: tuple[CitedPassage, ...] = (
-            CitedPassage(span, text, 0.0, cited(document, span), True),
-        )
-        coverage = Coverage.of(len(document.text), document.losses, [span], [span])
-        return PassagesReply(
-            passages=[_found(found[0], _PIECE)], more_passages=0, ledger=_ledger(document, coverage)
-        )
-    found, coverage = session.select(question)
+        found: Sequence[CitedPassage] = [CitedPassage(span, text, 0.0, cited(document, span), True)]
+        coverage, longest = Coverage.of(len(document.text), document.losses, [span], [span]), _PIECE
+    else:
+        (found, coverage), longest = session.select(question), _LONGEST
     return PassagesReply(
-        passages=[*map(_found, found[:most])],
+        passages=[_found(passage, longest) for passage in found[:most]],
         more_passages=max(0, len(found) - most),
         ledger=_ledger(document, coverage),
     )

@@ -85,7 +85,7 @@ def names(text: str) -> list[Name]:
 
 def _words(text: str) -> list[str]:
     """Returns the folded words; points stay only inside initials (`j.r`)."""
-    words = (word.strip("._\"“”'’‘…-") for word in _WORD.findall(folded(text)))
+    words = (word.strip(f'._"“‘”…{HYPHENS}{APOSTROPHES}') for word in _WORD.findall(folded(text)))
     return [word for word in words if word]
 
 

@@ -42,9 +42,14 @@ def scored(
         labels: Labels, shape (rows, tokens).
     """
     counted = labels != IGNORED
-    targets = labels.clamp(min=0).unsqueeze(-1)
-    # log p = logit - logsumexp: a log_softmax would copy the whole vocabulary's scores
-    logits = logits.float()
-    likely = logits.gather(-1, targets).squeeze(-1) - logits.logsumexp(-1)
+    likely = log_probabilities(logits, labels.clamp(min=0))
     means = iter(((likely * counted).sum(-1) / counted.sum(-1)).tolist())
     return [Generation(scores=tuple(next(means) for _ in prompt.choices)) for prompt in prompts]
+
+
+def log_probabilities(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Returns those of tokens, of any shape; logits have one more dimension, the vocabulary."""
+    logits = logits.float()
+    # log p = logit - logsumexp: a log_softmax would copy the whole vocabulary's scores
+    chosen: torch.Tensor = logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    return chosen - logits.logsumexp(-1)

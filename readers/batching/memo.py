@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from threading import Lock
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class TokenMemo:
@@ -45,3 +49,28 @@ class TokenMemo:
 
 def _weight(key: tuple[Hashable, ...], tokens: array[int]) -> int:
     return len(tokens) + sum(len(part) for part in key if isinstance(part, str))
+
+
+def remembered(
+    values: OrderedDict[str, T],
+    texts: Sequence[str],
+    compute: Callable[[list[str]], Iterable[T]],
+    most: int,
+) -> list[T]:
+    """Returns the value of each text, of the last texts without computing it again.
+
+    Args:
+        values: Values that are known, the last used ones at the end.
+        texts: Texts, some of them equal.
+        compute: A function that returns the values of different texts, in order.
+        most: Number of texts whose values are kept.
+    """
+    fresh = [text for text in dict.fromkeys(texts) if text not in values]
+    if fresh:
+        values.update(zip(fresh, compute(fresh), strict=True))
+    result = [values[text] for text in texts]
+    for text in dict.fromkeys(texts):
+        values.move_to_end(text)
+    while len(values) > most:
+        values.popitem(last=False)
+    return result

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import groupby
 
 # What one step of writing costs besides its rows: as much as reading about so many tokens, for the
 # weights are fetched from memory each time.
@@ -72,12 +70,9 @@ def batches(
         alike = list(group)
         steps = 1 if has_choices else max(1, new_tokens)
         costs = [prompt.cost(rows, new_tokens) for prompt in alike]
-        for start, end in _cheapest(list(map(_length, alike)), costs, budget, steps):
+        lengths = [len(prompt.tokens) for prompt in alike]
+        for start, end in _cheapest(lengths, costs, budget, steps):
             yield alike[start:end]
-
-
-def _length(prompt: ModelInput) -> int:
-    return len(prompt.tokens)
 
 
 def _cheapest(
@@ -85,10 +80,9 @@ def _cheapest(
 ) -> list[tuple[int, int]]:
     """Returns where batches begin and end, such that all of them together cost least.
 
-    A batch costs its rows times its first length, and the steps. Lengths fall, so a later start is
-    cheaper than an earlier one from some end on, and stays so: the starts that may still be best
-    stand in a queue, each with the end from which it beats the one before it (Galil and Park,
-    1992, on convex least-weight subsequences). Of equal costs the earliest start is taken.
+    A batch costs its rows times its first length, and the steps. The cheapest batches up to each
+    prompt are found from those up to the prompts before it; of equal costs the earliest start is
+    taken.
 
     Args:
         lengths: Lengths of the prompts, in tokens, longest first.
@@ -96,61 +90,27 @@ def _cheapest(
         budget: Number of tokens that a batch of several may take at most.
         steps: Number of times that the model runs for a batch after it has read the prompts.
     """
-    rows = [0, *accumulate(count for count, _ in costs)]
-    too_far = _too_far(lengths, costs, rows, budget)
-    fixed: list[int] = []  # what a batch from each start costs besides length x rows[end]
+    import numpy as np
 
-    def beats(later: int, earlier: int) -> int:
-        """Returns the end from which the later start is cheaper, or the only one within budget."""
-        shorter, dearer = lengths[earlier] - lengths[later], fixed[later] - fixed[earlier]
-        if shorter:
-            return min(too_far[earlier], bisect_right(rows, dearer // shorter))
-        return too_far[earlier] if dearer >= 0 else 0
-
-    queue: deque[tuple[int, int]] = deque()
-    begins, least = [0], 0  # of the first prompts: where their last batch begins, what all cost
-    for new, length in enumerate(lengths):
-        fixed.append(least + steps * _STEP - rows[new] * length)
-        while queue and beats(new, queue[-1][0]) <= queue[-1][1]:
-            queue.pop()
-        queue.append((new, beats(new, queue[-1][0]) if queue else 0))
-        while len(queue) > 1 and queue[1][1] <= new + 1:
-            queue.popleft()
-        start = queue[0][0]
-        begins.append(start)
-        least = fixed[start] + rows[new + 1] * lengths[start]
+    longest, (counts, new_tokens) = np.array(lengths), np.array(costs).T
+    rows = np.concatenate([[0], np.cumsum(counts)])
+    least = np.zeros(len(rows), dtype=np.int64)  # the cost of the prompts up to each
+    most_new = np.zeros_like(longest)  # tokens of a batch from each start
+    begins = [0]
+    first = 0  # the earliest start within budget, which only moves on
+    for end in range(1, len(rows)):
+        starts = slice(first, end)
+        most_new[starts] = np.maximum(most_new[starts], new_tokens[end - 1])
+        taken = rows[end] - rows[starts]
+        fits = taken * (longest[starts] + most_new[starts]) <= budget
+        fits[-1] = True  # a prompt alone is a batch in any case
+        first += int(fits.argmax())
+        starts = slice(first, end)
+        sums = least[starts] + (rows[end] - rows[starts]) * longest[starts]
+        begins.append(first + int(sums.argmin()))
+        least[end] = sums.min() + steps * _STEP
     cuts, end = [], len(lengths)
     while end:
         cuts.append((begins[end], end))
         end = begins[end]
     return cuts[::-1]
-
-
-def _too_far(
-    lengths: Sequence[int], costs: Sequence[tuple[int, int]], rows: Sequence[int], budget: int
-) -> list[int]:
-    """Returns for each start the first end up to which a batch would exceed the budget.
-
-    Args:
-        lengths: Lengths of the prompts, in tokens, longest first.
-        costs: Rows and new tokens of each prompt.
-        rows: Number of rows of the prompts before each, and of all.
-        budget: Number of tokens that a batch of several may take at most.
-    """
-    count = len(lengths)
-    ends = [count + 1] * count
-    longest: deque[int] = deque()  # prompts whose new tokens may be the most: fewer and fewer
-    start = 0
-    for end in range(1, count + 1):
-        while longest and costs[longest[-1]][1] <= costs[end - 1][1]:
-            longest.pop()
-        longest.append(end - 1)
-        while start < end - 1:
-            new = costs[longest[0]][1]
-            if (rows[end] - rows[start]) * (lengths[start] + new) <= budget:
-                break
-            ends[start] = end
-            start += 1
-            if longest[0] < start:
-                longest.popleft()
-    return ends

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leporello.readers.batching.memo import remembered
 from leporello.readers.prompting.template import encodable
 
 _BUCKETS = 2**18  # hashed, so that there is no vocabulary to keep
@@ -54,15 +55,8 @@ class NGramModel:
 
     def probabilities(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """Returns the probability of each class for each text."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._cached]
-        computed: dict[str, tuple[float, ...]] = {}
-        if fresh:
-            rows = self.pipeline.predict_proba(list(map(encodable, fresh))).tolist()
-            computed = dict(zip(fresh, map(tuple, rows), strict=True))
-        result = [computed.get(text) or self._cached[text] for text in texts]
-        for text, row in zip(texts, result, strict=True):
-            self._cached[text] = row
-            self._cached.move_to_end(text)
-        while len(self._cached) > _REMEMBERED:
-            self._cached.popitem(last=False)
-        return result
+
+        def compute(fresh: list[str]) -> Iterable[tuple[float, ...]]:
+            return map(tuple, self.pipeline.predict_proba(list(map(encodable, fresh))).tolist())
+
+        return remembered(self._cached, texts, compute, _REMEMBERED)

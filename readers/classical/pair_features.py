@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from leporello.readers.batching.memo import remembered
 from leporello.readers.classical.stylometry import FAMILIES, SPARSE, Family, Measures, measure
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class PairFeatures:
         import numpy as np
 
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        stacked = _Stacked(self._encoded(texts), self.families)
+        encoded = remembered(self._cached, texts, self._encoded, _REMEMBERED)
+        stacked = _Stacked(encoded, self.families)
         rows = {text: row for row, text in enumerate(texts)}
         ends = np.array([[rows[one], rows[other]] for one, other in pairs]).reshape(-1, 2)
         starts = range(0, len(pairs), _BLOCK)
@@ -85,17 +87,8 @@ class PairFeatures:
         blocks = [stacked.compare(*ends[start : start + _BLOCK].T) for start in starts]
         return np.concatenate(blocks) if blocks else np.empty((0, 0))
 
-    def _encoded(self, texts: Sequence[str]) -> list[_Encoded]:
-        fresh = [text for text in texts if text not in self._cached]
-        fresh_encoded = _encode(measure(fresh), self.profile) if fresh else []
-        computed = dict(zip(fresh, fresh_encoded, strict=True))
-        result = [computed.get(text) or self._cached[text] for text in texts]
-        for text, encoded in zip(texts, result, strict=True):
-            self._cached[text] = encoded
-            self._cached.move_to_end(text)
-        while len(self._cached) > _REMEMBERED:
-            self._cached.popitem(last=False)
-        return result
+    def _encoded(self, texts: list[str]) -> list[_Encoded]:
+        return _encode(measure(texts), self.profile)
 
 
 def _encode(measures: Measures, profile: Mapping[str, Array]) -> list[_Encoded]:

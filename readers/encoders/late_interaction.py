@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import Tokens, check_positions, load_model, quiet
+from leporello.readers.batching.memo import remembered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,15 +122,7 @@ class LateInteraction:
 
     def _vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Returns the vectors of each text's tokens, of length 1 and shape (tokens, dimensions)."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._cached]
-        encoded = dict(zip(fresh, self._encoded(fresh), strict=True))
-        result = [encoded[text] if text in encoded else self._cached[text] for text in texts]
-        for text, vectors in zip(texts, result, strict=True):
-            self._cached[text] = vectors
-            self._cached.move_to_end(text)
-        while len(self._cached) > _REMEMBERED:
-            self._cached.popitem(last=False)
-        return result
+        return remembered(self._cached, texts, self._encoded, _REMEMBERED)
 
     def _encoded(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         import numpy as np

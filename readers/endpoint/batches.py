@@ -22,8 +22,8 @@ from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.models.locate import cache_directory
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import ServerProtocol
-from leporello.readers.endpoint.requests import PendingRequest, Prompt, counted
+from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
+from leporello.readers.endpoint.requests import PendingRequest, counted
 from leporello.readers.endpoint.responses import (
     SUCCESS,
     EndpointReply,
@@ -82,7 +82,7 @@ class Batches:
     # Of this process: what is halved to find a fault must not be sent anew.
     _known: dict[str, Outcome] = field(default_factory=dict)
 
-    async def ask(self, work: PendingRequest) -> dict[Prompt, Outcome]:
+    async def ask(self, work: PendingRequest) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt, once all are answered.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -42,7 +42,7 @@ class Client:
         self._session: ClientSession
         self._ended: asyncio.Event
         opened: Future[None] = Future()
-        live = self._live(_connecting(base_url, headers), opened)
+        live = self._live(headers, opened)
         self._thread = threading.Thread(target=asyncio.run, args=(live,), daemon=True)
         self._thread.name = "endpoint"
         self._thread.start()
@@ -111,9 +111,9 @@ class Client:
         status = response.status
         return content if status < SUCCESS else fault_of_status(status, response.headers, content)
 
-    async def _live(self, connect: Callable[[], ClientSession], opened: Future[None]) -> None:
+    async def _live(self, headers: Mapping[str, str], opened: Future[None]) -> None:
         try:
-            self._session = connect()
+            self._session = _session(self.base_url, headers)
         except Exception as error:
             opened.set_exception(error)
             return
@@ -123,36 +123,13 @@ class Client:
             await self._ended.wait()
 
 
-def check_url(base_url: str) -> None:
-    """Refuses what is no address of a server; its parts may be keys, and are not repeated.
-
-    Raises:
-        ValueError: It is none, or has what must not stand in a file.
-    """
-    try:
-        url = urlsplit(base_url)
-        is_url = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        is_url = False
-    if not is_url:
-        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
-    if "@" in url.netloc or url.query or url.fragment:
-        raise ValueError(
-            "base_url has a name, a password, or something after ? or #, and what a file gives is"
-            " written to the run's files: leave it out, and give a key as api_key"
-        )
-    if url.path.rstrip("/").endswith("/completions"):
-        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")
-
-
-def _connecting(base_url: str, headers: Mapping[str, str]) -> Callable[[], ClientSession]:
-    """Returns a function that opens a session, to be called on the event loop."""
+def _session(base_url: str, headers: Mapping[str, str]) -> ClientSession:
     import aiohttp
 
     url = urlsplit(base_url)
     # Not aiohttp's own `trust_env`, which would also send servers what a ~/.netrc holds for them.
     proxy = None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
-    return lambda: aiohttp.ClientSession(
+    return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),  # requests are limited, not connections
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=headers,

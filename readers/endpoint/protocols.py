@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from leporello.text.typed.parse import kind_of
 
@@ -19,6 +20,13 @@ _REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+
+
+class EndpointPrompt(NamedTuple):
+    """A prompt, and the JSON Schema of its answer; empty for any text."""
+
+    text: str
+    schema: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +218,25 @@ PROTOCOLS: Mapping[Mode, ServerProtocol] = {
         takes_seed=False,
     ),
 }
+
+
+def check_url(base_url: str) -> None:
+    """Refuses what is no address of a server; its parts may be keys, and are not repeated.
+
+    Raises:
+        ValueError: It is none, or has what must not stand in a file.
+    """
+    try:
+        url = urlsplit(base_url)
+        is_url = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise ValueError("base_url is no address: it is like http://127.0.0.1:8000/v1")
+    if "@" in url.netloc or url.query or url.fragment:
+        raise ValueError(
+            "base_url has a name, a password, or something after ? or #, and what a file gives is"
+            " written to the run's files: leave it out, and give a key as api_key"
+        )
+    if url.path.rstrip("/").endswith("/completions"):
+        raise ValueError("base_url ends before /chat/completions or /completions: leave that out")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 
@@ -18,17 +18,16 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Secret
 from leporello.core.records import Output, Read
 from leporello.core.secrets import Key, is_variable, key
-from leporello.readers.endpoint.batches import Batches
 from leporello.readers.endpoint.choices import chosen
-from leporello.readers.endpoint.client import Client, check_url
 from leporello.readers.endpoint.protocols import (
     PROTOCOLS,
+    EndpointPrompt,
     Mode,
     ServerProtocol,
+    check_url,
     schema_sent,
     unwrapped,
 )
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
 from leporello.readers.endpoint.responses import (
     EndpointError,
     EndpointReply,
@@ -36,12 +35,17 @@ from leporello.readers.endpoint.responses import (
     Usage,
 )
 from leporello.readers.endpoint.spending import Ledger, SpendingLimit, shared_ledger
-from leporello.readers.endpoint.throttle import Throttle
 from leporello.readers.endpoint.token_counts import TokenCounts
 from leporello.readers.prompting.chat import messages
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
 from leporello.readers.prompting.template import encodable, seen
 from leporello.readers.prompting.window import OnOverflow, Window
+
+if TYPE_CHECKING:
+    from leporello.readers.endpoint.batches import Batches
+    from leporello.readers.endpoint.client import Client
+    from leporello.readers.endpoint.requests import Dispatcher
+    from leporello.readers.endpoint.throttle import Throttle
 
 _MINUTE = 60.0
 _BATCHED = 0.5  # share of its price that services take for what is sent as a batch
@@ -179,7 +183,7 @@ class Endpoint(PromptedReader):
     @property
     def spent(self) -> tuple[float, int]:
         """Dollars and tokens that this process spent, all readers of this model together."""
-        return self._limit.cost(self._ledger), self._ledger.tokens
+        return self._limit.cost(self._ledger.used), self._ledger.tokens
 
     def share_limits(self, workers: int, dollars: float | None, tokens: int | None) -> None:
         """Has this process hold its share of a run's limits; see `SharesLimits`."""
@@ -215,7 +219,7 @@ class Endpoint(PromptedReader):
         self.load()
         parts = self._parts(inputs)
         prompts = [
-            [Prompt(self._prompt(part), schema_sent(read.schema)) for part in own_parts]
+            [EndpointPrompt(self._prompt(part), schema_sent(read.schema)) for part in own_parts]
             for read, own_parts in zip(inputs, parts, strict=True)
         ]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
@@ -257,6 +261,8 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _client(self) -> Client:
+        from leporello.readers.endpoint.client import Client  # asyncio: only where one reads
+
         headers = self._protocol.headers(_value(self.api_key))
         client = Client(self.base_url.rstrip("/"), headers)
         weakref.finalize(self, client.close)  # also at the interpreter's exit
@@ -268,13 +274,19 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _throttle(self) -> Throttle:
+        from leporello.readers.endpoint.throttle import Throttle
+
         return Throttle(self.concurrency, _interval(self.requests_per_minute))
 
     @cached_property
     def _asker(self) -> Dispatcher | Batches:
         limits = self.timeout, self.retries
         if self.batch:
+            from leporello.readers.endpoint.batches import Batches
+
             return Batches(self._client, self._protocol, *limits, self._ledger)
+        from leporello.readers.endpoint.requests import Dispatcher
+
         waits = self.patience, self._throttle
         return Dispatcher(self._client, self._protocol, *limits, *waits, self._ledger)
 
@@ -293,7 +305,7 @@ class Endpoint(PromptedReader):
             raise ValueError("the prompt is empty: there is nothing to read")
         return self._render(read)
 
-    def _body(self, prompt: Prompt) -> bytes:
+    def _body(self, prompt: EndpointPrompt) -> bytes:
         """Returns the request for a prompt, as the protocol wants it."""
         protocol = self._protocol
         kept = self._shared(prompt.text) if self.cache_prompts else None
@@ -314,16 +326,18 @@ class Endpoint(PromptedReader):
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
 
-    def _replies(self, prompts: Collection[Prompt]) -> dict[Prompt, EndpointReply]:
+    def _replies(self, prompts: Collection[EndpointPrompt]) -> dict[EndpointPrompt, EndpointReply]:
         """Returns the reply to each prompt.
 
         The budget is checked before anything is asked, and what is begun is then finished: answers
         that came back and were paid could not be handed over together with the news that the
         budget is spent, and the next process would buy them again.
         """
+        from leporello.readers.endpoint.requests import PendingRequest
+
         check = partial(self._limit.check, self._ledger)
         request = PendingRequest(prompts, self._body, self._tokens.usage, check)
-        replies: dict[Prompt, EndpointReply] = {}
+        replies: dict[EndpointPrompt, EndpointReply] = {}
         for prompt, outcome in self._client.run(self._asker.ask(request)).items():
             if isinstance(outcome, ResponseFault):
                 raise EndpointError(outcome.message)
@@ -355,12 +369,7 @@ def _output(
     """Joins the replies to the parts of an input."""
     spans, cut = seen(read, parts)
     texts = [unwrapped(reply.text, read.schema) for reply in replies if reply.text]
-    used = [
-        (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens or 0, usage.cached_tokens)
-        for reply in replies
-        if (usage := reply.usage)
-    ]
-    usage = Usage(*map(sum, zip(*used, strict=True)))
+    usage = sum((reply.usage for reply in replies if reply.usage), Usage(0, 0))
     return Output(
         text=chosen(texts, read.choices) or "\n".join(texts),
         read=spans,

@@ -9,12 +9,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import NamedTuple
 
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import ServerProtocol
+from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
 from leporello.readers.endpoint.responses import (
     EndpointReply,
     Outcome,
@@ -34,13 +33,6 @@ _REPLIES = 4096  # remembered; some hundred bytes each
 _NOT_FOUND, _GLANCE, _NAMES = 404, 10.0, 20
 
 
-class Prompt(NamedTuple):
-    """A prompt, and the JSON Schema of its answer; empty for any text."""
-
-    text: str
-    schema: str
-
-
 @dataclass(frozen=True)
 class PendingRequest:
     """Prompts that are asked together.
@@ -53,8 +45,8 @@ class PendingRequest:
         check: A function called if any of them must be sent; raises if it must not.
     """
 
-    prompts: Collection[Prompt]
-    body: Callable[[Prompt], bytes]
+    prompts: Collection[EndpointPrompt]
+    body: Callable[[EndpointPrompt], bytes]
     usage: Callable[[str, str], Usage]
     check: Callable[[], None]
 
@@ -82,64 +74,63 @@ class Dispatcher:
     patience: float
     throttle: Throttle
     ledger: Ledger
-    _running: dict[bytes, asyncio.Task[Outcome]] = field(default_factory=dict)
+    # Requests under way, and those that were answered, by hash of the prompt.
+    _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
     _wanted: Counter[bytes] = field(default_factory=Counter)  # callers that wait for each of them
-    _replies: OrderedDict[bytes, EndpointReply] = field(default_factory=OrderedDict)
     _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
     _listing: asyncio.Future[str] | None = None
     _stop: ResponseFault | None = None  # the fault that concerns every request
     _refused_until: float = 0.0  # on the loop's clock
 
-    async def ask(self, work: PendingRequest) -> dict[Prompt, Outcome]:
+    async def ask(self, work: PendingRequest) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt.
 
         Raises:
             UserError: A fault concerns all prompts; those under way are cancelled.
         """
         keys = {prompt: sha256("".join(prompt).encode()).digest() for prompt in work.prompts}
-        known: dict[Prompt, Outcome] = {
-            prompt: reply for prompt, key in keys.items() if (reply := self._recall(key))
-        }
-        unknown = {prompt: key for prompt, key in keys.items() if prompt not in known}
-        if any(key not in self._running for key in unknown.values()):
+        if not self._tasks.keys() >= {*keys.values()}:
             work.check()
-        tasks = {key: self._task(prompt, key, work) for prompt, key in unknown.items()}
-        self._wanted.update(tasks.keys())
+        tasks = {prompt: self._task(prompt, key, work) for prompt, key in keys.items()}
+        self._wanted.update(keys.values())
         try:
             # Shielded: a caller that gives up must not cancel what others wait for.
             outcomes = await asyncio.gather(*map(asyncio.shield, tasks.values()))
         finally:
-            for key, task in tasks.items():
-                self._let_go(key, task)
+            for prompt, task in tasks.items():
+                self._let_go(keys[prompt], task)
         if stop := next((o for o in outcomes if isinstance(o, ResponseFault) and o.stops), None):
             raise UserError(stop.message)
-        return known | dict(zip(unknown, outcomes, strict=True))
+        return dict(zip(tasks, outcomes, strict=True))
 
-    def _recall(self, key: bytes) -> EndpointReply | None:
-        if key in self._replies:
-            self._replies.move_to_end(key)
-        return self._replies.get(key)
-
-    def _task(self, prompt: Prompt, key: bytes, work: PendingRequest) -> asyncio.Task[Outcome]:
-        if key not in self._running:
-            if not self._running:  # callers that come later have patience of their own
+    def _task(
+        self, prompt: EndpointPrompt, key: bytes, work: PendingRequest
+    ) -> asyncio.Task[Outcome]:
+        if key not in self._tasks:
+            if not self._wanted:  # callers that come later have patience of their own
                 self.throttle.begin_anew()
                 if self._refused_until - asyncio.get_running_loop().time() <= self.patience:
                     self._stop = None
-            self._running[key] = asyncio.create_task(self._answer(prompt, key, work))
-        return self._running[key]
+            self._tasks[key] = asyncio.create_task(self._answer(prompt, key, work))
+        self._tasks.move_to_end(key)
+        return self._tasks[key]
 
     def _let_go(self, key: bytes, task: asyncio.Task[Outcome]) -> None:
         """Counts a caller that waits no longer; a request that nobody waits for is cancelled."""
         self._wanted[key] -= 1
         if not self._wanted[key]:
             del self._wanted[key]
-            task.cancel()
-            if self._running.get(key) is task:
-                del self._running[key]
+            if task.cancel():
+                self._forget(key, task)
+        while len(self._tasks) > len(self._wanted) + _REPLIES:
+            del self._tasks[next(key for key in self._tasks if key not in self._wanted)]
 
-    async def _answer(self, prompt: Prompt, key: bytes, work: PendingRequest) -> Outcome:
-        task = asyncio.current_task()
+    def _forget(self, key: bytes, task: asyncio.Task[Outcome] | None) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
+
+    async def _answer(self, prompt: EndpointPrompt, key: bytes, work: PendingRequest) -> Outcome:
+        outcome: Outcome | None = None
         try:
             outcome = await self._outcome(prompt, work)
             if isinstance(outcome, ResponseFault) and outcome.stops:
@@ -149,12 +140,8 @@ class Dispatcher:
                 raise
             return self._stop
         finally:
-            if self._running.get(key) is task:
-                del self._running[key]
-        if isinstance(outcome, EndpointReply):
-            self._replies[key] = outcome
-            while len(self._replies) > _REPLIES:
-                self._replies.popitem(last=False)
+            if not isinstance(outcome, EndpointReply):
+                self._forget(key, asyncio.current_task())
         return outcome
 
     async def _stopped(self, fault: ResponseFault) -> ResponseFault:
@@ -162,19 +149,19 @@ class Dispatcher:
         task = asyncio.current_task()
         if fault.stops == "unless answered":
             self._forbidden.add(task)
-            while not self.ledger.requests and (
-                others := {*self._running.values()} - self._forbidden
-            ):
+            while not self.ledger.requests and (others := self._under_way() - self._forbidden):
                 await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
             if self.ledger.requests or len(self._forbidden) == 1:
                 return replace(fault, stops="")
         self._stop = replace(fault, again=False)
-        for other in self._running.values():
-            if other is not task:
-                other.cancel()
+        for other in self._under_way() - {task}:
+            other.cancel()
         return self._stop
 
-    async def _outcome(self, prompt: Prompt, work: PendingRequest) -> Outcome:
+    def _under_way(self) -> set[asyncio.Task[Outcome]]:
+        return {task for task in map(self._tasks.get, self._wanted) if task and not task.done()}
+
+    async def _outcome(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
         """Asks until there is an answer, or no use in asking."""
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -191,7 +178,7 @@ class Dispatcher:
                 doubled = _FIRST_WAIT * 2.0 ** min(failures - 1, 9)  # beyond any float otherwise
                 await asyncio.sleep(random.uniform(0.0, min(_MOST_WAIT, doubled)))
 
-    async def _attempt(self, prompt: Prompt, work: PendingRequest) -> Outcome:
+    async def _attempt(self, prompt: EndpointPrompt, work: PendingRequest) -> Outcome:
         clock = asyncio.get_running_loop().time
         if self._stop:
             return self._stop
@@ -254,7 +241,7 @@ class Dispatcher:
         return f"; it has the models: {shown}" if names else ""
 
 
-def counted(reply: EndpointReply, prompt: Prompt, work: PendingRequest) -> EndpointReply:
+def counted(reply: EndpointReply, prompt: EndpointPrompt, work: PendingRequest) -> EndpointReply:
     """Returns a reply without keys, and with what it took, counted where the server tells not."""
     usage = reply.usage or work.usage(prompt.text, f"{reply.reasoning} {reply.text}".strip())
     if reply.reasoning and usage.reasoning_tokens is None:

@@ -62,6 +62,15 @@ class Usage:
     reasoning_tokens: int | None = None
     cached_tokens: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        """Returns the sum of two; unknown reasoning counts as none."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            (self.reasoning_tokens or 0) + (other.reasoning_tokens or 0),
+            self.cached_tokens + other.cached_tokens,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointReply:

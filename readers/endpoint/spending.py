@@ -19,31 +19,25 @@ class Ledger:
 
     Attributes:
         requests: Number of requests that were answered.
-        input_tokens: Number of tokens of these.
-        output_tokens: Number of tokens of their answers.
-        cached_tokens: Number of tokens read that the server had kept.
+        used: Tokens of these and of their answers.
         closed: Whether a limit was found to be reached: readers made later begin another.
     """
 
     requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
+    used: Usage = field(default=Usage(0, 0))
     closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def tokens(self) -> int:
         """Read and written together."""
-        return self.input_tokens + self.output_tokens
+        return self.used.input_tokens + self.used.output_tokens
 
     def add(self, usage: Usage) -> None:
         """Writes one answered request down; readers that share the ledger have a thread each."""
         with self._lock:
             self.requests += 1
-            self.input_tokens += usage.input_tokens
-            self.output_tokens += usage.output_tokens
-            self.cached_tokens += usage.cached_tokens
+            self.used += usage
 
 
 # Readers that ask one model at one server share its ledger as long as any of them lives: all
@@ -95,7 +89,7 @@ class SpendingLimit:
         spent = ""
         if self.tokens is not None and ledger.tokens >= self.tokens:
             spent = f"budget_tokens ({self.tokens:,})"
-        elif self.dollars is not None and self.cost(ledger) >= self.dollars:
+        elif self.dollars is not None and self.cost(ledger.used) >= self.dollars:
             spent = f"budget_dollars ({self.dollars:g})"
         if spent:
             ledger.closed = True
@@ -109,11 +103,11 @@ class SpendingLimit:
         ledger.closed = False
         return replace(
             self,
-            dollars=None if dollars is None else self.cost(ledger) + dollars,
+            dollars=None if dollars is None else self.cost(ledger.used) + dollars,
             tokens=None if tokens is None else ledger.tokens + tokens,
         )
 
-    def cost(self, used: Ledger | Usage) -> float:
+    def cost(self, used: Usage) -> float:
         """Returns dollars."""
         kept, written = used.cached_tokens, used.output_tokens
         read = (used.input_tokens - kept) * self.input_price + kept * self.cached_price
@@ -121,14 +115,13 @@ class SpendingLimit:
 
     def price(self, used: Usage) -> float | None:
         """Returns the dollars of an answer; None where prices are not known."""
-        priced = self.input_price or self.output_price
-        return round(self.cost(used), _DIGITS) if priced else None
+        is_priced = self.input_price or self.output_price
+        return round(self.cost(used), _DIGITS) if is_priced else None
 
     def _account(self, ledger: Ledger) -> str:
-        price = (
-            f", {self.cost(ledger):.4f} dollars" if self.input_price or self.output_price else ""
-        )
+        used, price = ledger.used, self.price(ledger.used)
         return (
-            f"{ledger.requests:,} answers took {ledger.input_tokens:,} tokens to read and"
-            f" {ledger.output_tokens:,} to write{price}"
+            f"{ledger.requests:,} answers took {used.input_tokens:,} tokens to read and"
+            f" {used.output_tokens:,} to write"
+            + ("" if price is None else f", {price:.4f} dollars")
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
 
 # Each answer adds 1/n to the n requests that may be under way, so a round of n adds one; each
 # refusal takes a half, so a round of refusals halves it, and a few in a round take little.
@@ -31,29 +30,29 @@ class Throttle:
         self.most, self.interval = most, interval
         self._bearable = float(most)
         self._under_way = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._turn, self._left = asyncio.Lock(), asyncio.Event()
         self._not_before = 0.0  # on the loop's clock, as all times here
-        self._alarm: asyncio.TimerHandle | None = None
         self._refused_at = 0.0  # beginning of the latest round of refusals
         self._refusals = 0  # rounds since the last answer
         self._silent_since: float | None = None  # the first of them
 
     async def enter(self) -> None:
         """Waits until a request may start; it must then `leave`."""
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        self._admit()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():  # its turn had come
-                self.leave()
-            raise
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            while (wait := self._not_before - loop.time()) > 0 or self._is_full():
+                if wait > 0:
+                    await asyncio.sleep(wait)
+                else:
+                    self._left.clear()
+                    await self._left.wait()
+            self._under_way += 1
+            self._not_before = loop.time() + self.interval
 
     def leave(self) -> None:
         """Makes room for another request."""
         self._under_way -= 1
-        self._admit()
+        self._left.set()
 
     def answered(self, *, slowly: bool) -> None:
         """Takes note of an answer: the server bears what it has and, if not `slowly`, more."""
@@ -95,19 +94,5 @@ class Throttle:
         until = asyncio.get_running_loop().time() + wait
         self._not_before = max(self._not_before, until)
 
-    def _admit(self) -> None:
-        """Lets in whom there is room for."""
-        loop = asyncio.get_running_loop()
-        while self._waiting and self._under_way < min(self.most, int(self._bearable)):
-            if self._not_before > loop.time():
-                self._alarm = self._alarm or loop.call_at(self._not_before, self._ring)
-                return
-            turn = self._waiting.popleft()
-            if not turn.cancelled():
-                turn.set_result(None)
-                self._under_way += 1
-                self._not_before = loop.time() + self.interval
-
-    def _ring(self) -> None:
-        self._alarm = None
-        self._admit()
+    def _is_full(self) -> bool:
+        return self._under_way >= min(self.most, int(self._bearable))

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from leporello.core.environment.extras import require
 from leporello.core.records import Output, Read
 from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.prompting.prompted_reader import PROMPT
 from leporello.readers.prompting.template import Template, refuse_pairs
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseLanguageModel
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,11 @@ class _ForeignReader(OneByOne):
 
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 -- whatever `make` returns
-        return self.make()  # type: ignore[attr-defined]  # of the classes below
+        return self.make()
+
+    def make(self) -> Any:  # noqa: ANN401 -- as above
+        """Returns the model; it is called once."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
 
     def render(self, read: Read) -> str:
         """Returns the text that the model is given."""
@@ -39,11 +40,7 @@ class _ForeignReader(OneByOne):
 
 @dataclass(frozen=True)
 class LangChainReader(_ForeignReader):
-    """Reads with a model of LangChain, which a class that extends this one makes."""
-
-    def make(self) -> BaseLanguageModel[Any]:
-        """Returns a chat model or LLM; it is called once."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
+    """Reads with a chat model or LLM of LangChain, which a class that extends this one makes."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""
@@ -56,10 +53,6 @@ class LangChainReader(_ForeignReader):
 @dataclass(frozen=True)
 class HaystackReader(_ForeignReader):
     """Reads with a chat generator of Haystack, which a class that extends this one makes."""
-
-    def make(self) -> Any:  # noqa: ANN401 -- components have no type in common
-        """Returns the component; it is called once."""
-        raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""

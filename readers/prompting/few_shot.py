@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -155,12 +155,9 @@ def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
     """
     if path is None:
         return ()
-    with opened(path):  # tells what is wrong with a path that is no file
-        status = path.stat()
-    shots_of_file = _load(path, (status.st_ino, status.st_size, status.st_mtime_ns))
     # A number a row whatever `shots` is, so that more begin with the fewer (decision 20).
     numbers = random.Random(seed)
-    return tuple(sorted(shots_of_file, key=lambda _: numbers.random())[:shots])
+    return tuple(sorted(_load(path), key=lambda _: numbers.random())[:shots])
 
 
 class _FewShotRow(BaseModel):
@@ -203,8 +200,7 @@ class _FewShotRow(BaseModel):
         return Shot(read, self.answer, self.id, self.data, self.document_sha256)
 
 
-@lru_cache(maxsize=8)
-def _load(path: Path, stamp: tuple[int, int, int]) -> tuple[Shot, ...]:  # noqa: ARG001 -- a file with another stamp is read again
+def _load(path: Path) -> list[Shot]:
     """Returns all examples of a file, in its order."""
     with opened(path) as file:
         lines = [(number, line) for number, line in enumerate(file, 1) if line.strip()]
@@ -217,22 +213,16 @@ def _load(path: Path, stamp: tuple[int, int, int]) -> tuple[Shot, ...]:  # noqa:
         except ValidationError as error:
             messages = map(_message, error.errors(include_url=False))
             faults.extend(Fault(path, number, text) for text in messages)
+    if more := faults[_LISTED:]:
+        more = [Fault(path, more[0].line, f"… and {len(more)} more from here on")]
     if faults:
-        raise _as_one_error(faults)
+        raise ConfigError([*faults[:_LISTED], *more])
     if not shots:
         raise UserError(f"{path}: has no examples; a row is like {_EXAMPLE}")
-    return tuple(shots)
+    return shots
 
 
 _EXAMPLE = '{"question": "Who …?", "context": "…", "answer": "…"}'
-
-
-def _as_one_error(faults: Sequence[Fault]) -> ConfigError:
-    """Returns the first faults as one error, and how many more there are."""
-    shown, more = list(faults[:_LISTED]), faults[_LISTED:]
-    if more:
-        shown.append(Fault(more[0].file, more[0].line, f"… and {len(more)} more from here on"))
-    return ConfigError(shown)
 
 
 def _message(error: ErrorDetails) -> str:

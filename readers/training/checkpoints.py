@@ -3,6 +3,8 @@
 The Trainer writes a checkpoint's files one by one, so a killed process can leave half of one.
 """
 
+# ruff: noqa: ARG002 -- the Trainer's callbacks take more than these use
+
 from __future__ import annotations
 
 import shutil
@@ -44,11 +46,7 @@ class CheckpointMarker(TrainerCallback):
         self._keep_all = keep_all
 
     def on_save(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,  # noqa: ARG002 -- the Trainer's
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, *_: object, **__: object
     ) -> None:
         """Marks the checkpoint that was just written, by all processes."""
         PartialState().wait_for_everyone()  # each writes the state of its own draws
@@ -76,22 +74,12 @@ class StepLogger(TrainerCallback):
         """Ends after so many measurements in a row without a lower loss; 0 never does."""
         self._tell, self._patience, self._begin = tell, patience, begin
 
-    def on_epoch_begin(
-        self,
-        args: TrainingArguments,  # noqa: ARG002 -- the Trainer's
-        state: TrainerState,
-        control: TrainerControl,  # noqa: ARG002 -- the Trainer's
-        **_: object,
-    ) -> None:
+    def on_epoch_begin(self, args: object, state: TrainerState, *_: object, **__: object) -> None:
         """Tells the data set, which the loader does not in an epoch that is gone on with."""
         self._begin(int(state.epoch or 0))
 
     def on_step_end(
-        self,
-        args: TrainingArguments,  # noqa: ARG002 -- the Trainer's
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Counts a step."""
         self._tell()
@@ -100,11 +88,7 @@ class StepLogger(TrainerCallback):
         control.should_log |= control.should_save
 
     def on_epoch_end(
-        self,
-        args: TrainingArguments,  # noqa: ARG002 -- the Trainer's
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Measures and saves nothing twice."""
         measured = state.log_history[-1] if state.log_history else {}
@@ -113,11 +97,7 @@ class StepLogger(TrainerCallback):
         control.should_log |= control.should_save
 
     def on_evaluate(
-        self,
-        args: TrainingArguments,  # noqa: ARG002 -- the Trainer's
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Ends training if it is time to."""
         control.should_training_stop |= _exhausted(state.log_history, self._patience)

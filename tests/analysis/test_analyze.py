@@ -111,6 +111,7 @@ def test_spread_equals_a_plain_search(text: str, reference: str) -> None:
         assert found.mean == pytest.approx(pstdev(wanted))
 
 
+@pytest.mark.integration
 def test_data_are_streamed() -> None:
     """A document can go as soon as the next one is there."""
     alive: list[Any] = []

@@ -112,7 +112,7 @@ def test_p_is_that_of_sacrebleu(kind: str) -> None:
     assert ours[1] < 0.01 < ours[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm(p_values: list[float]) -> None:
     """Corrected p-values are those of the definition, never below the given ones."""

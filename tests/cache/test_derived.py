@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from leporello import Document, Example, Hit, Section, Span
 from leporello.cache import fingerprint as fingerprints
+from leporello.cache.dependencies import _version, library_versions
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
 from leporello.chunkers import FixedTokens
@@ -257,6 +259,24 @@ def test_a_tokenizer_changes_everything(work: Workplace, cache: Cache, tmp_path:
     tokenizer.cache_clear()
     # The chunks come out the same; an index depends on where they stand, not on who made them.
     assert work.asked(cache, work.pipeline(tokenizer=name)) == {"tokens": 1, "chunks": 1}
+
+
+def test_library_versions_change_what_depends_on_them(
+    work: Workplace, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that the plug-in imports counts, one that nothing of it imports does not."""
+    real = metadata.version
+    for library, again in (
+        ("rich", NOTHING),
+        ("torch", NOTHING),
+        ("idna", {"chunks": 1, "index": 1}),
+    ):
+        monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
+        _version.cache_clear()
+        library_versions.cache_clear()
+        assert work.asked(cache, work.pipeline()) == again
+    _version.cache_clear()
+    library_versions.cache_clear()
 
 
 # -- the same results, wherever they come from -----------------------------------------------------

@@ -210,7 +210,6 @@ def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: changed.get(name, real(name)))
     _version.cache_clear()
-    _version.cache_clear()
     library_versions.cache_clear()
 
 

@@ -89,9 +89,7 @@ PLAIN = st.recursive(
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(NAMES, ARRAYS | ARRAYS.map(np.transpose) | PLAIN, max_size=4))
 def test_what_is_put_is_found_as_it_was(tmp_path: Path, value: dict[str, Any]) -> None:
     """Arrays of any plain type and shape, and any JSON, come back the same to the last bit."""
@@ -175,9 +173,7 @@ def test_an_entry_torn_at_any_length_is_noticed(
 CONTENT = bytes(pack(canonical(RECIPE), VALUE) or b"")
 
 
-@settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, len(CONTENT) - 1), change=st.integers(1, 255))
 def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> None:
     """One byte that has changed anywhere, header and padding included, is damage."""

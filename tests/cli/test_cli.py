@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import HERE, leporello, read_lines
 
-from leporello.config.catalogue import KINDS_OF_THINGS
+from leporello.config.reference.catalogue import KINDS_OF_THINGS
 
 LONGEST = """
 from dataclasses import dataclass

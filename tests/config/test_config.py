@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leporello.config import Config, PipelineSpec, load_config
-from leporello.config.catalogue import runs_offline
+from leporello.config.reference.catalogue import runs_offline
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.yaml.writing import write_yaml
 from leporello.jobs.jobs import prepare

@@ -14,7 +14,7 @@ from command_line import leporello
 
 from leporello.config import load_config
 from leporello.config.placement import Placement
-from leporello.config.schema import schema
+from leporello.config.reference.schema import schema
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.jobs import Job, job_directory, prepare
 from leporello.runs.run import run

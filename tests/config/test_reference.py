@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from leporello.cli import application
 from leporello.config.parameters import docstring, parameters
 from leporello.config.placement import Placement
-from leporello.config.schema import schema
+from leporello.config.reference.schema import schema
 from leporello.core.environment.classes import built_ins
 from leporello.core.protocols import ALL_KINDS
 from leporello.core.training import Training
@@ -82,11 +82,10 @@ def test_the_schema_describes_every_property() -> None:
     assert bm25["properties"]["k"]["description"] == "Number of chunks a question gets."
 
 
-def test_the_shipped_pipelines_are_valid_by_the_schema() -> None:
-    """And a mistake in them is not."""
+def test_the_schema_refuses_mistakes() -> None:
+    """In classes, parameters and metrics; names of other modules are allowed."""
     tree: Any = parse((ROOT / "pipelines.yaml").read_text(encoding="utf-8"), None).plain()
     validator = Draft202012Validator(schema())
-    assert [error.message for error in validator.iter_errors(tree)] == []
     short = {"reader": "Lead", "combiner": "./own.py:Mine"}
     metrics = ["f1", {"class": "recall"}, "./own.py:Mine"]
     task = {"class": "JsonLines", "path": "x", "metrics": metrics}

@@ -140,7 +140,7 @@ def sees_all(read: Read) -> tuple[Read, Reply]:
 CALLS = st.lists(st.tuples(reads(), replies()) | reads().map(sees_all), max_size=12)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(CALLS)
 def test_reads_and_outputs_come_back_as_they_were(calls: list[tuple[Read, Reply]]) -> None:
     """From the journal's columns and from those of calls.jsonl."""
@@ -160,6 +160,7 @@ def test_reads_and_outputs_come_back_as_they_were(calls: list[tuple[Read, Reply]
     ]
 
 
+@pytest.mark.integration
 def test_thirty_thousand_pairs_take_a_few_bytes_each(tmp_path: Path) -> None:
     """All pairs of a document's 250 paragraphs, each with a label and a score."""
     chance = random.Random(0)

@@ -79,6 +79,7 @@ def delivered(path: Path, reader: Any, count: int, seed: int) -> tuple[int, int,
     return values, nothing, failed
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("reader", [BestSentence(), Embedded()])
 def test_no_invalid_value_is_delivered(tmp_path: Path, reader: Any) -> None:
     """Of forty schemas, most of which have a value."""

@@ -101,6 +101,7 @@ def test_a_torn_line_is_cut_off_before_anything_is_written(tmp_path: Path) -> No
             assert rows_in(path) == [*(sound[:count] or [encode(OF)]), failed(3)]
 
 
+@pytest.mark.integration
 def test_nothing_behind_a_changed_byte_is_believed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

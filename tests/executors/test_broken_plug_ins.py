@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from command_line import leporello, read_lines, until
 
 from leporello.core.environment.platform import is_alive
+from leporello.engine import active_example, time_limit
 
 PLUG_IN = """
 import faulthandler, os, signal, subprocess, sys, threading, time
@@ -99,7 +101,7 @@ class Reader:
             case "forks": os.fork()
             case "drops":
                 whole = files.contents
-                files.contents = lambda path: (whole(path)[0], whole(path)[1][:-1], {})
+                files.contents = lambda path: (whole(path)[0], whole(path)[1][:-1])
             case "leaves":
                 Path("left").write_text(str(subprocess.Popen(["sleep", "600"]).pid))
             case "score": return [Output("bad", score="high") for _ in inputs]
@@ -296,6 +298,16 @@ def _config(folder: Path) -> Path:
         json.dumps({"pipelines": pipelines, "tasks": tasks}, indent=1)
     )
     return folder / "mine.yaml"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def limits() -> Iterator[None]:
+    """Restores the limits that the plug-in shortens in the process that loads it."""
+    limited = [(time_limit, "_GRACE"), (time_limit, "_OUTSIDE"), (active_example, "_MOST_ROUNDS")]
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in limited:
+            patch.setattr(module, name, getattr(module, name))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from command_line import HERE, ROOT, leporello
 from leporello import Document, Example
 from leporello.cli import application
 from leporello.config import load_config
-from leporello.config.catalogue import runs_offline
 from leporello.config.metrics import metrics_of
+from leporello.config.reference.catalogue import runs_offline
 from leporello.core.errors import ConfigError
 from leporello.core.protocols import KINDS
 from leporello.core.yaml.tree import parse

@@ -23,6 +23,7 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
     assert 'id="cache-gc"' in verbs
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("text", ["[dead](nowhere.md)", "[dead](index.md#nowhere)"])
 def test_a_dead_link_fails_the_build(text: str, tmp_path: Path) -> None:
     """So does one to an anchor that is not there."""

@@ -8,7 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.core.errors import UserError
@@ -25,7 +25,6 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None)  # a table on disk is opened for most
 @given(ROWS)
 def test_statistics_come_back_as_they_were(rows: list[dict[str, object]]) -> None:
     """Of whatever kinds they are, in order, one at a time and in slices."""

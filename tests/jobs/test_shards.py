@@ -44,9 +44,7 @@ from leporello.tasks.official import validate as first_pass
 Rows = list[dict[str, Any]]
 Shape = list[tuple[Any, ...]]
 
-few = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+few = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BYTES = st.sampled_from([1, 300, 2_000, 10**9])
 
 
@@ -241,6 +239,7 @@ def read(reader: TaskReader, shards: Iterable[Shard]) -> list[Shape]:
     return shape(group for shard in shards for group in reader.documents(shard))
 
 
+@pytest.mark.integration
 @few
 @given(
     examples=st.integers(1, 12),
@@ -264,6 +263,7 @@ def test_shards_are_the_task(
     assert [part for number in sorted(parts) for part in parts[number]] == expected
 
 
+@pytest.mark.integration
 @few
 @given(examples=st.integers(1, 4), open_at_once=st.integers(2, 4))
 def test_several_shards_may_be_open_at_once(task: Task, examples: int, open_at_once: int) -> None:
@@ -320,7 +320,7 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None)
+@pytest.mark.integration
 @given(drawn=ROWS, examples=st.integers(1, 8))
 def test_rows_are_found_wherever_they_stand(drawn: list[Any], examples: int) -> None:
     """Sorted by document they are the same examples, and `adjacent` is no other task."""
@@ -544,6 +544,7 @@ def test_what_adjacent_rows_ignore_names_no_document(tmp_path: Path) -> None:
     assert [document[0][0][1] for document in whole(task)] == ["x", "y\ufffd"]
 
 
+@pytest.mark.integration
 def test_the_layout_takes_the_memory_of_a_row(tmp_path: Path) -> None:
     """Twenty thousand documents are laid out and cut in the memory of some."""
     rows = ({"id": str(n), "document_id": f"d{n}", "document": "w " * 20} for n in range(20_000))

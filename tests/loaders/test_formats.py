@@ -77,6 +77,7 @@ def recovered(document: Document, words: list[str]) -> float:
     return 1 - missing.total() / len(words)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("suffix", "name"), [*product(WRITERS, STORIES)])
 def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
     """No word is lost, and headings have their levels, whatever the format."""
@@ -117,8 +118,9 @@ SECTION = st.tuples(st.just(1), LINE, st.lists(LINE, max_size=3))
 LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", WRITERS)
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(sections=st.lists(SECTION, min_size=1, max_size=3), rows=LISTS)
 def test_whatever_is_written_is_in_the_text(
     suffix: str, sections: list[tuple[int, str, list[str]]], rows: list[list[str]]
@@ -130,7 +132,7 @@ def test_whatever_is_written_is_in_the_text(
     assert all(word in found for word in story.words())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(sheets=st.lists(st.tuples(LISTS.filter(bool), st.booleans()), min_size=1, max_size=4))
 def test_sheets_are_in_the_text_or_lost(sheets: list[tuple[list[list[str]], bool]]) -> None:
     """What is hidden is told with its size; all else is found."""
@@ -334,6 +336,7 @@ class Shout:
 """
 
 
+@pytest.mark.integration
 def test_what_libraries_leave_out_is_read() -> None:
     """Formulas of Word, entities that a schema elsewhere declares, JSON with comments."""
     made = docx.Document()

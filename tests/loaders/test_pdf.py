@@ -340,7 +340,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -
 WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=1, max_size=30)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     pages=st.lists(st.lists(WORDS, max_size=8), min_size=1, max_size=5),
     columns=st.integers(1, 2),

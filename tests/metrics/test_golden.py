@@ -20,8 +20,9 @@ from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Metric, Statistics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
+from leporello.metrics.coco.java import need_coco
 from leporello.metrics.coco.meteor import _program, meteor
-from leporello.metrics.coco.tokenizer import coco_words, need_coco
+from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.confusion import macro, micro, tally
 from leporello.metrics.rouge import rouge_l_sum
 
@@ -204,6 +205,7 @@ def test_meteor_of_counts(line: str, score: float) -> None:
     assert meteor([[float(number) for number in line.split()]]) == pytest.approx(score, abs=1e-15)
 
 
+@pytest.mark.integration
 def test_meteor_of_sums_is_the_programs() -> None:
     """Sums of many lines come to what the program makes of them."""
     needs_coco()

@@ -72,6 +72,7 @@ def leporello(*words: object) -> Result:
     return CliRunner().invoke(application(), [*map(str, words)])
 
 
+@pytest.mark.integration
 def test_a_metric_of_ones_own_counts_wherever_a_built_in_one_does(
     mine: Path, tmp_path: Path
 ) -> None:

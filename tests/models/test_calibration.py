@@ -34,6 +34,7 @@ def test_what_is_fitted_says_how_often_answers_are_right(method: Method) -> None
     assert Calibration.from_row(json.loads(json.dumps(fitted.row()))) == fitted
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.floats(-30, 30), st.floats(0, 1)), min_size=1, max_size=30))
 def test_anything_can_be_fitted(pairs: list[tuple[float, float]]) -> None:
     """One answer, equal scores, scores that fall as answers get better."""
@@ -80,6 +81,7 @@ def test_a_probability_is_corrected_and_a_score_becomes_one(tmp_path: Path) -> N
     assert output.probability == pytest.approx(0.5)
 
 
+@pytest.mark.integration
 def test_readers_of_the_package_say_how_likely_their_answers_are() -> None:
     """Choices, labels and spans; a summary is neither right nor wrong."""
     text = "Ann Dunning found the unread fax behind the boiler. She gave it to the Widow Frack."

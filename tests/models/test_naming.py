@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
-from endpoint_server import Asked, be_impatient, running, say
+from endpoint_server import Asked, running, say
 
 from leporello.config import Spec, load_config
 from leporello.core.errors import UserError
@@ -104,7 +104,6 @@ def serve(asked: Asked) -> None:
 
 def test_servers_are_asked_what_they_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name may lack its tag, and the window is the server's; a file asks nobody."""
-    be_impatient(monkeypatch)
     file = tmp_path / "ferry.txt"
     file.write_text("Ann Dunning found the fax. " * 9)
     with running(serve) as server:
@@ -156,7 +155,6 @@ def test_a_word_that_means_nothing_is_told(word: str, told: str) -> None:
 
 def test_what_is_on_this_machine_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes along, the hub's cache, folders and servers, each with the word that names it."""
-    be_impatient(monkeypatch)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     kept = tmp_path / "hub" / "models--me--t5"
     (kept / "snapshots").mkdir(parents=True)

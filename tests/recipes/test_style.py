@@ -42,6 +42,7 @@ def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
         assert len([*groupby(gold)]) <= 6
 
 
+@pytest.mark.integration
 def test_the_recipe_writes_what_the_reader_reads(tmp_path: Path) -> None:
     """What `exclude` knows teaches nothing; too few authors are told."""
     told = run_recipe("style", _works(tmp_path, 7), tmp_path / "made")

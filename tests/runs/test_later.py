@@ -63,7 +63,7 @@ def test_what_was_ended_goes_on_behind_the_last_example(config: Path, tmp_path: 
     assert kept.read_bytes().count(b"\n") == 4
     alone = score(tmp_path / "run/lead/rows/predictions.jsonl", "rows", config=[config])
     assert result.scores == alone.scores
-    assert 0 < result.scores["bleu4"] < 100
+    assert 0 < result.scores["bleu_4"] < 100
 
 
 def test_a_program_that_is_not_there_is_told_before_any_work(

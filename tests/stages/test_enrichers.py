@@ -74,6 +74,7 @@ BAD = {
 }
 
 
+@pytest.mark.integration
 def test_a_summary_tree_ends_in_few_roots_that_stand_for_all() -> None:
     """All levels are returned, and a passage stands for what is below it."""
     with collect_notes():
@@ -166,6 +167,7 @@ def test_a_reader_that_writes_is_asked(enricher: Any, said: str) -> None:
     assert one.text.startswith(first)
 
 
+@pytest.mark.integration
 def test_a_tree_is_searched_and_walked_down_to_chunks() -> None:
     """By the best passages of each level, and by the reader's surest answers."""
     document = Document("d", STORY)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 from unittest.mock import patch
 
+from leporello.cache import reuse
 from leporello.cli import main
 from leporello.core.environment import signals
 
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ("--workers", "0")  # a worker takes longer to start than the tests' runs take
 GOLDEN = ROOT / "tests" / "golden"
 _LIBRARIES = (sys.prefix, sys.base_prefix, str(ROOT))
+_PATH = (*sys.path,)  # of a new process: without the folders of plug-ins that tests have loaded
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -58,16 +60,15 @@ def leporello(
 @contextmanager
 def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None]:
     """Gives a command the state of a new process, and restores that of this one."""
-    if watching := sys.modules.get("leporello.core.environment.observed"):
-        watching.forget()
     logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in signals.SIGNALS}
     handled, modules = logs.handlers, {*sys.modules}
     logs.handlers = []
     with (
         chdir(folder),
         patch.dict(os.environ, {"COLUMNS": "200"}),
-        patch.multiple(sys, argv=words, path=[*sys.path], unraisablehook=sys.unraisablehook),
+        patch.multiple(sys, argv=words, path=[*_PATH], unraisablehook=sys.unraisablehook),
         patch.multiple(signals, _first=0, _is_command=False),
+        patch.multiple(reuse, _collected={}, _printed=set()),
         patch.multiple(warnings, formatwarning=None, showwarning=partial(_show, err)),
         patch("os._exit", _raise_exit),
     ):

@@ -127,14 +127,16 @@ class _Listening(ThreadingHTTPServer):
 
 @contextmanager
 def running(script: Script) -> Iterator[Server]:
-    """Runs a server that does this with every request."""
+    """Runs a server that does this with every request; readers meanwhile wait for little."""
     listening = _Listening(("127.0.0.1", 0), _handler(lambda: server))
     listening.daemon_threads = True
     server = Server(f"http://127.0.0.1:{listening.server_port}/v1", script)
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield server
+        with pytest.MonkeyPatch.context() as patch:
+            _be_impatient(patch)
+            yield server
     finally:
         server.ending.set()
         listening.shutdown()
@@ -142,13 +144,13 @@ def running(script: Script) -> Iterator[Server]:
         thread.join()
 
 
-def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes waits a thousandth of what they are, and lets no proxy or key stand between."""
-    monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
-    monkeypatch.setattr("leporello.readers.endpoint.throttle._FIRST_PAUSE", 0.001)
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name.startswith("OPENAI_"):
-            monkeypatch.delenv(name)
+def _be_impatient(patch: pytest.MonkeyPatch) -> None:
+    """Makes waits a thousandth of what they are, and lets no proxy stand between."""
+    patch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
+    patch.setattr("leporello.readers.endpoint.throttle._FIRST_PAUSE", 0.001)
+    patch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        patch.delenv(name)
 
 
 def say(asked: Asked, text: str | None = None, **changed: Any) -> None:

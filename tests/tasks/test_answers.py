@@ -70,6 +70,7 @@ def test_gold_answers_stay_right(task: Any, scored: Example) -> None:
         assert task.normalise(once, scored.without_gold()) == once
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("task", "scored"), TASKS)
 @given(text=TEXT)
 def test_what_the_metric_accepts_is_never_lost(task: Any, scored: Example, text: str) -> None:

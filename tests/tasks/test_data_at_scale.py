@@ -129,6 +129,7 @@ def test_faults_name_the_file_of_the_shard(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
 def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str) -> None:
     """A bomb of 80 MB costs no memory, and the rows around it are read."""
@@ -189,6 +190,7 @@ def test_what_expands_beyond_measure_is_refused(
         JsonLines(path).check()
 
 
+@pytest.mark.integration
 def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, cache: Path) -> None:
     """Neither a file of rows nor a benchmark's zip takes the 400 MB that the line has."""
     path, official = tmp_path / "rows.jsonl.gz", tmp_path / "qasper.zip"

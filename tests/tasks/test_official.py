@@ -287,6 +287,7 @@ def test_a_test_split_without_gold_runs(tmp_path: Path) -> None:
     assert [(example.references, example.fault) for example in examples] == [((), ""), ((), "")]
 
 
+@pytest.mark.integration
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """A zip of 30 MB of rows, its questions apart from each other, takes a few of them."""
     text = "".join(random.Random(1).choices("abcdefgh \n", k=100_000))

@@ -248,7 +248,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_sections_are_an_outline_of_any_text(text: str) -> None:
     """They ascend, nest, end where the next of their level begins, and start where lines do."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.text.lcs import lcs_length, lcs_union, places
@@ -32,7 +32,6 @@ def way_back(first: list[str], second: list[str]) -> set[int]:
     return found
 
 
-@settings(deadline=None)
 @given(SENTENCES, SENTENCES)
 def test_the_union_is_that_of_the_tables_ways_back(
     first: list[list[str]], second: list[list[str]]

@@ -133,6 +133,7 @@ def test_a_hub_id_that_cannot_be_reached_says_what_to_give(monkeypatch: pytest.M
         tokenizer("no/such-model").offsets("text")
 
 
+@pytest.mark.integration
 def test_slow_tokenizers_are_refused(tmp_path: Path) -> None:
     """A tokenizer in Python, which tells no offsets, is refused with what to give instead."""
     (tmp_path / "config.json").write_text('{"model_type": "canine"}')

@@ -17,7 +17,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
     from leporello.cache.store import CacheEntry
-    from leporello.config.class_page import ClassPage
+    from leporello.config.reference.class_page import ClassPage
     from leporello.models.inventory import KnownModel
     from leporello.tuning import Tuned
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from os.path import expanduser  # which leaves the name of a user who is not there
@@ -15,7 +15,7 @@ from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
 from leporello.core.yaml.tree import ConfigSource, Tree
 
 
@@ -54,7 +54,7 @@ def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
     """
     layers = Layers(files)
     if name not in layers.suites:
-        raise UserError(f"there is no suite {name!r}{did_you_mean(name, layers.suites)}")
+        raise UserError(no_such("suite", name, layers.suites))
     suite, faults = suite_of(layers, name)
     if suite is None or faults:
         raise ConfigError(faults)
@@ -81,37 +81,37 @@ def check_names(
     suite: Suite, pipelines: Collection[str], tasks: Mapping[str, TaskSpec]
 ) -> list[Fault]:
     """Returns everything that a suite names and that is not there."""
-    faults = [*_untaken(suite, tasks)]
-    for name, column in suite.columns.items():
-        faults += [
-            suite.fault(f"there is no task {task!r}{did_you_mean(task, tasks)}", "columns", name)
-            for task in {task: None for task, _ in column.parts}
-            if task.partition("@")[0] not in tasks
-        ]
+    faults: list[Fault] = []
+    seen: set[str] = set()
+    for key, column in suite.columns.items():
+        for task in {task: None for task, _ in column.parts}:
+            name, _, settings = task.partition("@")
+            if name not in tasks:
+                faults.append(suite.fault(no_such("task", task, tasks), "columns", key))
+            elif settings not in seen and (problem := _untaken(tasks, name, settings)):
+                faults.append(suite.fault(problem, "by" if suite.by else "columns", key))
+            seen.add(settings)  # each value is reported once
         if suite.average and column.score.partition("[")[0] in _OPINIONS:
             text = f"{column.score} is an opinion: it enters no average of a suite"
-            faults.append(suite.fault(text, "columns", name))
+            faults.append(suite.fault(text, "columns", key))
     for row in suite.rows:
         for pipeline in dict.fromkeys(suite.pipelines(row).values()):
             if pipeline not in pipelines:
-                text = f"there is no pipeline {pipeline!r}{did_you_mean(pipeline, pipelines)}"
+                text = no_such("pipeline", pipeline, pipelines)
                 faults.append(suite.fault(text, "rows", row, "pipelines"))
     return faults
 
 
-def _untaken(suite: Suite, tasks: Mapping[str, TaskSpec]) -> Iterator[Fault]:
-    """Yields the parameters that tasks do not take, each value once."""
-    seen = set()
-    for key, column in suite.columns.items():
-        name, _, settings = column.task.partition("@")
-        if settings and settings not in seen and name in tasks:
-            seen.add(settings)
-            try:
-                tasks[name].adjusted(settings)
-            except ConfigError:  # the task itself is faulty, and reported as such
-                continue
-            except UserError as error:
-                yield suite.fault(str(error), "by" if suite.by else "columns", key)
+def _untaken(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> str | None:
+    """Returns what is wrong with parameters in a task's name, or None."""
+    try:
+        if settings:
+            tasks[name].adjusted(settings)
+    except ConfigError:  # the task itself is faulty, and reported as such
+        return None
+    except UserError as error:
+        return str(error)
+    return None
 
 
 @cache
@@ -201,5 +201,4 @@ def _own_faults(suite: Suite) -> Iterable[Fault]:
             known |= {*groups[: groups.index(place[2])]}
         for column in columns:
             if column not in known:
-                hint = did_you_mean(column, known)
-                yield suite.fault(f"there is no column {column!r}{hint}", *place)
+                yield suite.fault(no_such("column", column, known), *place)

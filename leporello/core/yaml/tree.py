@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -50,6 +50,11 @@ class Tree:
     def items(self) -> dict[str, Tree]:
         """The children of a mapping; empty for anything else."""
         return self.value if isinstance(self.value, dict) else {}
+
+    @property
+    def folder(self) -> Path:
+        """The folder from which relative paths in it count."""
+        return self.file.parent.resolve() if self.file else Path.cwd()
 
     def with_value(self, value: dict[str, Tree] | list[Tree] | Scalar) -> Tree:
         """Returns another value at the same place."""
@@ -256,28 +261,3 @@ class _TreeBuilder:
 def _line(event: yaml.Event) -> int:
     assert event.start_mark
     return int(event.start_mark.line) + 1
-
-
-def check_settings(
-    path: str, tree: Tree, check: Callable[[str, Tree], tuple[Any, str | None]]
-) -> tuple[dict[str, Any], list[Fault]]:
-    """Checks a mapping of settings, one by one.
-
-    Args:
-        path: Place of the settings, for messages: `mine.train`.
-        tree: The settings as they were read.
-        check: Function of the name of a setting and its value that returns the value to keep, and
-            what is wrong with it, or None.
-
-    Returns:
-        The values to keep, by setting, and all faults.
-    """
-    if not isinstance(tree.value, dict):
-        return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
-    checked = {name: check(name, child) for name, child in tree.items.items()}
-    faults = [
-        tree.items[name].fault(f"{path}.{name}: {problem}")
-        for name, (_, problem) in checked.items()
-        if problem
-    ]
-    return {name: value for name, (value, _) in checked.items()}, faults

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.config.placement import Placement
+from leporello.core.environment.platform import cores
 from leporello.core.errors import UserError
 from leporello.executors.interface import BatchSpec
 from leporello.executors.ray.environment import travelling_modules
@@ -90,7 +91,7 @@ def _connect(placement: Placement, modules: list[str]) -> None:
         options = {"address": placement.address, "runtime_env": {"py_modules": modules}}
     else:  # nobody else is to reach it; and all workers are to find room
         needed = 0 if placement.workers == "auto" else placement.workers * placement.worker_cpus
-        cpus = max(placement.cores, math.ceil(needed))
+        cpus = max(cores(), math.ceil(needed))
         options.update(num_cpus=cpus, _node_ip_address="127.0.0.1")
     try:
         if ":" in placement.address:  # Ray itself tries for minutes

@@ -11,13 +11,13 @@ from operator import or_
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.coco.tokenizer import coco_words, need_coco
-from leporello.metrics.protocol import Averaged, Statistics, column_sums
+from leporello.metrics.coco.java import need_coco
+from leporello.metrics.coco.tokenizer import coco_words
+from leporello.metrics.protocol import Averaged, Statistics, Summed, column_sums
 from leporello.text.lcs import lcs_length, places
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 _ORDERS = (1, 2, 3, 4)
 _TINY, _SMALL = 1e-15, 1e-9  # of coco-caption: no overlap is nearly, not quite, zero
@@ -26,7 +26,7 @@ _WORDS = "words:ptb-3.4.1,lower,no-punctuation"
 
 
 @dataclass(frozen=True)
-class BleuCoco:
+class BleuCoco(Summed):
     """BLEU-1 to -4 over a corpus, as coco-caption computes them.
 
     Counts of all examples are added up; an example's reference length is that of the reference
@@ -84,30 +84,24 @@ class BleuCoco:
             f"bleu_{k}": round(100 * score, 4) for k, score in zip(_ORDERS, scores, strict=True)
         }
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns correct and guessed n-grams of each order, and the two lengths."""
+        return _counts(statistics)
+
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; n-grams count
+        """Returns BLEU-4 of the counts."""
         import numpy as np
 
-        return np.array([_counts(s) for s in statistics], dtype=np.float64)
-
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; n-grams alone count
-    ) -> NDArray[np.float64]:
-        """Returns BLEU-4 of the counts, as `bleu` does."""
-        import numpy as np
-
-        ratio = (sums[:, -2] + _TINY) / (sums[:, -1] + _SMALL)
-        shares = (sums[:, :4] + _TINY) / (sums[:, 4:8] + _SMALL)
-        brevity = np.exp(np.minimum(0, 1 - 1 / ratio))
-        scores: NDArray[np.float64] = 100 * brevity * np.prod(shares, axis=1) ** (1 / 4)
-        return scores
+        return np.array([100 * _bleu(row)[-1] for row in sums.tolist()])
 
 
 def bleu(statistics: Sequence[Statistics]) -> list[float]:
     """Returns BLEU-1 to BLEU-4, 0 to 1, of what `BleuCoco` counted."""
-    *grams, guess_size, reference_size = column_sums(map(_counts, statistics))
+    return _bleu(column_sums(map(_counts, statistics)))
+
+
+def _bleu(counts: Sequence[float]) -> list[float]:
+    *grams, guess_size, reference_size = counts
     ratio = (guess_size + _TINY) / (reference_size + _SMALL)
     brevity = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
     shares = [(c + _TINY) / (g + _SMALL) for c, g in zip(grams[:4], grams[4:], strict=True)]

@@ -1,9 +1,11 @@
-"""A Java program that answers lines with lines, kept alive for as long as this process."""
+"""Java programs that answer lines with lines, kept alive for as long as this process."""
 
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import queue
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -11,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+from leporello.core.environment.extras import require
+from leporello.core.errors import UserError
 
 _TOLD = 500  # characters of what a program said before it ended
 
@@ -93,6 +98,30 @@ class LineProcess:
         return RuntimeError(
             f"{' '.join(self.command)} ended: {message[-_TOLD:] or 'without a word'}"
         )
+
+
+def need_coco(metric: str) -> None:
+    """Looks for the programs of coco-caption and for Java.
+
+    Raises:
+        UserError: The extra `muld` is not installed, or there is no Java.
+    """
+    require(f"the metric {metric!r}", "pycocoevalcap")
+    if shutil.which("java") is None:
+        raise UserError(
+            f"the metric {metric!r} runs Java programs, and there is no `java` on the path;"
+            " install a Java runtime (8 to 17 are known to do), for instance"
+            " `apt install default-jre-headless`, or take another metric"
+        )
+
+
+def coco_program(folder: str, *arguments: str) -> LineProcess:
+    """Returns a program of a folder of coco-caption, run by Java with these arguments."""
+    spec = importlib.util.find_spec("pycocoevalcap")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    root = Path(spec.submodule_search_locations[0])
+    return LineProcess(["java", "-Dfile.encoding=UTF-8", *arguments], root / folder)
 
 
 def _put_all(source: IO[bytes], target: queue.SimpleQueue[bytes]) -> None:

@@ -8,14 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.coco.java import LineProcess
-from leporello.metrics.coco.requirements import java, library
-from leporello.metrics.coco.tokenizer import coco_words, need_coco
-from leporello.metrics.protocol import Statistics, column_sums
+from leporello.metrics.coco.java import LineProcess, coco_program, need_coco
+from leporello.metrics.coco.tokenizer import coco_words
+from leporello.metrics.protocol import Statistics, Summed, column_sums
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 # Of METEOR 1.5 for English: weights of exact, stem, synonym and paraphrase matches; of recall
 # against precision; of fragmentation, and its power; of content against function words.
@@ -26,7 +24,7 @@ _FIELDS = 23
 
 
 @dataclass(frozen=True)
-class MeteorCoco:
+class MeteorCoco(Summed):
     """METEOR 1.5 over a corpus, with coco-caption's words and options.
 
     The counts of all examples are added up, each of its best reference. The options are those for
@@ -76,21 +74,15 @@ class MeteorCoco:
             return {}
         return {self.name: round(100 * meteor(s["counts"] for s in statistics), 4)}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the counts."""
-        import numpy as np
+        return _unbroken(statistics["counts"])
 
-        return np.array([_unbroken(s["counts"]) for s in statistics], dtype=np.float64)
-
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; words alone count
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; words count
         """Returns METEOR of the counts."""
         import numpy as np
 
-        return np.array([100 * _of_counts(row) for row in sums.tolist()], dtype=np.float64)
+        return np.array([100 * _of_counts(row) for row in sums.tolist()])
 
 
 def meteor(segments: Iterable[Sequence[float]]) -> float:
@@ -140,7 +132,5 @@ def _share(matched: Sequence[float], words: float, function: float) -> float:
 
 @cache
 def _program() -> LineProcess:
-    folder = library("pycocoevalcap", metric=MeteorCoco.name) / "meteor"
     options = ["-", "-", "-stdio", "-l", "en", "-norm"]
-    command = [java(MeteorCoco.name), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", "meteor-1.5.jar"]
-    return LineProcess([*command, *options], folder)
+    return coco_program("meteor", "-Xmx2G", "-jar", "meteor-1.5.jar", *options)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from leporello.metrics.coco.java import LineProcess
-from leporello.metrics.coco.requirements import java, library
+from leporello.metrics.coco.java import LineProcess, coco_program
 
 # As in ptbtokenizer.py. Brackets stay: they come in lower case, as `-lrb-`.
 _BRACKETS_AND_QUOTES = ("''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-")
@@ -20,16 +19,6 @@ _END = "end"
 _FILLER = "leporello" * 2000
 
 
-def need_coco(metric: str) -> None:
-    """Looks for what tokenising needs.
-
-    Raises:
-        UserError: The extra `muld` is not installed, or there is no Java.
-    """
-    library("pycocoevalcap", metric=metric)
-    java(metric)
-
-
 @lru_cache(maxsize=_KEPT)
 def coco_words(*texts: str) -> tuple[str, ...]:
     """Returns the words of each text, lower case, parted by single blanks.
@@ -38,7 +27,6 @@ def coco_words(*texts: str) -> tuple[str, ...]:
     that it says the same whatever stands beside it.
 
     Raises:
-        UserError: As `need_coco` does.
         RuntimeError: The program ended, or does not answer line by line.
     """
     program = _program()
@@ -55,9 +43,6 @@ def coco_words(*texts: str) -> tuple[str, ...]:
 
 @cache
 def _program() -> LineProcess:
-    folder = library("pycocoevalcap", metric="coco_words") / "tokenizer"
-    command = [
-        java("coco_words"), "-Dfile.encoding=UTF-8", "-cp", "stanford-corenlp-3.4.1.jar",
-        "edu.stanford.nlp.process.PTBTokenizer", "-preserveLines", "-lowerCase",
-    ]  # fmt: skip
-    return LineProcess(command, folder)
+    tokenizer = "edu.stanford.nlp.process.PTBTokenizer"
+    options = ["-preserveLines", "-lowerCase"]
+    return coco_program("tokenizer", "-cp", "stanford-corenlp-3.4.1.jar", tokenizer, *options)

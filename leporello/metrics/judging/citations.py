@@ -44,7 +44,6 @@ class Citations(Averaged):
     """
 
     name: ClassVar[str] = "citations"
-    is_opinion: ClassVar[bool] = True
 
     role: Role = "judge"
     most: Positive = 3

@@ -16,7 +16,7 @@ from leporello.core.hashing import digest
 from leporello.core.protocols import Positive, Role
 from leporello.core.records import Example, Output, Prediction, Read
 from leporello.metrics.own import MetricError
-from leporello.metrics.protocol import Statistics
+from leporello.metrics.protocol import Statistics, Summed
 
 if TYPE_CHECKING:
     from leporello.metrics.protocol import Numbers
@@ -31,7 +31,7 @@ _FEW = 2  # examples that agreement can be told of
 
 
 @dataclass(frozen=True)
-class Judge:
+class Judge(Summed):
     """How good a reader in the role of a judge finds an answer, 0 to 100.
 
     Pointwise it gives each answer one of `scale` + 1 marks. Pairwise it is shown two answers, in
@@ -54,7 +54,6 @@ class Judge:
 
     name: ClassVar[str] = "judge"
     headline: ClassVar[str] = "judge"
-    is_opinion: ClassVar[bool] = True
 
     rubric: str = RUBRIC
     mode: Literal["pointwise", "pairwise"] = "pointwise"
@@ -123,11 +122,9 @@ class Judge:
         """Returns the example's score; 0 where the judge said none."""
         return float(statistics["judge"] or 0.0)
 
-    def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns scores, and whether there is one, shape (examples, 2)."""
-        import numpy as np
-
-        return np.array([[self.score(s), s["judge"] is not None] for s in statistics], np.float64)
+    def row(self, statistics: Statistics) -> Sequence[float]:
+        """Returns the score, and whether there is one."""
+        return [self.score(statistics), statistics["judge"] is not None]
 
     def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- judged ones count
         """Returns the means over what was judged."""

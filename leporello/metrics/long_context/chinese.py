@@ -7,7 +7,6 @@ import string
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from leporello.core.environment.extras import require
 from leporello.models.locate import cache_directory
 
 if TYPE_CHECKING:
@@ -21,15 +20,6 @@ _PUNCTUATION = str.maketrans(
     + "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」"
     "『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏.",
 )
-
-
-def require_jieba(who: str) -> None:
-    """Looks for jieba.
-
-    Raises:
-        UserError: It is not installed; the message names the extra.
-    """
-    require(who, "jieba")
 
 
 @lru_cache(maxsize=_KEPT)

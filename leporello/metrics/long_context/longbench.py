@@ -9,9 +9,10 @@ from difflib import SequenceMatcher
 from statistics import fmean
 from typing import ClassVar, Literal
 
+from leporello.core.environment.extras import require
 from leporello.core.records import Example, Prediction
 from leporello.metrics.f1 import token_f1
-from leporello.metrics.long_context.chinese import bare, chinese_words, require_jieba
+from leporello.metrics.long_context.chinese import bare, chinese_words
 from leporello.metrics.long_context.rouge_sets import rouge_l
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 from leporello.text.squad import normalise
@@ -56,7 +57,7 @@ class LongBenchScore(Averaged):
 
     def __post_init__(self) -> None:
         if self.score_by.endswith("_zh"):
-            require_jieba(f"the metric {self.name!r} with score_by: {self.score_by}")
+            require(f"the metric {self.name!r} with score_by: {self.score_by}", "jieba")
 
     @property
     def signature(self) -> str:

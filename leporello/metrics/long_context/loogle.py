@@ -19,8 +19,7 @@ from leporello.metrics.long_context.rouge_sets import rouge_l, rouge_n
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from leporello.metrics.protocol import Numbers
 
 
 @dataclass(frozen=True)
@@ -112,19 +111,13 @@ class LooGLECloze(Averaged):
         shares = {name: sum(each[key] for each in statistics) for name, key in names.items()}
         return {name: round(100 * share / masks, 4) for name, share in shares.items()}
 
-    def summands(self, statistics: Sequence[Statistics]) -> NDArray[np.float64]:
+    def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the masks filled exactly, and all."""
-        import numpy as np
+        return [statistics["exact"], statistics["masks"]]
 
-        return np.array([[s["exact"], s["masks"]] for s in statistics], dtype=np.float64)
-
-    def of_sums(
-        self,
-        sums: NDArray[np.float64],
-        counts: NDArray[np.float64],  # noqa: ARG002 -- as every metric's; masks alone count
-    ) -> NDArray[np.float64]:
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; masks count
         """Returns the shares of masks."""
-        scores: NDArray[np.float64] = 100 * sums[:, 0] / sums[:, 1]
+        scores: Numbers = 100 * sums[:, 0] / sums[:, 1]
         return scores
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from leporello.text.lcs import lcs_union
 
-_KEPT = 512  # references; several pipelines are scored against the same ones at about one time
+_KEPT = 512  # texts; several pipelines are scored against the same ones at about one time
 
 
 class RougeParts(NamedTuple):
@@ -40,25 +40,21 @@ class RougeParts(NamedTuple):
         return 2.0 * ((precision * self.recall) / (precision + self.recall + 1e-8))
 
 
+@lru_cache(maxsize=_KEPT)
 def _sentences(text: str) -> list[list[str]]:
     """Returns the words of each sentence; the package counts an empty one as one empty word."""
     return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
 
 
-@lru_cache(maxsize=_KEPT)
-def _of_reference(text: str) -> list[list[str]]:
-    return _sentences(text)
-
-
 def rouge_n(guess: str, reference: str, n: int) -> RougeParts:
     """Returns what two texts share of their words (n = 1) or pairs of words (n = 2)."""
-    grams = _grams(_sentences(guess), n), _grams(_of_reference(reference), n)
+    grams = _grams(_sentences(guess), n), _grams(_sentences(reference), n)
     return RougeParts(len(grams[0]), len(grams[1]), len(grams[0] & grams[1]))
 
 
 def rouge_l(guess: str, reference: str) -> RougeParts:
     """Returns what two texts share in order: words in the union of all sentences' subsequences."""
-    ours, theirs = _sentences(guess), _of_reference(reference)
+    ours, theirs = _sentences(guess), _sentences(reference)
     return RougeParts(len(_grams(ours, 1)), len(_grams(theirs, 1)), len(lcs_union(theirs, ours)))
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from leporello.readers.backends import transformers_causal
 from leporello.readers.backends.backend import Precision
 from leporello.readers.backends.ctranslate2 import models
-from leporello.readers.backends.ctranslate2.models import ConvertedModel, ModelKind
+from leporello.readers.backends.ctranslate2.conversion import ModelKind
+from leporello.readers.backends.ctranslate2.models import ConvertedModel
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from leporello.core.errors import UserError
 from leporello.models.locate import cache_directory, filled_once, loadable, model_fingerprint
@@ -37,30 +37,35 @@ _FAULTS = (ValueError, RuntimeError, NotImplementedError, AttributeError, KeyErr
 
 _log = logging.getLogger("leporello")
 
-# Scores choices with the original; with what was converted, which lies in a folder.
-Original: TypeAlias = "Callable[[PreTrainedModel, Tokens, Sequence[ModelInput]], list[Generation]]"
-Conversion: TypeAlias = (
-    "Callable[[Path, ModelFacts, Tokens, Sequence[ModelInput]], list[Generation]]"
-)
+# Scores choices with a model as it is loaded: the original, or what was converted.
+Score: TypeAlias = Callable[[Any, Tokens, Sequence[ModelInput]], list[Generation]]
 
 
 @dataclass(frozen=True)
-class OriginalModel:
-    """What is converted, and how it is compared.
+class ModelKind:
+    """A kind of model, and how its conversion is compared with the original.
 
     Attributes:
-        model: Path, hub id, or name of a wheel.
-        architecture: The class of transformers that loads it.
-        types: Names of the model types that it may be, as config.json has them.
+        architecture: The class of transformers that loads the original.
+        engine: The class of CTranslate2 that runs it.
+        types: Names of the model types that were tried, as config.json has them.
         original: A function that scores choices with transformers.
-        conversion: A function that scores them with CTranslate2.
+        score: A function that scores them with CTranslate2.
     """
 
-    model: str
     architecture: Architecture
+    engine: Literal["Translator", "Generator"]
     types: tuple[str, ...]
-    original: Original
-    conversion: Conversion
+    original: Score
+    score: Score
+
+    def check_type(self, model: str, model_type: object) -> None:
+        """Raises ValueError for a model type that CTranslate2 lacks, or that was never tried."""
+        if model_type not in self.types:
+            raise ValueError(
+                f"backend: ctranslate2 does not run {model_type!r}, the type of model {model!r}; it"
+                f" runs {', '.join(self.types)}. Leave backend out: transformers runs it"
+            )
 
 
 @dataclass(frozen=True)
@@ -84,22 +89,27 @@ class ModelFacts:
     wraps: bool
 
 
-def conversion(source: OriginalModel) -> Path:
+def conversion(model: str, kind: ModelKind, load: Callable[[Path], Any]) -> Path:
     """Returns the folder with a model in CTranslate2's format; converts it at most once.
 
     It is named by the model's content and what converts it.
+
+    Args:
+        model: Path, hub id, or name of a wheel.
+        kind: Kind that it must be.
+        load: A function that loads a folder for a comparison with the original.
 
     Raises:
         UserError: There is no such model, it has no safetensors, or it cannot be converted.
     """
     versions = version("ctranslate2"), version("transformers")
-    made_of = json.dumps([model_fingerprint(source.model), *versions, _FORMAT]).encode()
-    name = f"{Path(source.model).name}-ctranslate2-{sha256(made_of).hexdigest()[:16]}"
+    made_of = json.dumps([model_fingerprint(model), *versions, _FORMAT]).encode()
+    name = f"{Path(model).name}-ctranslate2-{sha256(made_of).hexdigest()[:16]}"
     try:
-        return filled_once(name, lambda folder: _fill(folder, source))
+        return filled_once(name, lambda folder: _fill(folder, model, kind, load))
     except OSError as error:
         raise UserError(
-            f"model {source.model!r} cannot be converted for CTranslate2 in {cache_directory()}:"
+            f"model {model!r} cannot be converted for CTranslate2 in {cache_directory()}:"
             f" {error.strerror or error}; LEPORELLO_CACHE names another place"
         ) from error
 
@@ -114,23 +124,14 @@ def config_of(model: str) -> dict[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def refuse_type(model: str, model_type: object, types: Sequence[str]) -> None:
-    """Raises ValueError for a model type that CTranslate2 lacks, or that was never tried."""
-    if model_type not in types:
-        raise ValueError(
-            f"backend: ctranslate2 does not run {model_type!r}, the type of model {model!r}; it"
-            f" runs {', '.join(types)}. Leave backend out: transformers runs it"
-        )
-
-
-def _fill(folder: Path, source: OriginalModel) -> None:
-    _log.info("converting %s for CTranslate2, once", source.model)
+def _fill(folder: Path, model: str, kind: ModelKind, load: Callable[[Path], Any]) -> None:
+    _log.info("converting %s for CTranslate2, once", model)
     try:
-        _convert(source, folder)
+        _convert(folder, model, kind, load)
     except _FAULTS as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise UserError(
-            f"model {source.model!r} cannot be converted for CTranslate2: {error}."
+            f"model {model!r} cannot be converted for CTranslate2: {error}."
             f" Leave backend out: transformers runs it"
         ) from error
     for file in folder.iterdir():
@@ -143,14 +144,14 @@ def facts_of(folder: Path) -> ModelFacts:
     return ModelFacts(**{**values, "ends": tuple(values["ends"])})
 
 
-def _convert(source: OriginalModel, folder: Path) -> None:
-    converter = _converter(source)
+def _convert(folder: Path, model: str, kind: ModelKind, load: Callable[[Path], Any]) -> None:
+    converter = _converter(model, kind)
     with quiet():
         converter.convert(str(folder))
     facts: ModelFacts = converter.facts
     (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=2), encoding="utf-8")
     # Compared, since converters have misread models in silence: Flan-T5 and mT5 (decision 18).
-    replies = source.conversion(folder, facts, Tokens(source.model), [_sample(facts)])
+    replies = kind.score(load(folder), Tokens(model), [_sample(facts)])
     pairs = zip(replies[0].scores, converter.expected[0].scores, strict=True)
     error = max(abs(a - b) for a, b in pairs)
     if not error <= _TOLERANCE[converter.dtype]:  # NaN is not
@@ -170,7 +171,7 @@ def _sample(facts: ModelFacts) -> ModelInput:
     return ModelInput(ids(160, 7919), tuple((*ids(5, step), last) for step in (101, 977)))
 
 
-def _converter(source: OriginalModel) -> Any:  # noqa: ANN401 -- a class of CTranslate2, which has no types
+def _converter(model: str, kind: ModelKind) -> Any:  # noqa: ANN401 -- a class of CTranslate2, which has no types
     from ctranslate2.converters import TransformersConverter
 
     class Converter(TransformersConverter):  # type: ignore[misc]  # as above
@@ -183,13 +184,12 @@ def _converter(source: OriginalModel) -> Any:  # noqa: ANN401 -- a class of CTra
         def load_model(self, *_: object, **__: object) -> PreTrainedModel:
             # A copy of its own, past the cache: the converter takes it apart.
             loaded: PreTrainedModel = load_model.__wrapped__(
-                source.model, source.architecture, "auto", "cpu"
+                model, kind.architecture, "auto", "cpu"
             )
-            refuse_type(source.model, loaded.config.model_type, source.types)
+            kind.check_type(model, loaded.config.model_type)
             self.facts = _facts(loaded)
             self.dtype = str(loaded.dtype).removeprefix("torch.")
-            sample = _sample(self.facts)
-            self.expected = source.original(loaded, Tokens(source.model), [sample])
+            self.expected = kind.original(loaded, Tokens(model), [_sample(self.facts)])
             _prepare(loaded.config)
             self._config = loaded.config
             return loaded
@@ -205,7 +205,7 @@ def _converter(source: OriginalModel) -> Any:  # noqa: ANN401 -- a class of CTra
                 spec.config.decoder_start_token = str(self.facts.start)
             return spec
 
-    return Converter(loadable(source.model))
+    return Converter(loadable(model))
 
 
 def _facts(model: PreTrainedModel) -> ModelFacts:

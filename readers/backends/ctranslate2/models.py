@@ -8,23 +8,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.readers.backends.backend import Precision, threads
 from leporello.readers.backends.ctranslate2.conversion import (
     ModelFacts,
-    Original,
-    OriginalModel,
+    ModelKind,
     config_of,
     conversion,
     facts_of,
-    refuse_type,
 )
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.pretrained import Architecture, Tokens
-from leporello.readers.batching.micro_batches import Generation, ModelInput
+from leporello.readers.backends.pretrained import Tokens
+from leporello.readers.batching.micro_batches import Generation
 
 _POLL = 0.002  # seconds
 
@@ -59,32 +57,10 @@ class ConvertedModel:
         return decoding.max_new_tokens - (self.facts.last is not None)
 
 
-Score: TypeAlias = Callable[[ConvertedModel, Tokens, Sequence[ModelInput]], list[Generation]]
-
-
-@dataclass(frozen=True)
-class ModelKind:
-    """A kind of model, and how its conversion is compared with the original.
-
-    Attributes:
-        architecture: The class of transformers that loads the original.
-        engine: The class of CTranslate2 that runs it.
-        types: Names of the model types that were tried, as config.json has them.
-        original: A function that scores choices with transformers.
-        score: A function that scores them with CTranslate2.
-    """
-
-    architecture: Architecture
-    engine: Literal["Translator", "Generator"]
-    types: tuple[str, ...]
-    original: Original
-    score: Score
-
-
 def check(model: str, kind: ModelKind, decoding: Decoding) -> None:
     """Refuses, by a ValueError, models of another type, and what beams would do differently."""
     if config := config_of(model):
-        refuse_type(model, config.get("model_type"), kind.types)
+        kind.check_type(model, config.get("model_type"))
     if decoding.num_beams == 1:
         return
     if not decoding.early_stopping:
@@ -122,23 +98,17 @@ def load(model: str, kind: ModelKind, dtype: Precision, device: str) -> Converte
     """
     require("backend: ctranslate2", "ctranslate2")
 
-    def score(
-        folder: Path, facts: ModelFacts, tokens: Tokens, prompts: Sequence[ModelInput]
-    ) -> list[Generation]:
-        engine = _engine(folder, kind, "float32", "cpu")
-        return kind.score(ConvertedModel(engine, facts), tokens, prompts)
-
-    folder = conversion(OriginalModel(model, kind.architecture, kind.types, kind.original, score))
-    return ConvertedModel(_engine(folder, kind, dtype, device), facts_of(folder))
+    folder = conversion(model, kind, lambda folder: _loaded(folder, kind, "float32", "cpu"))
+    return _loaded(folder, kind, dtype, device)
 
 
-def _engine(folder: Path, kind: ModelKind, dtype: Precision, device: str) -> Any:  # noqa: ANN401 -- CTranslate2 has no types
+def _loaded(folder: Path, kind: ModelKind, dtype: Precision, device: str) -> ConvertedModel:
     import ctranslate2
 
     ctranslate2.set_log_level(logging.ERROR)
     name, _, index = device.partition(":")
     try:
-        return getattr(ctranslate2, kind.engine)(
+        engine = getattr(ctranslate2, kind.engine)(
             str(folder),
             device=name,
             device_index=int(index or 0),
@@ -151,6 +121,7 @@ def _engine(folder: Path, kind: ModelKind, dtype: Precision, device: str) -> Any
             f"CTranslate2 cannot run a model with device {device!r} and dtype {dtype!r}: {first}."
             " Device 'auto' takes what there is, and dtype 'float32' and 'int8' run everywhere"
         ) from error
+    return ConvertedModel(engine, facts_of(folder))
 
 
 def options(model: ConvertedModel, tokens: Tokens, decoding: Decoding) -> dict[str, Any]:

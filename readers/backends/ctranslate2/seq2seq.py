@@ -10,8 +10,8 @@ from leporello.core.errors import UserError
 from leporello.readers.backends import transformers_seq2seq
 from leporello.readers.backends.backend import Precision
 from leporello.readers.backends.ctranslate2 import models
-from leporello.readers.backends.ctranslate2.conversion import config_of
-from leporello.readers.backends.ctranslate2.models import ConvertedModel, ModelKind
+from leporello.readers.backends.ctranslate2.conversion import ModelKind, config_of
+from leporello.readers.backends.ctranslate2.models import ConvertedModel
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput

@@ -190,7 +190,7 @@ def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
 def test_promises(entry: Entry, model: str, folders: dict[str, str]) -> None:
     """Spans ascend, cover all but white space, are not blank, keep the bound, and repeat."""
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     @given(text=TEXTS, size=st.integers(1, 12), share=st.floats(0, 0.99))
     def holds(text: str, size: int, share: float) -> None:
         check(entry, text, size, int(size * share), folders[model])

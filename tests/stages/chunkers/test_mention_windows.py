@@ -56,7 +56,7 @@ def test_promises(model: str, byte_level: str) -> None:
     """Windows ascend, lie apart, keep the bound, and have all mentions' beginnings; they repeat."""
     model = byte_level if model == "byte_level" else model
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=150, suppress_health_check=list(HealthCheck))
     @given(
         text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=50).map(" ".join),
         size=st.integers(1, 14),

@@ -119,7 +119,7 @@ LINES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     lines=st.lists(LINES, max_size=30),
     size=st.integers(1, 9),

@@ -174,6 +174,7 @@ def test_pairs_never_overlap_and_meet_between_neighbours(kind: Any) -> None:
         assert read.pair == tuple(p if isinstance(p, str) else p.text for p in read.passages)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", BOTH)
 def test_hundreds_of_paragraphs_can_be_compared_in_part(kind: Any) -> None:
     """All neighbours and so many drawn ones each: the same ones every time, by the seed."""

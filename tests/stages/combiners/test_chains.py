@@ -312,6 +312,7 @@ COMBINERS = (
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("combiner", COMBINERS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("reader", [Embedded(), BestSentence()], ids=lambda one: type(one).__name__)
 def test_readers_of_the_package_answer_through_them(reader: Any, combiner: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello import Document, Example, Hit, Output, Read
@@ -70,7 +70,6 @@ def translated(
 def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer) -> None:
     """A reader that shouts makes the text in capitals, to the character."""
 
-    @settings(deadline=None)
     @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
     def holds(text: str) -> None:
         said = translated(text, answer, LineByLine(unit), chunker)

@@ -152,6 +152,7 @@ def test_choices_that_begin_alike_are_refused() -> None:
         Count(choices=("no", "no idea"))
 
 
+@pytest.mark.integration
 @given(st.lists(st.lists(ITEM, max_size=4), min_size=3, max_size=3))
 def test_a_union_has_every_item_that_was_listed(listed: list[list[str]]) -> None:
     """And supports each by passages that list it; a count is of as many."""

@@ -198,7 +198,7 @@ def test_coherence_needs_scores() -> None:
         drive(OrderByCoherence(), example(list("ab")), lambda _: Output("a"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=WORDS, seed=st.integers(0, 9), failing=st.integers(0, 3), label=st.booleans())
 @pytest.mark.parametrize(
     "combiner",
@@ -318,7 +318,7 @@ def test_matching_without_choices_says_what_to_use() -> None:
         next(OrderByMatch().combine(example(list("ab")), []))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     scores=st.lists(
         st.lists(st.floats(-2, 1e6) | st.just(5e-324), max_size=4), min_size=1, max_size=14
@@ -347,7 +347,7 @@ def agreement(order: Sequence[int], preferences: Any) -> float:
     return float(sum(preferences[a, b] for n, a in enumerate(order) for b in order[n + 1 :]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(preferences=MATRICES.filter(lambda matrix: len(matrix) <= 5))
 def test_the_order_agreed_on_is_the_best_of_all(preferences: Any) -> None:
     """As trying every order finds it."""
@@ -356,7 +356,7 @@ def test_the_order_agreed_on_is_the_best_of_all(preferences: Any) -> None:
     assert agreement(most_agreed(preferences), preferences) == pytest.approx(best)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=MATRICES.filter(lambda matrix: len(matrix) <= 5))
 def test_the_best_path_is_the_first_of_the_best(steps: Any) -> None:
     """As trying every path finds it; equal ones in the order of their places."""

@@ -179,6 +179,7 @@ COMBINERS = (
 )
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
 def test_the_package_s_own_reader_answers_through_them(combiner: Any) -> None:
     """By rule, and says so; every hit is of the document."""

@@ -62,6 +62,7 @@ def test_a_question_for_yes_or_no_gets_one_of_them(reader: Embedded) -> None:
     assert output.span is None
 
 
+@pytest.mark.integration
 def test_a_statement_is_judged(reader: Embedded) -> None:
     """With choices in their order, else with the names of an inference."""
     [one] = reader.read([Read(HALVES, "Ann Dunning found the fax.")])
@@ -172,7 +173,7 @@ def test_a_window_that_is_too_long_is_refused() -> None:
         encoder.scores([TextPair([1] * 97, [2] * 500)])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text(alphabet="ab .\nÄ", max_size=40), max_size=5), st.data())
 def test_joined_paragraphs_know_where_they_stand(texts: list[str], data: st.DataObject) -> None:
     """What is found in a pair of paragraphs is placed where the passage has those characters."""

@@ -44,7 +44,7 @@ def test_an_option_that_the_passages_say_is_chosen(ranker: ChoiceRanker) -> None
 
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=4), st.lists(TEXTS, max_size=3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_options_of_any_kind_have_probabilities(
     question: str, options: list[str], passages: list[str]
 ) -> None:
@@ -86,7 +86,7 @@ def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_statements_of_any_kind_have_probabilities(statement: str, passages: list[str]) -> None:
     """Known or not, they add up to one, and the clause that is told lies in its passage."""
     judge = StatementJudge(SHIPPED / "statements", PlainHead())

@@ -16,7 +16,6 @@ from endpoint_server import (
     Asked,
     Server,
     answer,
-    be_impatient,
     made,
     project,
     reads,
@@ -35,12 +34,6 @@ from leporello.readers.prompting.chat import Chat
 from leporello.readers.prompting.few_shot import draw
 
 STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
 
 
 # What is sent, and what comes back
@@ -313,26 +306,39 @@ CHOICES = ("the eldest", "a cat", "No")
     ],
 )
 def test_an_answer_is_matched_to_a_choice(answered: str, expected: str | None) -> None:
-    """By its text or its letter; an answer that names none, or several, stays as it is."""
+    """By its text or its letter, from the plainest way to say it to the least plain."""
+    assert chosen([answered], CHOICES) == expected
+
+
+@pytest.mark.parametrize(
+    ("answers", "choices", "expected"),
+    [
+        (["A"], ["B", "A"], "A"),
+        (["the black cat"], ["cat", "the black cat"], "the black cat"),
+        (["It is the black cat."], ["cat", "the black cat"], "the black cat"),
+        (["🐈"], ["🐈", "👢"], "🐈"),
+        (["猫"], ["犬", "猫"], "猫"),
+        (["not entailment"], ["entailment", "not entailment"], "not entailment"),
+        (["a", "b", "b"], ["a", "b"], "b"),
+        (["b", "a"], ["a", "b"], "b"),
+        (["x"], [], None),
+    ],
+)
+def test_choices_are_told_apart(
+    answers: list[str], choices: list[str], expected: str | None
+) -> None:
+    """By letters that are texts themselves, by signs alone, one inside another, in any script."""
+    assert chosen(answers, choices) == expected
+
+
+@pytest.mark.parametrize(("answered", "text"), [("(B) a cat", "a cat"), ("a dog", "a dog")])
+def test_an_answer_is_a_choice_or_stays_as_it_is(answered: str, text: str) -> None:
+    """The prompt gives the choices letters; no choice has a score."""
     with running(lambda asked: say(asked, answered)) as server:
         reader = Endpoint(server.base_url, "m")
         [output] = reader.read([Read(("text",), "Who?", choices=CHOICES)])
         assert "(A) the eldest\n(B) a cat\n(C) No" in server.asked[0].prompt
-    assert output.text == (answered if expected is None else expected)
-    assert output.scores == ()
-
-
-def test_choices_are_told_apart() -> None:
-    """By letters that are texts themselves, by signs alone, one inside another, in any script."""
-    assert chosen(["A"], ["B", "A"]) == "A"
-    assert chosen(["the black cat"], ["cat", "the black cat"]) == "the black cat"
-    assert chosen(["It is the black cat."], ["cat", "the black cat"]) == "the black cat"
-    assert chosen(["🐈"], ["🐈", "👢"]) == "🐈"
-    assert chosen(["猫"], ["犬", "猫"]) == "猫"
-    assert chosen(["not entailment"], ["entailment", "not entailment"]) == "not entailment"
-    assert chosen(["a", "b", "b"], ["a", "b"]) == "b"
-    assert chosen(["b", "a"], ["a", "b"]) == "b"
-    assert chosen(["x"], []) is None
+    assert (output.text, output.scores) == (text, ())
 
 
 def test_most_parts_of_a_split_input_choose() -> None:

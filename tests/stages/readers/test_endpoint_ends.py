@@ -16,7 +16,6 @@ import pytest
 from command_line import ROOT
 from endpoint_server import (
     Asked,
-    be_impatient,
     made,
     reads,
     running,
@@ -28,12 +27,6 @@ from endpoint_server import (
 from leporello.core.records import Output
 from leporello.engine.reading import WindowReader
 from leporello.engine.time_limit import time_limit
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
 
 
 @contextmanager

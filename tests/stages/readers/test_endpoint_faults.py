@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -14,7 +15,6 @@ import pytest
 from endpoint_server import (
     SECRET,
     Asked,
-    be_impatient,
     made,
     reads,
     running,
@@ -28,13 +28,7 @@ from leporello.core.records import Output
 from leporello.core.secrets import Key
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError, fault_of_status
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
-
+from leporello.readers.endpoint.throttle import Throttle
 
 # What passes
 
@@ -166,16 +160,25 @@ def test_a_date_to_wait_for_lies_ahead() -> None:
     assert 3500 < (fault_of_status(503, headers, b"").wait or 0) <= 3600
 
 
-def test_retry_after_is_kept_to() -> None:
+def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """No earlier, and not by the request alone that was told: by all, new ones too."""
-    moments: list[float] = []
+    moments, rests, rest = list[float](), threading.Event(), Throttle.rest
+
+    def note(throttle: Throttle, wait: float) -> None:
+        rest(throttle, wait)
+        rests.set()
+
+    monkeypatch.setattr(Throttle, "rest", note)
 
     def limited(asked: Asked) -> None:
         moments.append(time.monotonic())
         if asked is server.asked[0]:
             asked.fail(429, None, Retry_After="0.4")
+        elif asked is server.asked[1]:
+            rests.wait(30)
+            asked.fail(500)
         else:
-            asked.fail(500) if asked is server.asked[1] else say(asked)
+            say(asked)
 
     with running(limited) as server:
         made(server, concurrency=2).read(reads("a", "b", "c", "d"))
@@ -185,7 +188,6 @@ def test_retry_after_is_kept_to() -> None:
 
 def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     """From nothing up to twice as much each time, but never above a minute."""
-    monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 1.0)
     drawn: list[tuple[float, float]] = []
 
     def window_size(least: float, most: float) -> float:
@@ -193,8 +195,10 @@ def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> 
         return 0.0
 
     monkeypatch.setattr("random.uniform", window_size)
-    with running(status(500)) as server, pytest.raises(EndpointError, match="asked 9 times"):
-        made(server, retries=8).read(reads("a"))
+    with running(status(500)) as server:
+        monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 1.0)
+        with pytest.raises(EndpointError, match="asked 9 times"):
+            made(server, retries=8).read(reads("a"))
     assert drawn == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
 
 
@@ -353,8 +357,9 @@ def test_a_single_input_that_is_forbidden_fails_alone(concurrency: int) -> None:
     assert isinstance(outputs[1], Output)
 
 
-def test_no_server_stops_the_run() -> None:
+def test_no_server_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens there; it is told after as many attempts as allowed."""
+    monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{held.getsockname()[1]}/v1"

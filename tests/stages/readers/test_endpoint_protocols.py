@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import HERE, command, leporello, read_lines, until
-from endpoint_server import SECRET, Asked, be_impatient, made, project, reads, running, say, texts
+from endpoint_server import SECRET, Asked, made, project, reads, running, say, texts
 
 from leporello.core.errors import UserError
 from leporello.core.records import Read
@@ -20,9 +20,7 @@ from leporello.readers.endpoint.responses import EndpointError
 
 
 @pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    be_impatient(monkeypatch)
-    monkeypatch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
 
 

@@ -14,7 +14,6 @@ from command_line import ROOT, leporello, read_lines
 from endpoint_server import (
     SECRET,
     Asked,
-    be_impatient,
     made,
     project,
     reads,
@@ -33,12 +32,6 @@ from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError
 
 HERE = ("--workers", "0")  # starting processes takes longer than these runs
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
 
 
 # Usage and budgets
@@ -321,8 +314,11 @@ def test_zero_scrolls_goes_from_its_files_to_a_submission(
     assert files_with_the_key(tmp_path) == []
 
 
-def test_zero_scrolls_without_a_key_does_not_begin(official: Path, tmp_path: Path) -> None:
+def test_zero_scrolls_without_a_key_does_not_begin(
+    official: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The variable is named, the status is 2, and nothing is read."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     out = tmp_path / "out"
     done = leporello(*ENDPOINT, "--data", official, "--out", out, status=2)
     assert "the environment variable OPENAI_API_KEY is not set" in done.stderr

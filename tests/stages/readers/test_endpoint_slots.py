@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from endpoint_server import (
     Asked,
-    be_impatient,
     made,
     reads,
     running,
@@ -27,19 +26,13 @@ from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
 from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import PROTOCOLS
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest, Prompt
+from leporello.readers.endpoint.protocols import PROTOCOLS, EndpointPrompt
+from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
 from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Usage
 from leporello.readers.endpoint.spending import Ledger
 from leporello.readers.endpoint.throttle import Throttle
 
 SLOTS = 32
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits are short, and no proxy stands between."""
-    be_impatient(monkeypatch)
 
 
 def names(count: int) -> list[str]:
@@ -105,7 +98,7 @@ def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
     async def scenario() -> list[str]:
         throttle, ledger = Throttle(4, 0.0), Ledger()
         dispatcher = Dispatcher(Slow(), PROTOCOLS["chat"], 60, 0, 60, throttle, ledger)
-        prompt = Prompt("a", "")
+        prompt = EndpointPrompt("a", "")
         work = PendingRequest([prompt], lambda _: b"", lambda *_: Usage(1, 1), lambda: None)
         both = [asyncio.create_task(dispatcher.ask(work)) for _ in range(2)]
         while not sent:

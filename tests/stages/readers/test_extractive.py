@@ -127,9 +127,7 @@ def plain(reader: Extractive, read: Read) -> tuple[list[Pair], float]:
 @given(
     passages=st.lists(TEXTS, max_size=4), question=TEXTS.filter(lambda t: t.strip() and len(t) < 12)
 )
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_answer_is_the_best_pair_of_all(
     name: str, passages: list[str], question: str, reader: Callable[..., Extractive]
 ) -> None:

@@ -154,7 +154,7 @@ def test_examples_that_fill_the_window(file: Path, reader: Callable[..., AnyRead
 
 
 @given(count=st.integers(1, 12), shots=st.integers(0, 14), seed=st.integers(0, 99))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_drawn(count: int, shots: int, seed: int, tmp_path: Path) -> None:
     """The seed alone says the order; fewer shots are the first of more; none comes twice."""
     rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(count))

@@ -161,9 +161,7 @@ def passages(draw: st.DrawFn) -> tuple[Chunk | str, ...]:
 
 @pytest.mark.parametrize("on_overflow", ["fit", "truncate", "split", "error"])
 @pytest.mark.parametrize("name", ["t5", "chat"])
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(passages=passages())
 def test_window(
     name: str,

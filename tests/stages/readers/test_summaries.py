@@ -44,7 +44,7 @@ def sentences() -> st.SearchStrategy[str]:
     return made | st.sampled_from([MEETING, REPORT])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(sentences(), max_size=4), st.sampled_from(["", "the wolf?", "Why 狼?"]), st.data())
 def test_a_summary_is_made_of_slices_in_order(
     texts: list[str], question: str, data: st.DataObject

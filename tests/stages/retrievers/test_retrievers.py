@@ -139,7 +139,7 @@ def test_everything_first_and_random() -> None:
     assert all(sorted(draw) == spans([Hit(chunk, 0) for chunk in chunks]) for draw in draws)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     texts=st.lists(st.text("ab c.é中か\u0301", max_size=16), min_size=1, max_size=8),
     question=st.text("ab cd中か", max_size=16),
@@ -174,7 +174,7 @@ def joined(texts: Sequence[str]) -> list[Chunk]:
     return [document.chunk(e - len(t) - 1, e - 1) for t, e in zip(texts, ends, strict=True)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     texts=st.lists(st.text("ab c.", min_size=1, max_size=12), min_size=1, max_size=8),
     question=st.text("ab cd", max_size=12),

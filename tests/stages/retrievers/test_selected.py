@@ -145,7 +145,7 @@ def test_a_chunk_belongs_to_the_section_that_it_starts_in() -> None:
 NAMES = ("Introduction", "1 Introduction", "References", "Ropes", "2.1 Introduction", "Contents")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     parts=st.lists(
         st.tuples(st.sampled_from(("", "# ", "## ", "### ")), st.sampled_from(NAMES)), max_size=8

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.text.english.clauses import clause_spans, clause_vectors
@@ -40,7 +40,6 @@ def test_the_items_of_a_list_are_clauses() -> None:
 
 
 @given(st.lists(TEXTS, max_size=4))
-@settings(deadline=None)  # the first imports scikit-learn
 def test_vectors_have_length_one_or_none(clauses: list[str]) -> None:
     """A clause without terms is all zeros."""
     if clauses:

@@ -29,23 +29,6 @@ from leporello.core.training import Training
 _KINDS = (*KINDS.values(), LOADER, TASK, METRIC)
 _TEXT: JSON = {"type": "string"}
 _TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
-_ANY_NAMES: Mapping[str, JSON] = {"type": "object", "additionalProperties": _TEXT}
-_RANGE: JSON = {
-    "description": "Lowest and highest number that `tune` tries",
-    "type": "object",
-    "properties": {
-        "range": {
-            "description": "The two",
-            "type": "array",
-            "items": {"type": "number"},
-            "minItems": 2,
-            "maxItems": 2,
-        },
-        "log": {"description": "Whether by their logarithms", "type": "boolean"},
-    },
-    "required": ["range"],
-    "additionalProperties": False,
-}
 _STAGES = {
     "chunker": "Divides a document into chunks; `Whole` if left out",
     "enricher": "Makes passages of the chunks: summaries, chunks with context; nothing if left out",
@@ -60,14 +43,14 @@ def schema() -> dict[str, JSON]:
     default = _closed(
         pipeline=_told("Pipeline that runs where none is named", _TEXT),
         task=_told("Task that it runs on where none is named", _TEXT),
-        pipelines=_told("Pipelines of tasks that ask for another one, by task", _ANY_NAMES),
+        pipelines=_named("Pipelines of tasks that ask for another one, by task", _TEXT),
     )
     stages = {key: _told(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
     pipeline = _closed(
         **stages,
-        readers=_told(
+        readers=_named(
             "Readers by role: `answer` is the reader, `select`, say, what a stage's `role` names",
-            {"type": "object", "additionalProperties": {"$ref": "#/$defs/reader"}},
+            {"$ref": "#/$defs/reader"},
         ),
         extends=_told("Pipeline of which this one has all that it does not say itself", _TEXT),
         model=_told("What reads in place of the reader's model, by name", _TEXT),
@@ -86,27 +69,24 @@ def schema() -> dict[str, JSON]:
         train=_told("How `train` trains the reader", _settings(Training)),
         placement=_told("Where a run works; no result depends on it", _settings(Placement)),
     )
-    task: JSON = {"$ref": "#/$defs/task"}
-    top: Any = _closed(
+    top = _closed(
         default=_told(
             "What runs where nothing is named", {**default, "required": ["pipeline", "task"]}
         ),
-        pipelines=_told("Pipelines by name", {"type": "object", "additionalProperties": pipeline}),
-        tasks=_told("Tasks by name", {"type": "object", "additionalProperties": task}),
-        collections=_told(
-            "Files, folders or patterns by the name of the collection that they make",
-            {"type": "object", "additionalProperties": _TEXTS},
+        pipelines=_named("Pipelines by name", pipeline),
+        tasks=_named("Tasks by name", {"$ref": "#/$defs/task"}),
+        collections=_named(
+            "Files, folders or patterns by the name of the collection that they make", _TEXTS
         ),
+        suites=_named("Papers' tables by name", _suite()),
     )
-    suites: JSON = {"type": "object", "additionalProperties": _suite()}
-    top["properties"]["suites"] = _told("Papers' tables by name", suites)
-    values: dict[Any, JSON] = {}
+    values: dict[Any, tuple[str, JSON]] = {}
     kinds = {kind.key: _kind(kind, values) for kind in _KINDS}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
         **top,
-        "$defs": {**kinds, **{f"value{n}": value for n, value in enumerate(values.values())}},
+        "$defs": {**kinds, **dict(values.values())},
     }
 
 
@@ -114,8 +94,20 @@ def _told(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a
     return {"description": description, **value}
 
 
+def _named(description: str, value: JSON) -> dict[str, JSON]:
+    """Returns the schema of a mapping from any names."""
+    return {"description": description, "type": "object", "additionalProperties": value}
+
+
 def _closed(**properties: JSON) -> dict[str, JSON]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _range() -> JSON:
+    numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+    log = _told("Whether by their logarithms", {"type": "boolean"})
+    found = {**_closed(range=_told("The two", numbers), log=log), "required": ["range"]}
+    return _told("Lowest and highest number that `tune` tries", found)
 
 
 def _settings(cls: type, *without: str) -> JSON:
@@ -133,13 +125,12 @@ def _suite() -> JSON:
     suite: Any = _settings(Suite, "name", "tree", *inner)
     suite["properties"]["split"] = _told("Name of the split where a column says none", _TEXT)
     for key, (cls, named) in inner.items():
-        own: Any = _settings(cls)
-        whole = {"type": "object", "additionalProperties": own} if named else own
-        suite["properties"][key] = _told(parameters(Suite)[key].description, whole)
+        text, own = parameters(Suite)[key].description, _settings(cls)
+        suite["properties"][key] = _named(text, own) if named else _told(text, own)
     return {**suite}
 
 
-def _kind(kind: Kind, values: dict[Any, JSON]) -> JSON:
+def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
     found = dict(built_ins(kind))
     for other in plug_ins().get(kind.group, ()):
         with suppress(ClassError):  # `list` tells it
@@ -162,7 +153,7 @@ def _kind(kind: Kind, values: dict[Any, JSON]) -> JSON:
     return {"anyOf": [*built_in, plug_in, bare, *([merged] if kind.key in KINDS else [])]}
 
 
-def _class(name: str, cls: type, values: dict[Any, JSON]) -> JSON:
+def _class(name: str, cls: type, values: dict[Any, tuple[str, JSON]]) -> JSON:
     text = " ".join(docstring(cls)[0].partition("\n\n")[0].split())
     given = {p.name: _reference(p.annotation, values) for p in parameters(cls).values()}
     required: list[JSON] = ["class"]
@@ -183,15 +174,18 @@ def _properties(cls: type, values: Mapping[str, Any]) -> dict[str, JSON]:
     }
 
 
-def _reference(annotation: Any, values: dict[Any, JSON]) -> dict[str, JSON]:  # noqa: ANN401 -- a type
+def _reference(
+    annotation: Any,  # noqa: ANN401 -- a type
+    values: dict[Any, tuple[str, JSON]],
+) -> dict[str, JSON]:
     """Returns a reference to the definition of a type's values, which it adds to `values`.
 
     Most parameters have one of a hundred types: without definitions the schema is four times as
     long.
     """
     if annotation not in values:
-        values[annotation] = _value(annotation)
-    return {"$ref": f"#/$defs/value{[*values].index(annotation)}"}
+        values[annotation] = f"value{len(values)}", _value(annotation)
+    return {"$ref": f"#/$defs/{values[annotation][0]}"}
 
 
 def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
@@ -214,5 +208,5 @@ def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
     if takes_list(annotation) is False:
         swept.append(items)
     if {int, float} & {*members(annotation)}:
-        swept.append(_RANGE)
+        swept.append(_range())
     return {"anyOf": [value, *swept]}

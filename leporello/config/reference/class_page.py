@@ -88,7 +88,7 @@ def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
     packages = plug_ins().get(f"leporello.{kind}s", {}).get(name, ())
     whence = ", ".join(map(origin, packages)) or cls.__module__
     source = f"{whence} ({inspect.getsourcefile(cls)})"
-    texts = [_dumped(kind, {"class": name} | _given(spec)) for _, spec in used]
+    texts = [_dumped(kind, {"class": name} | spec.given()) for _, spec in used]
     if not texts and kind not in _LISTED:
         texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
     owners = dict.fromkeys(owner for owner, _ in used)
@@ -102,11 +102,6 @@ def _specs(config: Config) -> Iterator[tuple[str, Spec]]:
         yield from ((point.name, spec) for spec in point.all_specs())
     for name, task in config.tasks.items():
         yield from ((name, spec) for spec in task.spec.all_specs())
-
-
-def _given(spec: Spec) -> dict[str, JSON]:
-    resolved = spec.resolved()
-    return {name: resolved[name] for name in spec.params}
 
 
 def _settings(cls: type) -> dict[str, JSON]:

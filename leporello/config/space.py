@@ -1,23 +1,20 @@
-"""What a pipeline's YAML leaves open, as choices: sweeps and ranges, of which `tune` takes one.
+"""The points of a pipeline with choices, one by one: a function decides at each choice.
 
-A pipeline is asked for point by point, by a function that decides; so choices within an option
-exist only where it is chosen, and no product of all is made.
+So choices within an option exist only where it is chosen, and no product of all is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from leporello.config.choices import Choice, Options, Pick, first
 from leporello.config.layers import SETTABLE, Override
-from leporello.config.space.walk import Choice, ChoiceWalk, Options, Pick, first
 from leporello.config.specs import PipelineSpec
-from leporello.config.sweeps import is_range, swept_in
 from leporello.core.errors import ConfigError, Fault, did_you_mean
-from leporello.core.yaml.tree import Tree, read_tree
+from leporello.core.yaml.tree import read_tree
 
 
 @dataclass
@@ -26,13 +23,11 @@ class Space:
 
     Attributes:
         name: Name of the pipeline.
-        keys: Keys of the pipeline, as written.
-        make: Function that makes the points of a pipeline of its keys, and tells the faults.
+        make: Function that makes the point of a decision, and returns the faults too.
     """
 
     name: str
-    keys: Mapping[str, Tree]
-    make: Callable[[Mapping[str, Tree]], tuple[list[PipelineSpec], Sequence[Fault]]]
+    make: Callable[[Pick], tuple[list[PipelineSpec], Sequence[Fault]]]
 
     def point(self, pick: Pick) -> tuple[PipelineSpec, dict[str, float | str]]:
         """Returns one pipeline, and what was chosen, by path.
@@ -40,17 +35,17 @@ class Space:
         Raises:
             ConfigError: A range is none, or stages refuse what was chosen.
         """
-        walk = ChoiceWalk(self.name, pick)
-        keys = walk.reduced(self.keys)
-        points, faults = self.make(keys) if not walk.faults else ([], walk.faults)
+        chosen: dict[str, float | str] = {}
+
+        def noted(path: str, choice: Choice) -> float:
+            picked = pick(path, choice)
+            chosen[path] = choice.value(picked)
+            return picked
+
+        points, faults = self.make(noted)
         if faults or len(points) != 1:
             raise ConfigError(faults or [Fault(None, 0, f"{self.name}: cannot be tuned")])
-        return points[0], walk.chosen
-
-    def reduced(self, pick: Pick) -> tuple[dict[str, Tree], Sequence[Fault]]:
-        """Returns the keys without choices, and what is wrong with ranges."""
-        walk = ChoiceWalk(self.name, pick)
-        return walk.reduced(self.keys), walk.faults
+        return points[0], chosen
 
     def check(self) -> dict[str, Choice]:
         """Returns all choices by path, after each option was tried beside the first of the others.
@@ -63,8 +58,10 @@ class Space:
         waiting: list[Mapping[str, float]] = [{}]
         for taken in waiting:  # which grows: an option may have choices of its own
             known = {*choices}
-            with _collected(faults):
+            try:
                 self.point(partial(_taken, taken, choices))
+            except ConfigError as error:
+                faults += error.faults
             for path in [path for path in choices if path not in known]:
                 choice = choices[path]
                 others: Sequence[float] = (
@@ -107,19 +104,6 @@ def _taken(
     return taken[path] if path in taken else first(path, choice)
 
 
-@contextmanager
-def _collected(faults: list[Fault]) -> Iterator[None]:
-    try:
-        yield
-    except ConfigError as error:
-        faults += error.faults
-
-
-def is_choice(tree: Tree) -> bool:
-    """Says whether a tree is a sweep or a range, or a list, which may be one."""
-    return is_range(tree) or swept_in(tree) is not None or isinstance(tree.value, list)
-
-
 def space_of(file: Path) -> list[Override]:
     """Returns the choices of a file `PATH: CHOICES` as settings.
 
@@ -135,9 +119,6 @@ def space_of(file: Path) -> list[Override]:
             faults.append(child.fault(f"{name!r} is no path such as retriever.k{keys}"))
     if faults:
         raise ConfigError(faults)
-    return [Override(tuple(name.split(".")), _swept(child)) for name, child in tree.items.items()]
-
-
-def _swept(tree: Tree) -> Tree:
-    """Returns a list as a sweep: in a file of choices it is nothing else."""
-    return tree.with_value({"sweep": tree}) if isinstance(tree.value, list) else tree
+    lists = {name: child for name, child in tree.items.items() if isinstance(child.value, list)}
+    swept = {name: child.with_value({"sweep": child}) for name, child in lists.items()}
+    return [Override((*name.split("."),), child) for name, child in (tree.items | swept).items()]

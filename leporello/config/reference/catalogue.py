@@ -1,13 +1,14 @@
 """Lists of pipelines, tasks, suites, stages and metrics, with their signatures.
 
-`python -m leporello.config.catalogue` prints `papers/names.json`, the table of built-in names.
+`python -m leporello.config.reference.catalogue` prints `papers/names.json`, the table of built-in
+names.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.config.built_in import SECTIONS, built_in_files, built_in_names, built_in_path
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, no_such
 from leporello.core.protocols import ALL_KINDS, TASK, Kind
 from leporello.core.records import JSON
 from leporello.models.locate import locate
@@ -51,7 +52,7 @@ def listing(files: Sequence[ConfigSource] = (), what: str = "") -> dict[str, dic
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
         known = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
-        raise UserError(f"there is no list or class {what!r}{did_you_mean(what, known)}")
+        raise UserError(no_such("list or class", what, known))
     config = _loaded(files) if files else None
     return {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
 
@@ -63,12 +64,11 @@ def _loaded(files: Sequence[ConfigSource]) -> Config:
 
 
 def _list(config: Config | None, kind: str) -> dict[str, str]:
-    if kind == "pipelines":
-        return _pipelines(config)
-    if kind == "tasks":
-        return {**_tasks(config), **_plug_ins(TASK)}
-    if kind == "suites":
-        return _suites(config)
+    declared = _declared(config, kind) if kind in SECTIONS else {}
+    if kind == TASK.title:
+        return {**declared, **_plug_ins(TASK)}
+    if declared:
+        return declared
     found = built_ins(_CLASSES[kind]).items()
     return {
         **{_described(name, thing): _first_line(thing) for name, thing in found},
@@ -76,55 +76,33 @@ def _list(config: Config | None, kind: str) -> dict[str, str]:
     }
 
 
-def _pipelines(config: Config | None) -> dict[str, str]:
-    rows = built_in_names()["pipelines"]
-    if config and config.pipelines.ready:  # of the user's, which those of the table may extend
-        points = chain.from_iterable(config.pipelines.values())
-        rows = {point.name: _row(point) for point in points}
-    return {
-        name: row["description"] + _OFFLINE * _are_here(row["models"]) for name, row in rows.items()
-    }
+def _declared(config: Config | None, kind: str) -> dict[str, str]:
+    """Returns the pipelines, tasks or suites: the table's, and the user's."""
+    rows = {**built_in_names()[kind]}
+    if kind != "pipelines":
+        own = getattr(config, kind).ready if config else {}
+        rows |= {name: _ROWS[kind](declared) for name, declared in own.items()}
+    elif config and config.pipelines.ready:  # of the user's, which those of the table may extend
+        rows = {p.name: _row(p) for p in chain.from_iterable(config.pipelines.values())}
+    return {name: row["description"] + _OFFLINE * _runs(row) for name, row in rows.items()}
 
 
-def _tasks(config: Config | None) -> dict[str, str]:
-    own = config.tasks.ready if config else {}
-    rows = {name: row["description"] for name, row in built_in_names()["tasks"].items()}
-    return rows | {name: _first_line(task.spec.cls) for name, task in own.items()}
-
-
-def _suites(config: Config | None) -> dict[str, str]:
-    own = config.suites.ready if config else {}
-    rows = {name: row["description"] for name, row in built_in_names()["suites"].items()}
-    return rows | {name: _columns_and_rows(suite) for name, suite in own.items()}
+def _runs(row: Mapping[str, Any]) -> bool:
+    return "models" in row and _are_here(row["models"])
 
 
 def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
     """Returns the table of built-in names: by section and name the file, and the row for `list`."""
     from leporello.core.yaml.tree import read_tree
 
-    folder = built_in_path().parent
-    files: dict[tuple[str, str], str] = {}
-    for path in built_in_files():
-        sections = read_tree(path).items
-        names = ((key, name) for key in SECTIONS if key in sections for name in sections[key].items)
-        files |= dict.fromkeys(names, path.relative_to(folder).as_posix())
     loaded = _loaded(built_in_files())
-    rows: Mapping[str, Mapping[str, dict[str, JSON]]] = {
-        "pipelines": {name: _row(point) for name, [point] in loaded.pipelines.items()},
-        "tasks": {
-            name: {"description": _first_line(task.spec.cls)} for name, task in loaded.tasks.items()
-        },
-        "suites": {
-            name: {"description": _columns_and_rows(suite), "tasks": [*suite.tasks]}
-            for name, suite in loaded.suites.items()
-        },
-    }
-    return {
-        key: {
-            name: {"file": file, **rows[key][name]} for (k, name), file in files.items() if k == key
-        }
-        for key in SECTIONS
-    }
+    table: dict[str, dict[str, dict[str, JSON]]] = {key: {} for key in SECTIONS}
+    for path in built_in_files():
+        file, sections = path.relative_to(built_in_path().parent).as_posix(), read_tree(path).items
+        for key in (key for key in SECTIONS if key in sections):
+            for name in sections[key].items:
+                table[key][name] = {"file": file, **_ROWS[key](getattr(loaded, key)[name])}
+    return table
 
 
 def _row(point: PipelineSpec) -> dict[str, Any]:
@@ -134,6 +112,13 @@ def _row(point: PipelineSpec) -> dict[str, Any]:
 def _columns_and_rows(suite: Suite) -> str:
     parts = [f"columns: {', '.join(suite.columns)}", f"rows: {', '.join(suite.rows) or 'none'}"]
     return "; ".join(filter(None, [suite.description, *parts]))
+
+
+_ROWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "pipelines": lambda points: _row(points[0]),
+    "tasks": lambda task: {"description": _first_line(task.spec.cls)},
+    "suites": lambda s: {"description": _columns_and_rows(s), "tasks": [*s.tasks]},
+}
 
 
 def runs_offline(pipeline: PipelineSpec) -> bool:

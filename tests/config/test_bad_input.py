@@ -1,0 +1,241 @@
+"""Bad files and names: every fault with its place, and the name that was probably meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leporello.config import Config, load_config
+from leporello.config.suites import suite_named
+from leporello.core.errors import UserError
+
+Use = Callable[[Config], object]
+PAPER = "papers/shuffle_test.yaml"
+GPT2 = "did you mean 'shuffle-gpt2'"
+WSJ = "did you mean 'shuffle_test/wsj'"
+REPLACES = "; your 'shuffle-gpt2' replaces the built-in pipeline: give it another name"
+NOT_BOOL = "m.normalised: must be true or false, got"
+NOT_INT = "m.reader.words: input should be a valid integer, got"
+
+
+def _told(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) -> list[str]:
+    """Returns the lines that files, or a use of them, are answered with."""
+    files = [folder / f"{letter}.yaml" for letter, _ in zip("abcdef", texts, strict=False)]
+    for file, text in zip(files, texts, strict=True):
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError) as caught:
+        use(load_config(files)) if use else load_config(files)
+    built_in = f"{Path(__file__).parents[2]}{os.sep}"
+    lines = str(caught.value).replace(f"{folder}{os.sep}", "").replace(built_in, "")
+    return lines.splitlines()
+
+
+def _check(told: list[str], expected: tuple[str, ...]) -> None:
+    assert len(told) == len(expected), "\n".join(told)
+    for line, beginning in zip(told, expected, strict=True):
+        assert line.startswith(beginning), f"{line}\n{beginning}"
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        (lambda c: c.select(["shufle-gpt2"]), (f"there is no pipeline 'shufle-gpt2'; {GPT2}",)),
+        (
+            lambda c: c.select(["shufle-gpt2", "lead", "laed"]),
+            (f"there is no pipeline 'shufle-gpt2'; {GPT2}", "there is no pipeline 'laed'; did you"),
+        ),
+        (lambda c: c.select(["shufle-*"]), ("there is no pipeline 'shufle-*'; did you mean",)),
+        (lambda c: c.select(["shuffle-gpt2@k=3"]), ("there is no pipeline 'shuffle-gpt2@k=3'",)),
+        (
+            lambda c: c.tasks_named(["shuffle_test/wjs", "scrolls/qsper"]),
+            (f"there is no task 'shuffle_test/wjs'; {WSJ}",
+             "there is no task 'scrolls/qsper'; did you mean 'scrolls/qasper'"),
+        ),
+        (
+            lambda c: c.tasks_named(["shuffle_test/wsj@splt=test"]),
+            ("task shuffle_test/wsj@splt=test: must be PARAMETER=VALUE, and ShuffleTest has no"
+             " parameter 'splt'; did you mean 'split'",),
+        ),
+        (
+            lambda c: c.tasks_named(["shuffle_test/wsj@split"]),
+            ("task shuffle_test/wsj@split: must be PARAMETER=VALUE",),
+        ),
+        (
+            lambda c: c.tasks_named(["shuffle_test/wsj@seed=x"]),
+            ("task shuffle_test/wsj@seed=x: seed input should be a valid integer, got 'x'",),
+        ),
+        (lambda _: suite_named("shufle_test"), ("there is no suite 'shufle_test'; did you mean",)),
+    ],
+)  # fmt: skip
+def test_a_misspelt_name_finds_the_one_in_a_file_that_was_not_opened(
+    tmp_path: Path, use: Use, told: tuple[str, ...]
+) -> None:
+    """The table of names knows it."""
+    _check(_told(tmp_path, (), use), told)
+
+
+COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        # Names that a file of the user's takes from files that are not opened.
+        (("pipelines:\n  m:\n    extends: shufle-gpt2\n",),
+         (f"a.yaml:3: m.extends: there is no pipeline 'shufle-gpt2'; {GPT2}",)),
+        (("pipelines: {m: {extends: shuffle-gpt2, tasks: [sample, shuffle_test/wjs]}}\n",),
+         (f"a.yaml:1: m.tasks: there is no task 'shuffle_test/wjs'; {WSJ}",)),
+        (("default: {pipeline: shufle-gpt2,\n  task: shuffle_test/wjs}\n",),
+         (f"a.yaml:1: default.pipeline: there is no pipeline 'shufle-gpt2'; {GPT2}",
+          f"a.yaml:1: default.task: there is no task 'shuffle_test/wjs'; {WSJ}")),
+        # Suites.
+        ((f"suites:\n  s:\n{COLUMN}    rows:\n      r: {{pipelines: shufle-gpt2}}\n",),
+         (f"a.yaml:6: suites.s.rows.r.pipelines: there is no pipeline 'shufle-gpt2'; {GPT2}",)),
+        ((f"suites:\n  s:\n{COLUMN}    rows:\n      r: {{pipelines: 'shuffle-{{column}}'}}\n",),
+         ("a.yaml:6: suites.s.rows.r.pipelines: there is no pipeline 'shuffle-c'; did you mean",)),
+        (("suites:\n  s:\n    columns:\n      c: {task: shuffle_test/wjs, score: f1}\n",),
+         (f"a.yaml:4: suites.s.columns.c: there is no task 'shuffle_test/wjs'; {WSJ}",)),
+        (("suites:\n  scrols:\n    columns:\n      qasper: {score: f1}\n",),
+         ("a.yaml:4: suites.scrols.columns.qasper: there is no task 'scrols/qasper'; did you mean"
+          " 'scrolls/qasper'",)),
+        ((f"suites:\n  s:\n{COLUMN}    rows:\n      r: {{pipelines: {{d: lead}}}}\n"
+          "    groups: {results: {all: [c, d]}}\n    submission: {file: a.csv, tasks: [cc]}\n",),
+         ("a.yaml:6: suites.s.rows.r.pipelines: there is no column 'd'; allowed: c",
+          "a.yaml:7: suites.s.groups.results.all: there is no column 'd'; allowed: c",
+          "a.yaml:8: suites.s.submission.tasks: there is no column 'cc'; did you mean 'c'")),
+        (("suites:\n  shuffle_test:\n    rows:\n      mine: {pipelines: shufle-gpt2}\n",),
+         ("a.yaml:4: suites.shuffle_test.rows.mine.pipelines: there is no pipeline 'shufle-",)),
+        # Pipelines that extend one of another file, or one whose name they take.
+        (("pipelines: {a: {extends: b}}\n", "pipelines:\n  b: {extends: a}\n"),
+         ("a.yaml:1: a.extends: goes in a circle: b -> a -> b",
+          "b.yaml:2: b.extends: goes in a circle: a -> b -> a")),
+        (("pipelines: {a: {extends: b}}\n",
+          "pipelines:\n  b: {extends: shuffle-gpt2, chunker: {size: 0}}\n"),
+         ("b.yaml:2: a.chunker.size: input should be greater than 0, got 0",
+          "b.yaml:2: b.chunker.size: input should be greater than 0, got 0")),
+        (("pipelines: {a: {extends: base}}\n", "pipelines: {bose: {reader: Lead}}\n"),
+         ("a.yaml:1: a.extends: there is no pipeline 'base'; did you mean 'bose'",)),
+        (("pipelines: {m: {extends: m, reader: Lead}}\n",),
+         ("a.yaml:1: m.extends: goes in a circle: m -> m",)),
+        (("pipelines: {shuffle-gpt2: {extends: shuffle-gpt2}}\n",),
+         (f"a.yaml:1: shuffle-gpt2.extends: goes in a circle: shuffle-gpt2 -> shuffle-gpt2"
+          f"{REPLACES}",)),
+        (("pipelines: {shuffle-gpt2: {extends: shuffle-gpt2-code}}\n",),
+         (f"{PAPER}:24: shuffle-gpt2-code.extends: goes in a circle: shuffle-gpt2 ->"
+          f" shuffle-gpt2-code -> shuffle-gpt2{REPLACES}",
+          f"a.yaml:1: shuffle-gpt2: shuffle-gpt2-code extends it{REPLACES}")),
+        (("pipelines: {m: {extends: [lead]}, n: {extends: ~, reader: Lead}}\n",),
+         ("a.yaml:1: m.extends: must be the name of one pipeline, got ['lead']",
+          "a.yaml:1: n.extends: must be the name of one pipeline, got None")),
+        # Values: YAML 1.2's types.
+        (("pipelines:\n  m: {reader: Lead, normalised: no}\n",), (f"a.yaml:2: {NOT_BOOL} 'no'",)),
+        (("pipelines:\n  m: {reader: Lead, normalised: on}\n",), (f"a.yaml:2: {NOT_BOOL} 'on'",)),
+        (("pipelines: {m: {reader: {class: Lead, words: 1:30}}}\n",),
+         (f"a.yaml:1: {NOT_INT} '1:30'",)),
+        (("pipelines: {m: {reader: {class: Lead, words: 2001-01-01}}}\n",),
+         (f"a.yaml:1: {NOT_INT} '2001-01-01'",)),
+        (("pipelines: {m: {reader: {class: Lead, words: .inf}}}\n",),
+         (f"a.yaml:1: {NOT_INT} inf",)),
+        (("pipelines: {m: {reader: {class: Lead, words: ~}}}\n",), (f"a.yaml:1: {NOT_INT} None",)),
+        (("pipelines: {m: {reader: {class: Lead, words: 1e1}}}\n",),
+         (f"a.yaml:1: {NOT_INT} 10.0",)),
+        (("pipelines: {m: {reader: {class: Lead, words: 0o0}}}\n",),
+         ("a.yaml:1: m.reader.words: input should be greater than 0, got 0",)),
+        (("pipelines: {m: {reader: {class: Lead, words: 0x}}}\n",),
+         (f"a.yaml:1: {NOT_INT} '0x'",)),
+        (("pipelines: {m: {reader: Lead, abstain: .nan}, n: {reader: Lead, abstain: 1e5}}\n",),
+         ("a.yaml:1: m.abstain: must be one number from 0 to 1, got nan",
+          "a.yaml:1: n.abstain: must be one number from 0 to 1, got 100000.0")),
+        (("pipelines: {m: {reader: ~}}\n",), ("a.yaml:1: m.reader: a stage is a NAME, or a",)),
+        (("pipelines:\n",), ("a.yaml:1: pipelines must be a mapping of names",)),
+        (("pipelines:\n  m:\n  n: []\n",),
+         ("a.yaml:2: m: must be a mapping, got None", "a.yaml:3: n: must be a mapping, got []")),
+        (("pipelines:\n  m: {reader: Lead, tasks: 7, description: 3, tuned: 3, train: 4,\n"
+          "      budget: [], placement: ~, readers: 5, abstain: no, model: [a]}\n",),
+         ("a.yaml:3: m: model: must be one word, got ['a']",
+          "a.yaml:2: m.tasks: must be text, or a list of texts",
+          "a.yaml:2: m.description: must be text, or a list of texts",
+          "a.yaml:2: m.train: must be a mapping of settings, got 4",
+          "a.yaml:2: m.tuned: must be what `tune` wrote, a mapping, got 3",
+          "a.yaml:3: m.budget: must be a mapping of settings, got []",
+          "a.yaml:3: m.abstain: must be one number from 0 to 1, got 'no'",
+          "a.yaml:3: m.placement: must be a mapping of settings, got None",
+          "a.yaml:3: m.readers: must be a mapping of roles to readers, got 5")),
+        # What else YAML can do.
+        (("pipelines: " + "[" * 49_000,), ("a.yaml:1: is nested too deeply: at most 100",)),
+        (("pipelines\n",), ("a.yaml:1: the file must be a mapping with default,",)),
+        (("pipelines:\n  a: &a {reader: Lead}\n  m:\n    <<: *a\n",),
+         ("a.yaml:3: m: needs a reader", "a.yaml:4: m: unknown key '<<'; allowed: abstain,")),
+        (("x: &a {reader: Led}\npipelines:\n  m: *a\n",),
+         ("a.yaml:1: unknown key 'x'; allowed: collections, default",
+          "a.yaml:1: m.reader.class: readers has no class 'Led'; did you mean 'Lead'")),
+        (("pipelines:\n  m: {reader: !!python/name:os.system Lead}\n",),
+         ("a.yaml:2: the tag 'tag:yaml.org,2002:python/name:os.system' is not allowed",)),
+        (("pipelines: {m: {reader: Lead}}\npipelines: {n: {reader: Lead}}\n",),
+         ("a.yaml:2: key 'pipelines' is given twice (first in line 1)",)),
+        (("\ufeffpipelines:\r\n  m: {reader: Led}\r\n",),
+         ("a.yaml:2: m.reader.class: readers has no class 'Led'; did you mean 'Lead'",)),
+        (("pipelines: {m: {reader: Lead}}\n".encode("utf-16"),),
+         ("a.yaml: not UTF-8 text (byte 0 is 0xff); save the file as UTF-8",)),
+        ((b"pipelines: {m: {reader: Lead}}\n\x80",),
+         ("a.yaml: not UTF-8 text (byte 31 is 0x80); save the file as UTF-8",)),
+        (("", "- a\n"), ("b.yaml:1: the file must be a mapping with default",)),
+    ],
+    ids=lambda given: str(given)[:60],
+)  # fmt: skip
+def test_a_bad_file_is_answered_with_all_its_faults(
+    tmp_path: Path, texts: tuple[str | bytes, ...], told: tuple[str, ...]
+) -> None:
+    """Of several files too, before anything is built."""
+    _check(sorted(_told(tmp_path, texts)), tuple(sorted(told)))
+
+
+def test_a_pipeline_that_replaces_a_built_in_one_is_named_beside_the_faults_that_it_makes(
+    tmp_path: Path,
+) -> None:
+    """They have their places in a file that the user never saw."""
+    told = _told(
+        tmp_path,
+        ("pipelines:\n  shuffle-gpt2: {reader: Lead}\n",),
+        lambda config: config.select(["shuffle-gpt2-code"]),
+    )
+    expected = (
+        f"a.yaml:2: shuffle-gpt2: shuffle-gpt2-code extends it{REPLACES}",
+        f"{PAPER}:25: shuffle-gpt2-code.chunker: needs `class: NAME`",
+        f"{PAPER}:26: shuffle-gpt2-code.reader.per_token: Lead has no parameter 'per_token'",
+        f"{PAPER}:27: shuffle-gpt2-code.combiner: needs `class: NAME`",
+    )
+    _check(sorted(told), expected)
+
+
+def test_a_name_of_the_users_counts_for_everything_that_names_it(tmp_path: Path) -> None:
+    """Pipelines and tasks, in pipelines.yaml and in papers; ours stay as they are otherwise."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "pipelines:\n"
+        "  lead: {reader: {class: Lead, words: 0o17}}\n"
+        "  shuffle-gpt2: {reader: {class: Lead, words: 0x1F}, abstain: 1e-5}\n"
+        "  no: {extends: lead}\n"
+        "  ~: {extends: lead}\n"
+        "  2001-01-01: {extends: lead}\n"
+        "tasks:\n  shuffle_test/wsj: {class: Sample}\n",
+        encoding="utf-8",
+    )
+    config = load_config([file])
+    points = config.select(["lead", "no", "~", "2001-01-01", "shuffle-gpt2"])
+    assert [point.stages["reader"].params["words"] for point in points] == [15, 15, 15, 15, 31]
+    [child] = config.select(["shuffle-gpt2-in-domain"])
+    assert (child.stages["reader"].name, child.abstain) == ("Lead", 1e-5)
+    tasks = config.tasks_named(["shuffle_test/*"])
+    assert [task.spec.name for task in tasks] == ["Sample", "ShuffleTest", "ShuffleTest"]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n", "\ufeff"])
+def test_a_file_without_declarations_changes_nothing(tmp_path: Path, text: str) -> None:
+    """It is an empty mapping."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert load_config([file]).default_pipeline == load_config().default_pipeline

@@ -1,0 +1,143 @@
+"""The declarations that come with Leporello, and the messages about broken ones."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from leporello.config import built_in, load_config
+from leporello.config.reference import catalogue
+from leporello.config.reference.schema import schema
+from leporello.core.errors import ConfigError, UserError
+from leporello.core.yaml.tree import read_tree
+
+FILES = built_in.built_in_files()
+CACHED = (built_in.built_in_path, built_in.built_in_names, built_in.built_in_tree)
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Makes a copy of the built-in files the installed ones, and returns its folder."""
+    folder = tmp_path / "installed"
+    shutil.copytree(FILES[0].parent / "papers", folder / "papers")
+    shutil.copy(FILES[0], folder)
+    monkeypatch.setattr(built_in, "built_in_path", lambda: folder / "pipelines.yaml")
+    for function in CACHED:
+        function.cache_clear()
+    yield folder
+    for function in CACHED:
+        function.cache_clear()
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules")
+def test_the_table_of_names_is_what_the_catalogue_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whoever changes a built-in file makes the table again."""
+    runpy.run_module("leporello.config.reference.catalogue", run_name="__main__")
+    table = FILES[0].parent / "papers" / "names.json"
+    assert capsys.readouterr().out == table.read_text("utf-8")
+
+
+def test_every_built_in_declaration_is_right() -> None:
+    """All pipelines, tasks and suites, which commands check only when they name them."""
+    config = load_config()
+    config.check_all()
+    for declared in (config.pipelines, config.tasks, config.suites):
+        assert [*declared.ready] == [*declared]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_built_in_file_is_valid_by_the_schema(file: Path) -> None:
+    """So an editor marks nothing in it."""
+    validator = Draft202012Validator(schema())
+    assert [error.message for error in validator.iter_errors(read_tree(file).plain())] == []
+
+
+def _paper(text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / "papers/shuffle_test.yaml").write_text(text)
+
+
+def _select() -> object:
+    return load_config().select(["shuffle-gpt2-code"])
+
+
+def _extend() -> object:
+    return load_config([{"pipelines": {"mine": {"extends": "shuffle-gpt2"}}}])
+
+
+PAPER = "papers/shuffle_test.yaml comes with Leporello: install Leporello again"
+NAMES = "papers/names.json comes with Leporello: install Leporello again"
+ENTRY = "papers/names.json lists: install Leporello again"
+
+
+@pytest.mark.parametrize(
+    ("change", "call", "told"),
+    [
+        (_paper("pipelines: ["), _select, ("shuffle_test.yaml:1: not valid YAML", PAPER)),
+        (_paper("pipelines: ["), _extend, ("shuffle_test.yaml:1: not valid YAML", PAPER)),
+        (_paper(""), _select, (f"has no entry 'shuffle-gpt2-code', which {ENTRY}",)),
+        (
+            _paper("pipelines: {shuffle-gpt2-code: {extends: shuffle-gpt2}}"),
+            _select,
+            (f"shuffle_test.yaml: pipelines has no entry 'shuffle-gpt2', which {ENTRY}",),
+        ),
+        (_paper("pipelines: {shuffle-gpt2: 3}"), _extend, (ENTRY,)),
+        (
+            lambda folder: (folder / "papers/shuffle_test.yaml").unlink(),
+            lambda: load_config().tasks_named(["shuffle_test/*"]),
+            ("shuffle_test.yaml: there is no such file", PAPER),
+        ),
+        (lambda folder: (folder / "papers/names.json").unlink(), load_config, (NAMES,)),
+        (lambda folder: (folder / "papers/names.json").unlink(), catalogue.listing, (NAMES,)),
+        (lambda folder: (folder / "papers/names.json").write_text('{"'), load_config, (NAMES,)),
+        (lambda folder: shutil.rmtree(folder / "papers"), load_config, (NAMES,)),
+        (
+            lambda folder: (folder / "pipelines.yaml").unlink(),
+            load_config,
+            ("pipelines.yaml comes with Leporello: install Leporello again",),
+        ),
+        (
+            lambda folder: (folder / "pipelines.yaml").write_text(""),
+            load_config,
+            ("pipelines.yaml:1: default: needs a pipeline",),
+        ),
+    ],
+)
+def test_a_broken_installation_says_to_install_again(
+    copy: Path, change: Callable[[Path], object], call: Callable[[], object], told: tuple[str, ...]
+) -> None:
+    """It names the file, and its line where the file is not YAML."""
+    change(copy)
+    with pytest.raises(UserError) as caught:
+        call()
+    assert [text for text in told if text not in str(caught.value)] == []
+
+
+def test_a_broken_file_that_no_name_leads_to_hinders_nothing(copy: Path) -> None:
+    """It is not opened; a fault in it is reported when its pipeline is named."""
+    file = copy / "papers/ours.yaml"
+    file.write_text(file.read_text("utf-8").replace("size: 100}", "sice: 100}"), "utf-8")
+    _paper("pipelines: [")(copy)
+    config = load_config()
+    assert config.select(["lead"])
+    with pytest.raises(ConfigError, match=r"ours.yaml:8: tables.chunker.sice: Rows has no"):
+        config.select(["tables"])
+
+
+def test_the_table_is_made_of_the_files_and_not_of_the_table_before(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise nobody could rename a pipeline."""
+    file = copy / "papers/ours.yaml"
+    file.write_text(file.read_text("utf-8").replace("  code:", "  source:"), "utf-8")
+    monkeypatch.setattr(catalogue, "built_in_path", built_in.built_in_path)
+    rows: Any = catalogue.names_table()["pipelines"]
+    assert rows["source"]["file"] == "papers/ours.yaml"
+    assert "code" not in rows
