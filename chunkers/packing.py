@@ -105,14 +105,9 @@ def _refined(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
 
 
 def divided(document: Document, model: str, pieces: Units, size: int, *finer: ArrayLike) -> Units:
-    """Returns units, those of more than `size` tokens divided at finer boundaries, then at tokens.
+    """Returns units, those of more than `size` tokens divided: at finer boundaries, then at tokens.
 
-    Args:
-        document: Document that the units are of.
-        model: Tokenizer that counts.
-        pieces: Units of the document.
-        size: Number of tokens that a unit may have.
-        finer: Boundaries that divide longer units, coarse ones first.
+    The finer boundaries are those of each kind of unit, coarse kinds first.
     """
     for fine in (*(units(document, model, b) for b in finer), token_units(document, model)):
         pieces = units(document, model, _refined(pieces, fine, size))

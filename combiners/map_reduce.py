@@ -84,12 +84,9 @@ class MapReduce:
 
 
 def _goes_on(texts: Sequence[str], target: int, before: float) -> bool:
-    """Says whether there are answers left to bring together.
+    """Returns whether answers are to be combined further, or one shortened to the target.
 
-    Args:
-        texts: Texts of the answers.
-        target: Number of words that they may have; 0 for any number in one answer.
-        before: Number of words of those that the only answer was made from.
+    `before` is the number of words that the only answer was made from.
     """
     if not target:
         return len(texts) > 1

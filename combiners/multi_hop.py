@@ -146,14 +146,9 @@ def names(text: str, question: str) -> str:
 
 
 def nearest_sentences(text: str, question: str, count: int) -> str:
-    """Returns the sentences that share most with a question, in their order.
+    """Returns so many sentences that share most with a question, in their order; 0 is all of them.
 
     Long ones must share more; so words shared are divided by the root of a sentence's length.
-
-    Args:
-        text: Text of a passage.
-        question: Question that words are shared with.
-        count: Number of sentences; 0 is all of them.
     """
     if not count:
         return text

@@ -81,11 +81,8 @@ def _score(result: Attempt) -> float:
 def best_path(steps: NDArray[np.float64], beam: int) -> list[int]:
     """Returns the order with the largest sum of steps; of equals the first one as words sort.
 
-    It is exact for up to 12 places (Held and Karp 1962).
-
-    Args:
-        steps: Worth of going from the row's straight to the column's, shape (n, n), finite.
-        beam: Number of beginnings of paths that are kept, of those that are as long.
+    A step goes from the row's place straight to the column's. It is exact for up to 12 places (Held
+    and Karp 1962); for more, so many beginnings of paths are kept.
     """
     if not len(steps):
         return []

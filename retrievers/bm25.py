@@ -207,11 +207,8 @@ class BM25(ByIndex):
     ) -> NDArray[np.float64]:
         """Returns the weight of each count.
 
-        Args:
-            bags: Counts of terms in chunks.
-            lengths: Number of terms of each chunk.
-            holding: Number of chunks that hold each of the terms that are counted.
-            all_holding: The same of all terms that there are, in any order.
+        `holding` is the number of chunks that hold each of the terms that are counted, and
+        `all_holding` that of all terms that there are, in any order.
         """
         import numpy as np
 

@@ -7,12 +7,12 @@ Vectors stay in the files that the cache maps into memory. A product with 100 00
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from leporello.core.calls.memory import known_of
 from leporello.core.environment.extras import require
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW: recall@10 is 0.99 of exact
-_GRAPHS: dict[int, faiss.IndexHNSW] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +76,9 @@ def graph(vectors: SegmentedVectors) -> Index:
 
 
 def search_graph(index: Index, asked: NDArray[np.float32], k: int) -> Iterator[dict[int, float]]:
-    """Yields the products of about the k best chunks of each question, by chunk.
+    """Yields by chunk the products of about the k best chunks of each question.
 
-    Args:
-        index: As `graph` makes it.
-        asked: Questions, shape (questions, dimensions).
-        k: Number of chunks.
+    The index is one that `graph` makes; questions have shape (questions, dimensions).
     """
     import numpy as np
 
@@ -103,12 +99,13 @@ def _unpacked(index: Index) -> faiss.IndexHNSW:
     import faiss
 
     written: Any = index["graph"]
-    if id(written) not in _GRAPHS:
+    known = known_of(written)
+    if "graph" not in known:
         library: Any = faiss  # whose types lack both
         reader = library.ZeroCopyIOReader(library.swig_ptr(written), written.nbytes)
-        _GRAPHS[id(written)] = library.read_index(reader)
-        weakref.finalize(written, _GRAPHS.pop, id(written)).atexit = False
-    return _GRAPHS[id(written)]
+        known["graph"] = library.read_index(reader)
+    unpacked: faiss.IndexHNSW = known["graph"]
+    return unpacked
 
 
 # What a text's batch mates change in its embedding shows in the sixth digit of a cosine.

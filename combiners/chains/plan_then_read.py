@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
 from typing import Any
 
 import regex
 
 from leporello.combiners.chains.said import evidence, says_nothing
+from leporello.combiners.multi_hop import by_turns
 from leporello.combiners.stuff import read_of
 from leporello.core.protocols import Positive
 from leporello.core.records import (
@@ -141,10 +141,10 @@ class PlanThenRead:
             ]
             answers.append("" if says_nothing(output.text) else output.text.strip())
             results += [_result(question, output, example)] if answers[-1] else []
-        by_turns = [hit for hit in chain.from_iterable(zip_longest(*found)) if hit is not None]
-        last = self._read(example, results, by_turns)
+        gathered = by_turns(found)
+        last = self._read(example, results, gathered)
         [fits] = yield [Fit(last)]
-        first = len(results) + bool(by_turns)
+        first = len(results) + bool(gathered)
         passages = last.passages[: max(fits, first)]
         instruction = self.answer or example.instruction
         [output] = yield [dataclasses.replace(last, passages=passages, instruction=instruction)]

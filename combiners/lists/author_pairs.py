@@ -39,9 +39,7 @@ def changes_of(authors: Sequence[int]) -> list[bool]:
 def answer(authors: Sequence[int], changes: Sequence[bool]) -> JSON:
     """Returns the answers to the three tasks as PAN's files have them.
 
-    Args:
-        authors: Author of each paragraph, from 1, in order of appearance.
-        changes: Changes between neighbours; several authors are those of whom there is any.
+    There are several authors if any neighbours change. Authors are numbered from 1.
     """
     return {
         "multi-author": int(any(changes)),
@@ -192,12 +190,7 @@ def log_odds(likeness: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def averaged(odds: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
-    """Returns means over squares, of what is known in them; 0, undecided, where nothing is.
-
-    Args:
-        odds: Log odds, shape (paragraphs, paragraphs), symmetric; NaN where nothing is known.
-        radius: Number of paragraphs to either side.
-    """
+    """Returns means of log odds over squares of this radius; 0, undecided, where all are NaN."""
     import numpy as np
     from scipy.ndimage import uniform_filter
 

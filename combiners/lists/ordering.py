@@ -48,15 +48,7 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
 
 
 def check_pairs(count: int, instead: str) -> None:
-    """Refuses to compare each of very many texts with each other.
-
-    Args:
-        count: Number of texts.
-        instead: Advice on what to do, for the message.
-
-    Raises:
-        ValueError: There are more than 300 of them.
-    """
+    """Raises `ValueError`, with advice, where more than 300 texts would be compared in pairs."""
     if count > _MOST:
         raise ValueError(
             f"{count:,} passages are {count * (count - 1):,} pairs to read; up to {_MOST} passages"
@@ -102,10 +94,9 @@ def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
 
 
 def _exact(gains: NDArray[np.float64]) -> list[int]:
-    """Finds the best last one of every set, and puts the whole order together from these.
+    """Finds the best last item of every set, and combines these into the complete order.
 
-    Args:
-        gains: Gains of putting the row's before the column's rather than behind, shape (n, n).
+    A gain is that of putting the row's item before the column's rather than after it.
     """
     count = len(gains)
     best, last = [0.0], [-1]

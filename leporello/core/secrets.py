@@ -25,12 +25,7 @@ class Key(str):
     variable: str
 
     def __new__(cls, value: str, variable: str) -> Key:
-        """Returns the key.
-
-        Args:
-            value: The secret.
-            variable: The environment variable that it comes from, `$NAME`.
-        """
+        """Returns the key of this value, which comes from the environment variable `$NAME`."""
         secret = super().__new__(cls, value)
         secret.variable = variable
         _forms.update(dict.fromkeys(_written(value), variable))

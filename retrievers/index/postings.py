@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from leporello.core.calls.memory import known_of
 from leporello.core.records import Index
 from leporello.text.tokens import BYTES, folded_bytes, terms
 
@@ -22,8 +22,6 @@ Split: TypeAlias = Callable[[str], list[str]]
 
 _BETWEEN = "\n"  # terms, which no term has in it
 _BLOCK = 1 << 20  # sums and what is added up to them that are in memory at once
-# The terms of each index that is in memory, by the id of its array.
-_UNPACKED: dict[int, Mapping[str, int]] = {}
 _WORD = 8  # bytes of a number
 _BLANK = 32
 
@@ -107,7 +105,7 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
     import numpy as np
 
     written = np.frombuffer(_BETWEEN.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
-    _remember(written, ids)
+    known_of(written)["terms"] = ids
     return {
         "weights": weights,
         "chunks": counts.texts.astype(np.int32),
@@ -119,16 +117,13 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
 def term_ids(index: Index) -> Mapping[str, int]:
     """Returns the terms that were packed, each with its number; unpacked once an index."""
     written: Any = index["terms"]
-    if id(written) not in _UNPACKED:
+    known = known_of(written)
+    if "terms" not in known:
         text = written.tobytes().decode("utf-8", "surrogatepass")
         terms = text.split(_BETWEEN) if text else []
-        _remember(written, {term: number for number, term in enumerate(terms)})
-    return _UNPACKED[id(written)]
-
-
-def _remember(written: NDArray[np.uint8], ids: Mapping[str, int]) -> None:
-    _UNPACKED[id(written)] = ids
-    weakref.finalize(written, _UNPACKED.pop, id(written)).atexit = False
+        known["terms"] = {term: number for number, term in enumerate(terms)}
+    ids: Mapping[str, int] = known["terms"]
+    return ids
 
 
 def add_up(

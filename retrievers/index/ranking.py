@@ -36,13 +36,7 @@ class ByIndex:
 def best_chunks(
     blocks: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int
 ) -> list[list[Hit]]:
-    """Returns the k best chunks of each question.
-
-    Args:
-        blocks: Scores of questions, of shape (some questions, chunks) each.
-        chunks: The chunks.
-        k: Number of chunks a question.
-    """
+    """Returns the k best chunks of each question, by blocks of (some questions, chunks) scores."""
     return [
         [Hit(chunks[i], score) for i, score in zip(best.tolist(), row[best].tolist(), strict=True)]
         for rows in blocks

@@ -98,29 +98,17 @@ def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
     Without models or sources it is cheap, and there is one for every object: what has no known
     parameters is like nothing but itself.
     """
-    cls: Any = type(stage)
-    if _parameter_names(cls) is None:
-        return _Same(stage)
     known, key = known_of(stage), ("memo_key", frozenset(without))
     if key not in known:
-        given = parameters_of(stage).items()
-        kept = tuple((name, _alike(value)) for name, value in given if name not in without)
-        known[key] = (cls, kept)
+        try:
+            given = parameters_of(stage).items()
+        except UnknownParametersError:
+            known[key] = object()
+        else:
+            kept = tuple((name, _alike(value)) for name, value in given if name not in without)
+            known[key] = (type(stage), kept)
     found: Hashable = known[key]
     return found
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Same:
-    """Equal to what holds the very same object."""
-
-    thing: object
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.thing is self.thing
-
-    def __hash__(self) -> int:
-        return id(self.thing)
 
 
 def _alike(value: object) -> Hashable:
@@ -151,28 +139,17 @@ def _parameter_names(cls: type) -> tuple[str, ...] | None:
     if not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]  # dataclasses set it
         return None
     names = [field.name for field in dataclasses.fields(cls) if field.init]
-    annotations = _annotations(cls)
-    if sorted(names) != sorted(inspect.signature(cls).parameters) or annotations is None:
+    if sorted(names) != sorted(inspect.signature(cls).parameters):
+        return None
+    try:
+        annotations = annotations_of(cls)
+    except Exception:  # whatever an annotation raises that its class never had to evaluate
         return None
     return tuple(name for name in names if not marked(annotations.get(name), SECRET_MARK))
 
 
-def _annotations(cls: type) -> dict[str, Any] | None:
-    """Returns the parameters' annotations; None where one of them names what is not there."""
-    try:
-        return annotations_of(cls)
-    except Exception:  # whatever an annotation raises that its class never had to evaluate
-        return None
-
-
 def tokens_key(text: str, tokenizer: Tokenizer, fingerprint: Fingerprint) -> CacheKey | None:
-    """Returns what a document's tokens are made from; None if that is unknown.
-
-    Args:
-        text: SHA-256 of the document's text.
-        tokenizer: The tokenizer.
-        fingerprint: Function that returns what a stage depends on.
-    """
+    """Returns what the tokens of a text with this SHA-256 are made from; None if unknown."""
     identity = fingerprint(tokenizer, ())
     return None if identity is None else {"tokenizer": {**identity}, "text": text}
 

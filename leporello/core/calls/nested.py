@@ -112,12 +112,7 @@ def check_files(stage: object, data: str = "") -> None:
 def in_role(
     role: str, generator: Generator[Any, list[Any], Returned]
 ) -> Generator[Any, list[Any], Returned]:
-    """Runs a generator of requests; those that name no role ask this one.
-
-    Args:
-        role: Role of a reader; empty leaves requests as they are.
-        generator: Generator that yields lists of requests, a combiner's or a part of one.
-    """
+    """Runs a generator of requests; those that name no role ask this one; empty changes nothing."""
 
     def named(requests: Any) -> Any:  # noqa: ANN401 -- whoever runs it reports what is wrong
         if not isinstance(requests, (list, tuple)):

@@ -14,9 +14,7 @@ CONSTANT = 60  # of the ranks, as Cormack, Clarke and Buettcher have it
 def fused(rankings: Iterable[Sequence[Hit]], constant: int = CONSTANT) -> list[Hit]:
     """Returns each chunk once, best first, scored by the sum of 1 / (constant + rank).
 
-    Args:
-        rankings: Hits of each search, best first; a chunk votes once in each, at its best rank.
-        constant: Constant of the ranks.
+    A chunk votes once in each ranking, at its best rank.
     """
     shares: defaultdict[Chunk, list[float]] = defaultdict(list)
     for hits in rankings:

@@ -32,11 +32,7 @@ def chunks(
 ) -> tuple[Chunk, ...]:
     """Returns a document's chunks, of a collection those of each file.
 
-    Args:
-        document: The document that is divided.
-        chunker: The chunker that divides it.
-        question: The question, for a chunker that asks for one; else None.
-        divide: Function that divides a document, called where its chunks are not cached.
+    Takes what `derived.chunks` does; `divide` is given the document or file.
     """
     if not document.members:
         return derived.chunks(document, chunker, question, partial(divide, document))
@@ -80,12 +76,7 @@ def has_segments(kind: type) -> bool:
 
 
 def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    """Returns a retriever's index of chunks, of a collection put together of its files' segments.
-
-    Args:
-        document: The document that the chunks are of.
-        retriever: A retriever with a method `index`.
-        given: The chunks.
+    """Returns a retriever's index of chunks, of a collection combined from its files' segments.
 
     Raises:
         ValueError: A chunk of another document.

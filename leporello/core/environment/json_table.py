@@ -60,11 +60,7 @@ class JsonTable:
 
 @contextmanager
 def kept_on_disk(what: str) -> Iterator[None]:
-    """Turns what SQLite says where there is no room into a `UserError`.
-
-    Args:
-        what: What cannot be kept then, for the message.
-    """
+    """Turns what SQLite raises where there is no room for these things into a `UserError`."""
     try:
         yield
     except sqlite3.OperationalError as error:
