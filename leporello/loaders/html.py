@@ -44,7 +44,7 @@ class Html(Format):
     """HTML: its text as a browser would break it into lines, its headings as sections."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm", ".xhtml")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<")
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:

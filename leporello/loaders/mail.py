@@ -47,7 +47,7 @@ class Mail(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"From |" + _LINE)
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:From |" + _LINE + rb")")
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it

@@ -92,7 +92,7 @@ class Latex(Format):
 
     suffixes: ClassVar[tuple[str, ...]] = (".tex", ".ltx", ".latex")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        rb"(?:\s|%[^\n]*\n)*\\document(?:class|style)\b"
+        rb"\A(?:\s|%[^\n]*\n)*\\document(?:class|style)\b"
     )
 
     def extract(self, data: bytes, path: Path) -> Extracted:

@@ -23,7 +23,7 @@ class Notebook(Format):
     """Jupyter's notebooks (ipynb): texts, code, and what it gave, a place for each cell."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".ipynb",)
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\s*\{")
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A\s*\{")
     marked: ClassVar[bool] = True
 
     @staticmethod

@@ -54,8 +54,9 @@ class Pdf(Format):
 
     suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        rb".{0,1019}?%PDF-", re.S
-    )  # junk before it is allowed
+        rb"\A.{0,1019}?%PDF-",  # junk may stand before it
+        re.S,
+    )
     marked: ClassVar[bool] = True
 
     furniture: bool = False
