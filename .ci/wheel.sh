@@ -14,9 +14,9 @@ trap 'rm -rf "$away"' EXIT
 "$python" -m venv "$away/empty"
 "$away/empty/bin/pip" install --quiet --no-compile -c constraints.txt "$away"/dist/*.whl
 
-mkdir -p "$away/work/readers" "$away/work/chunkers"
-echo 'raise SystemExit("of the user")' | tee "$away/work/readers/__init__.py" >"$away/work/chunkers/__init__.py"
-cd "$away/work"
+mkdir -p "$away/project/readers" "$away/project/chunkers"
+echo 'raise SystemExit("of the user")' | tee "$away/project/readers/__init__.py" >"$away/project/chunkers/__init__.py"
+cd "$away/project"
 export LEPORELLO_CACHE=$away/cache PATH=$away/empty/bin:$PATH
 leporello --version
 leporello check

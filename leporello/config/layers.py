@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import expanduser  # which leaves the name of a user who is not there
 from pathlib import Path
 
 from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
@@ -12,6 +11,7 @@ from leporello.config.placement import kept_under
 from leporello.config.secret_keys import sounds_secret
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
+from leporello.core.files import at_home
 from leporello.core.protocols import ANSWER, KINDS
 from leporello.core.yaml.tree import ConfigSource, Tree, parse, read_tree
 from leporello.storage import is_url
@@ -116,7 +116,7 @@ class Layers:
         if not paths or len(paths) < len(listed):
             text = f"collections.{name}: must be a list of paths, patterns and URLs, got {plain!r}"
             self.faults.append(entry.fault(text))
-        return tuple(p if is_url(p) else str(entry.folder / expanduser(p)) for p in paths)  # noqa: PTH111 -- Path raises for such a one
+        return tuple(p if is_url(p) else str(entry.folder / at_home(p)) for p in paths)
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
         entries = tree.items.get(key, Tree({}, None, 0)).items

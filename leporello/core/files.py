@@ -20,6 +20,14 @@ _HALF = re.compile("[\ud800-\udfff]")  # JSON joins those that have their other 
 _Json = TypeVar("_Json")
 
 
+def at_home(path: str | Path) -> Path:
+    """Returns the path with `~` replaced; that of an unknown user stays as it is.
+
+    `Path.expanduser` raises for such a user.
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111 -- as above
+
+
 def opened(path: Path) -> BufferedReader:
     """Returns a file, open for reading; pipes and devices, which need not end, are refused.
 

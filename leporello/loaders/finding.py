@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from leporello.core.errors import UserError
-from leporello.core.files import opened, stamp
+from leporello.core.files import at_home, opened, stamp
 from leporello.core.records import Loss
 from leporello.loaders.files import LARGEST, read_bytes
 from leporello.storage import RemotePath, to_path
@@ -96,7 +96,7 @@ def _expanded(text: str | Path) -> Iterator[Path]:
     if isinstance(path, RemotePath):
         yield path
         return
-    path = Path(os.path.expanduser(path))  # noqa: PTH111 -- Path's raises where there is no such user
+    path = at_home(path)
     if path.exists() or not glob.has_magic(str(path)):
         yield path
         return

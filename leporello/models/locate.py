@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.environment.extras import install_command, is_installed, require
 from leporello.core.errors import UserError
+from leporello.core.files import at_home
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -74,7 +75,7 @@ _EXPANDED = 5  # times the size of quantised weights that their model takes
 def cache_directory() -> Path:
     """Returns where Leporello keeps what it makes: `LEPORELLO_CACHE`, or the user's cache."""
     if folder := os.environ.get("LEPORELLO_CACHE"):
-        return Path(os.path.expanduser(folder)).absolute()  # noqa: PTH111 -- Path's raises without such a user
+        return at_home(folder).absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("leporello")
@@ -91,7 +92,7 @@ def locate(model: str) -> str:
         return str(_inside_wheel(model, wheel))
     found = None
     with contextlib.suppress(OSError, ValueError, RuntimeError):  # what is no path, nor a home
-        path = Path(os.path.expanduser(model))  # noqa: PTH111 -- as above
+        path = at_home(model)
         found = path.resolve() if path.exists() else None
     if found:
         return str(_checked(found))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders.collection import collection_hash, load_collection
@@ -229,7 +230,7 @@ class JsonLines:
             return files[0].parent / document_path
         folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
         folder = files[0].parent if folder == files[0].absolute().parent else folder
-        return folder / os.path.expanduser(document_path)  # noqa: PTH111 -- Path's raises where there is no such user
+        return folder / at_home(document_path)
 
     def _elsewhere(self, url: str) -> Path:
         """Returns what a row names by a URL; rows from elsewhere name no file of this machine."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
-from os.path import expanduser  # which leaves the name of a user who is not there
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +15,7 @@ from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
+from leporello.core.files import at_home
 from leporello.core.yaml.tree import ConfigSource, Tree
 
 
@@ -142,7 +142,7 @@ def _given(name: str, tree: Tree) -> dict[str, Any]:
         }
     published = tree.items.get("published")
     if published and str(published.value).endswith((".yaml", ".yml")) and published.file:
-        plain["published"] = str(published.file.parent / expanduser(str(published.value)))  # noqa: PTH111 -- Path raises for such a one
+        plain["published"] = str(published.file.parent / at_home(str(published.value)))
     return {**plain, "name": name, "tree": tree}
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from leporello.core.errors import UserError
+from leporello.core.files import at_home
 from leporello.models.locate import cache_directory, filled_once, loadable, model_fingerprint
 from leporello.readers.backends.pretrained import Architecture, Tokens, load_model, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
@@ -116,7 +117,7 @@ def conversion(model: str, kind: ModelKind, load: Callable[[Path], Any]) -> Path
 
 def config_of(model: str) -> dict[str, Any]:
     """Returns the settings of a model that lies in a folder; nothing of others."""
-    file = Path(model).expanduser() / "config.json"
+    file = at_home(model) / "config.json"
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # a hub id, or what is told when the model is loaded
