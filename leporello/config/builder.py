@@ -188,8 +188,7 @@ class ConfigBuilder:
                 more = f", or `{ANSWER}` among its readers" if roles else ""
                 variants.faults.append(own.fault(f"{name}: needs a {key}{more}"))
             elif tree is not None or kind.default:
-                tree = tree or _default_stage(own, kind.default)
-                options[key] = variants.of_stage(tree, kind, key)
+                options[key] = variants.of_stage(tree or own.with_value(kind.default), kind, key)
         points = variants.combined(own, [*options.values()])
         self.faults.extend(variants.faults)
         settings = self._settings(name, keys)
@@ -285,10 +284,6 @@ _SECTIONS: Mapping[str, tuple[str, Callable[[str, Tree], tuple[Any, list[Fault]]
     "budget": ("budget", _check_budget),
     "placement": ("placement", check_placement),
 }
-
-
-def _default_stage(tree: Tree, name: str | None) -> Tree:
-    return tree.with_value({"class": tree.with_value(name)})
 
 
 def _suffix(labels: Labels) -> str:

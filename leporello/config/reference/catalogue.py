@@ -84,11 +84,7 @@ def _declared(config: Config | None, kind: str) -> dict[str, str]:
         rows |= {name: _ROWS[kind](declared) for name, declared in own.items()}
     elif config and config.pipelines.ready:  # of the user's, which those of the table may extend
         rows = {p.name: _row(p) for p in chain.from_iterable(config.pipelines.values())}
-    return {name: row["description"] + _OFFLINE * _runs(row) for name, row in rows.items()}
-
-
-def _runs(row: Mapping[str, Any]) -> bool:
-    return "models" in row and _are_here(row["models"])
+    return {name: row["description"] + _OFFLINE * _is_offline(row) for name, row in rows.items()}
 
 
 def names_table() -> dict[str, dict[str, dict[str, JSON]]]:
@@ -121,15 +117,6 @@ _ROWS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
 }
 
 
-def runs_offline(pipeline: PipelineSpec) -> bool:
-    """Returns whether a pipeline runs as it is: all its models are here, and it calls no server.
-
-    Args:
-        pipeline: The pipeline, or one point of a sweep over it.
-    """
-    return _are_here(_models(pipeline))
-
-
 def _models(pipeline: PipelineSpec) -> list[str] | None:
     """Returns a pipeline's models; None if it calls a server, or a model has to be trained."""
     from leporello.config.parameters import parameters
@@ -149,7 +136,9 @@ def _models(pipeline: PipelineSpec) -> list[str] | None:
     return models
 
 
-def _are_here(models: Sequence[str] | None) -> bool:
+def _is_offline(row: Mapping[str, Any]) -> bool:
+    """Returns whether this is a pipeline whose models are all here, and that calls no server."""
+    models = row.get("models")
     try:
         return models is not None and all(Path(locate(model)).exists() for model in models)
     except UserError:
