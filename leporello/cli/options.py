@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from leporello.core.errors import UserError
-from leporello.core.files import at_home
 from leporello.storage import to_path
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def _set_data_directory(data: Path | None) -> Path | None:
     """Tells the tasks, which look there; the place of the data is no part of a run's config."""
     if data is not None:
         try:
-            os.environ["LEPORELLO_DATA"] = str(at_home(data).absolute())
+            os.environ["LEPORELLO_DATA"] = str(data.expanduser().absolute())
         except RuntimeError:
             raise UserError(f"--data {data}: there is no such user") from None
     return data

@@ -18,7 +18,7 @@ from typing import IO, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import at_home, opened
+from leporello.core.files import opened
 from leporello.storage import to_path
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
@@ -39,7 +39,7 @@ def data_directory(folder: Path | None) -> Path:
     """
     path = folder or to_path(os.environ.get("LEPORELLO_DATA") or "data")
     try:
-        return at_home(path)
+        return path.expanduser()
     except RuntimeError:
         raise UserError(f"data directory {path}: there is no such user") from None
 
