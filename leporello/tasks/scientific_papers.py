@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark
 from leporello.tasks.official.fields import text_of
 
@@ -33,25 +33,20 @@ class ScientificPapers(Benchmark):
             `data`.
     """
 
+    benchmark: ClassVar[str] = "scientific_papers"
+    splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
+    by_hand: ClassVar[str] = "https://github.com/armancohan/long-summarization"
     metrics: ClassVar[tuple[str, ...]] = ("rouge_scrolls",)
 
     name: Literal["arxiv", "pubmed"]
     split: str = "validation"
     data: Path | None = None
 
-    @property
-    def archive(self) -> Archive:
-        """The split's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        task, inner = f"scientific_papers/{self.name}", f"{self.name}-dataset"
-        check_split(task, self.split, [*SPLITS])
-        folder, file = data_directory(self.data) / "scientific_papers", SPLITS[self.split]
-        zipped = Archive(folder / f"{inner}.zip", (f"{inner}/{file}.txt",))
-        places = (Archive(folder / inner / f"{file}.txt"), zipped)
-        return present(task, places, "https://github.com/armancohan/long-summarization")
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the zip of a collection, or what was in it."""
+        inner = f"{self.name}-dataset"
+        file = f"{inner}/{SPLITS[self.split]}.txt"
+        return Archive(folder / file), Archive(folder / f"{inner}.zip", (file,))
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""

@@ -12,7 +12,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.files import sha256, stamp
@@ -20,7 +21,7 @@ from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layout.forward import ForwardReader
 from leporello.tasks.layout.layouts import Layout, cached_layout
-from leporello.tasks.official.archives import Archive
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 
 
@@ -42,8 +43,26 @@ class Published:
 class Benchmark:
     """A task whose examples stand in the rows of a benchmark's file, one split a file.
 
-    A class of it is a frozen dataclass with `archive`, and `take` or `take_all`.
+    A class of it is a frozen dataclass with `split`, `data` and `take` or `take_all`, and with
+    these attributes, or with an `archive` instead of them.
+
+    Attributes:
+        benchmark: Name of the benchmark, and of its folder in the data directory.
+        by_hand: URL of files that `fetch` does not download.
     """
+
+    benchmark: ClassVar[str]
+    by_hand: ClassVar[str] = ""
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """Names of the splits."""
+        return ("test",)
+
+    @property
+    def full_name(self) -> str:
+        """The name of the benchmark, and of the task in it."""
+        return "/".join(filter(None, (self.benchmark, getattr(self, "name", ""))))
 
     @property
     def archive(self) -> Archive:
@@ -52,7 +71,15 @@ class Benchmark:
         Raises:
             UserError: There is no such split, or no such file.
         """
-        raise NotImplementedError
+        task: Any = self
+        check_split(self.full_name, task.split, self.splits)
+        folder = data_directory(task.data) / self.benchmark
+        return present(self.full_name, self.places(folder), self.by_hand)
+
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns where the split may lie in the benchmark's folder: where `fetch` puts it."""
+        task: Any = self
+        return (Archive(folder.parent / task.published.place),)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
         """Takes a row apart; None for one that is not of the task.
