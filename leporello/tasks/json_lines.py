@@ -26,7 +26,7 @@ from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import Scan
 from leporello.tasks.jsonl.schema import Row, RowError, example, sources
-from leporello.tasks.layout.layouts import Layout, cached_layout
+from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
 from leporello.text.typed.schema import schema_of
 
 _log = logging.getLogger("leporello")
@@ -43,7 +43,7 @@ class _RowAt(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JsonLines:
+class JsonLines(LaidOut):
     """Questions from JSON Lines files, one object a line.
 
     A row has `id`, its document as `document` (the text), `document_path` (a file of any format
@@ -122,27 +122,11 @@ class JsonLines:
         """
         self._layout()
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples, those on one document together, documents as they first appear.
+    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
+        """Yields the examples on documents of the layout; nothing else of the file is read.
 
         Where a document's file cannot be read, or evidence is not in it, the examples concerned
         have a `fault`, and all others are as if these were not there.
-
-        Raises:
-            ConfigError: As `check` does, before the first example.
-        """
-        yield from self.examples_of(self._layout(), 0)
-
-    def layout(self) -> Iterator[DocumentRows]:
-        """Yields where the rows on each document stand: [line, offset, count] of each run of them.
-
-        Raises:
-            ConfigError: As `check` does.
-        """
-        yield from self._layout()
-
-    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
-        """Yields the examples on documents of the layout; nothing else of the file is read.
 
         Raises:
             UserError: The file cannot be read, or has changed.
@@ -162,14 +146,6 @@ class JsonLines:
         source = _source(rows)
         key = source.key if source else ""
         yield from self._assemble(rows, Document(key, "", _title(rows)), f"document_path: {fault}")
-
-    def __len__(self) -> int:
-        """Returns how many examples there are.
-
-        Raises:
-            ConfigError: As `check` does.
-        """
-        return self._layout().examples
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -201,6 +177,7 @@ class JsonLines:
         return RowFiles(self.files, self.max_row_bytes, self.ignore, self.columns)
 
     def _layout(self) -> Layout:
+        """Returns where the rows on each document stand: [line, offset, count] of each run."""
         return _cached_layout(self, self._source.stamp())
 
     def _hash(self, source: str) -> bytes:

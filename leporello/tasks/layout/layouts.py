@@ -24,7 +24,7 @@ from typing import IO, Any
 from pydantic_core import from_json, to_json
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, DocumentRows
+from leporello.core.records import JSON, DocumentRows, Example
 from leporello.models.locate import cache_directory
 
 
@@ -56,6 +56,35 @@ class Layout:
     def _checksum(self) -> int:
         with memoryview(self._content) as view:
             return zlib.crc32(view[: self._end])
+
+
+class LaidOut:
+    """A task whose data are read once for its layout, and then where a document stands."""
+
+    def _layout(self) -> Layout:
+        """Returns the layout.
+
+        Raises:
+            ConfigError: What is wrong with the rows.
+            UserError: The file cannot be read, or has no rows.
+        """
+        raise NotImplementedError
+
+    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:
+        """Yields the examples on these documents; see `Sharded.examples_of`."""
+        raise NotImplementedError
+
+    def layout(self) -> Iterator[DocumentRows]:
+        """Yields the documents, as they first appear."""
+        yield from self._layout()
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples, those on one document together."""
+        yield from self.examples_of(self._layout(), 0)
+
+    def __len__(self) -> int:
+        """Returns the number of examples."""
+        return self._layout().examples
 
 
 def cached_layout(

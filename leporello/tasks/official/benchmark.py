@@ -20,7 +20,7 @@ from leporello.core.files import sha256, stamp
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layout.forward import ForwardReader
-from leporello.tasks.layout.layouts import Layout, cached_layout
+from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
 from leporello.tasks.official.archives import Archive, check_split, data_directory, present
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 
@@ -40,7 +40,7 @@ class Published:
     place: str
 
 
-class Benchmark:
+class Benchmark(LaidOut):
     """A task whose examples stand in the rows of a benchmark's file, one split a file.
 
     A class of it is a frozen dataclass with `split`, `data` and `take` or `take_all`, and with
@@ -101,31 +101,10 @@ class Benchmark:
         taken = self.take(number, row)
         return [] if taken is None else [taken]
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples, those on one document together, documents as they first appear.
-
-        What is wrong with an example's data is its `fault`; it then has no references, for none
-        could be scored against.
-
-        Raises:
-            ConfigError: Rows that are none, or that contradict each other.
-            UserError: The file is not there, damaged, or without rows.
-        """
-        return self.examples_of(self.layout(), 0)
-
-    def layout(self) -> Iterator[DocumentRows]:
-        """Yields all that is known of the examples on each document, but for its text.
-
-        `bytes` is the size of the row that brings the text.
-
-        Raises:
-            ConfigError: As `examples`.
-            UserError: As `examples`.
-        """
-        yield from self._layout()
-
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout; quick if they are later ones each time.
+
+        An example whose data are faulty has a `fault`, and no references to be scored against.
 
         Raises:
             UserError: The file is not there, damaged, or has changed.
@@ -142,24 +121,14 @@ class Benchmark:
                 yield from _together(group, example, archive.path.name)
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the split's rows: the same from a zip as from a folder.
-
-        Raises:
-            ConfigError: As `examples`.
-            UserError: As `examples`.
-        """
+        """Returns the SHA-256 of the split's rows: the same from a zip as from a folder."""
         return str(self._layout().facts["sha256"])
 
-    def __len__(self) -> int:
-        """Returns how many examples there are.
-
-        Raises:
-            ConfigError: As `examples`.
-            UserError: As `examples`.
-        """
-        return self._layout().examples
-
     def _layout(self) -> Layout:
+        """Returns all that is known of the examples on each document, but for its text.
+
+        `bytes` is the size of the row that brings the text.
+        """
         archive = self.archive
         return _cached_layout(self, archive, stamp(archive.path))
 
