@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
-from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.fields import text_of, texts_of
 
 # Splits -> names of their files.
 SPLITS: Mapping[str, str] = {"train": "train", "validation": "val", "test": "test"}
@@ -50,8 +49,8 @@ class ScientificPapers(Benchmark):
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""
-        text = "\n".join(_texts(row, "article_text"))
-        marked = " ".join(_texts(row, "abstract_text"))
+        text = "\n".join(texts_of(row, "article_text"))
+        marked = " ".join(texts_of(row, "abstract_text"))
         abstract = " ".join(marked.replace("<S>", " ").replace("</S>", " ").split())
         if not text.strip() or not abstract:
             return None
@@ -61,10 +60,3 @@ class ScientificPapers(Benchmark):
             references=(abstract,),
             metadata=OfficialPrompt("").metadata(),
         )
-
-
-def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
-    value = row.get(name)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
-    return value

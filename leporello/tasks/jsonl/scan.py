@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leporello.core.environment.json_table import UNPROTECTED, kept_on_disk
-from leporello.core.errors import Fault
+from leporello.core.errors import ConfigError, Fault
 from leporello.core.records import JSON, DocumentRows
-from leporello.tasks.jsonl.lines import raise_faults
 from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
@@ -142,7 +141,8 @@ class Scan:
             if len(first_lines) > _REMEMBERED:
                 first_lines.clear()
             yield _document_rows(places)
-        raise_faults(self._faults)
+        if self._faults:
+            raise ConfigError(self._faults)
 
     def _fault(self, line: int, text: str) -> None:
         self._faults.append(self._files.fault(line, text))

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of, texts_of
+from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.fields import text_of, texts_of
 from leporello.text import answers
 
 _CALL = re.compile(r"func_[0-9]+\(-?[0-9]+\)")

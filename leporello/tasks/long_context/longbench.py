@@ -12,16 +12,10 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.long_context.templates import (
-    data_of,
-    instruction_of,
-    one_of,
-    prompt_of,
-    texts_of,
-)
+from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.fields import one_of, text_of, texts_of
 from leporello.text import answers
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)\d")

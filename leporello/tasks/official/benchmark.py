@@ -138,8 +138,8 @@ class Benchmark(LaidOut):
             taken = self.take_all(group.number, decode(content, strict=False))
         except RowError:
             taken = ()
+        first = next(iter(group.examples))
         for example in taken:
-            first = group.examples[0].example.id
             if (example.id, document_key(example.document)) == (first, group.key):
                 return example
         raise _changed(self.archive)
@@ -168,10 +168,9 @@ def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[
 def _together(group: DocumentGroup, first: Example, file: str) -> Iterator[Example]:
     """Yields the examples on a document, in the order of their first rows."""
     document = dataclasses.replace(first.document, id=f"text-{group.key[:16]}")
-    for known in group.examples:
-        is_first = known is group.examples[0]
-        example = merged(first, known.example) if is_first else known.example
-        fault = f"{file}:{known.line}: {example.fault}" if example.fault else ""
+    for line, known in group.examples.values():
+        example = merged(first, known) if known.id == first.id else known
+        fault = f"{file}:{line}: {example.fault}" if example.fault else ""
         references = () if fault else example.references
         yield dataclasses.replace(example, document=document, references=references, fault=fault)
 
