@@ -16,7 +16,7 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
-from leporello.core.records import JSON, Document, DocumentRows, Example
+from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash, load, load_bytes
 from leporello.metrics import check_metrics
@@ -25,7 +25,7 @@ from leporello.tasks.jsonl.columns import check_columns
 from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.jsonl.schema import Row, RowError, example, sources
+from leporello.tasks.jsonl.schema import Row, RowError, located, sources
 from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
 from leporello.text.typed.schema import schema_of
 
@@ -279,15 +279,27 @@ class JsonLines(LaidOut):
         return Document(source.key, "", title), f"document_path: {problem}"
 
     def _example(self, row: Row, line: int, document: Document, fault: str) -> Example:
-        fields = (document, self.instruction, self.headers, schema_of(self._answer))
+        evidence: tuple[Span, ...] = ()
         if not fault:
             try:
-                return example(row, *fields)
+                evidence = located(row.evidence, document)
             except RowError as error:
                 fault = str(error)
         file, number = self._source.place(line)
-        bare = example(row.model_copy(update={"evidence": []}), *fields)
-        return dataclasses.replace(bare, fault=f"{file.name}:{number}: {fault}")
+        return Example(
+            id=row.id,
+            document=document,
+            question=row.question,
+            instruction=self.instruction,
+            headers=self.headers,
+            choices=tuple(row.choices),
+            references=tuple(row.references),
+            evidence=evidence,
+            group=row.group,
+            metadata=row.metadata,
+            schema=schema_of(row.answer) or schema_of(self._answer),
+            fault=f"{file.name}:{number}: {fault}" if fault else "",
+        )
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import tee
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -109,16 +110,11 @@ class Benchmark(LaidOut):
         Raises:
             UserError: The file is not there, damaged, or has changed.
         """
-        archive = self.archive
-        with _row_reader(archive, stamp(archive.path)).reading() as row:
-            for document in documents:
-                group = DocumentGroup.of(document)
-                try:
-                    _, content = row(group.number)
-                except LookupError:
-                    raise _changed(archive) from None
-                example = self._first(group, content)
-                yield from _together(group, example, archive.path.name)
+        archive, [groups, ahead] = self.archive, tee(map(DocumentGroup.of, documents))
+        rows = _row_reader(archive, stamp(archive.path)).items(group.number for group in ahead)
+        for group in groups:
+            _, content = next(rows, (0, b""))
+            yield from _together(group, self._first(group, content), archive.path.name)
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the split's rows: the same from a zip as from a folder."""
