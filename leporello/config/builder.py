@@ -64,7 +64,6 @@ class ConfigBuilder:
         points, faults = self.pipelines.attempt(names)
         faults += self.tasks.attempt(layers.tasks.own)[1]
         faults += self.suites.attempt(layers.suites.own)[1]
-        self.faults = []
         self._check_default()
         self._check_names(points)
         if faults := [*layers.faults, *faults, *self.faults]:
@@ -82,19 +81,18 @@ class ConfigBuilder:
         )
 
     def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
-        """Returns what a method makes of a name, and the faults that it collected."""
-        self.faults, self.layers.replaced = [], []
-        value = check(name)
-        if self.faults:
-            self.faults += self.layers.replaced
-        return value, self.faults
+        """Returns a checked declaration and its faults; checks may need those of other names."""
+        outer, self.faults = self.faults, []
+        try:
+            return check(name), self.faults
+        finally:
+            self.faults = outer
 
     def _suite(self, name: str) -> Suite:
         suite, faults = suite_of(self.layers, name)
         if suite is None:
             raise ConfigError(faults)
-        faults += check_names(suite, self.layers.pipelines, self.tasks)
-        self.faults = faults  # checking a task that the suite names has begun another list
+        self.faults += [*faults, *check_names(suite, self.layers.pipelines, self.tasks)]
         return suite
 
     def _check_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> None:
@@ -149,11 +147,14 @@ class ConfigBuilder:
         return TaskSpec(name, spec).with_metrics([*map(entry_of, listed)])
 
     def _pipeline(self, name: str) -> Sequence[PipelineSpec]:
-        before = len(self.layers.faults)
-        keys = self.layers.resolve(name)
-        self.faults += self.layers.faults[before:]
-        if keys is None:
-            return []
+        resolved = self.layers.resolve(name)
+        self.faults += resolved.faults
+        points = [] if resolved.keys is None else self._points(name, resolved.keys)
+        if self.faults:
+            self.faults += resolved.replaced
+        return points
+
+    def _points(self, name: str, keys: Mapping[str, Tree]) -> list[PipelineSpec]:
         selected = self._is_selected(name)
         keys = self._changed(name, keys, self.overrides if selected else ())
         if not (selected and self.opened):
@@ -166,8 +167,7 @@ class ConfigBuilder:
         self, name: str, keys: Mapping[str, Tree], pick: Pick
     ) -> tuple[list[PipelineSpec], Sequence[Fault]]:
         """Returns a pipeline with this at its choices, and what is wrong with it."""
-        self.faults = []
-        return self._specs(name, keys, pick=pick), self.faults
+        return self._checked(partial(self._specs, keys=keys, pick=pick), name)
 
     def _specs(
         self,

@@ -62,6 +62,22 @@ def parse_override(text: str) -> Override:
     return Override(parts, value)
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A pipeline with what it extends.
+
+    Attributes:
+        keys: Trees by key; None if `extends` leads nowhere.
+        faults: Faults in its form.
+        replaced: Pipelines of the user's that it extends though it is built in, as faults: they
+            explain what else is wrong with it.
+    """
+
+    keys: dict[str, Tree] | None
+    faults: Sequence[Fault]
+    replaced: Sequence[Fault]
+
+
 class Layers:
     """Several files as one: a later file replaces pipelines and tasks of the same name.
 
@@ -72,7 +88,6 @@ class Layers:
         suites: Suites by name, as written; a later file adds columns and rows to one.
         default: The default pipeline and task.
         faults: Faults in the shape of the user's files.
-        replaced: Pipelines of the user's that built-in ones extend, as faults if these are faulty.
     """
 
     def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
@@ -87,7 +102,6 @@ class Layers:
         built_in = built_in_tree("pipelines.yaml")
         self.default = built_in.items.get("default", built_in.with_value({}))
         self.faults: list[Fault] = []
-        self.replaced: list[Fault] = []
         for file in {s if isinstance(s, Path) else id(s): s for s in files}.values():
             self._add(read_tree(file))
 
@@ -133,47 +147,39 @@ class Layers:
                 self.faults.append(entry.fault(fault))
         return {name: entry for name, entry in entries.items() if isinstance(entry.value, dict)}
 
-    def resolve(self, name: str) -> dict[str, Tree] | None:
-        """Returns a pipeline's own keys with those of what it extends, or None if faulty."""
-        return self._resolve(name, ())
+    def resolve(self, name: str) -> Resolved:
+        """Returns a pipeline's own keys with those of what it extends."""
+        faults: list[Fault] = []
+        replaced: list[Fault] = []
+        keys = self._resolve(name, (), faults, replaced)
+        return Resolved(keys, faults, replaced)
 
-    def _resolve(self, name: str, below: tuple[str, ...]) -> dict[str, Tree] | None:
+    def _resolve(
+        self, name: str, below: tuple[str, ...], faults: list[Fault], replaced: list[Fault]
+    ) -> dict[str, Tree] | None:
         own = self.pipelines[name].items.items()
         keys = {key: child.as_class() if key in KINDS else child for key, child in own}
-        keys = self._with_answering(name, keys)
+        keys = _with_answering(name, keys, faults)
         for key, child in self.pipelines[name].items.items():
             if key not in _PIPELINE:
                 hint = did_you_mean(key, _PIPELINE)
-                self.faults.append(child.fault(f"{name}: unknown key {key!r}{hint}"))
+                faults.append(child.fault(f"{name}: unknown key {key!r}{hint}"))
         extends = keys.pop("extends", None)
         if extends is None:
             return keys
         parent_name = str(extends.value)
         if parent_name in self.pipelines.own and name not in self.pipelines.own:
             text = f"{parent_name}: {name} extends it{self._replaced(parent_name)}"
-            self.replaced.append(self.pipelines[parent_name].fault(text))
+            replaced.append(self.pipelines[parent_name].fault(text))
         problem = self._problem_with(extends, name, below)
         if problem:
-            self.faults.append(extends.fault(f"{name}.extends: {problem}"))
+            faults.append(extends.fault(f"{name}.extends: {problem}"))
             return None
-        parent = self._resolve(parent_name, (*below, name))
+        parent = self._resolve(parent_name, (*below, name), faults, replaced)
         if parent is None:
             return None
         parent.pop("description", None)
         return {**parent, **{k: _merge(parent.get(k), child, k) for k, child in keys.items()}}
-
-    def _with_answering(self, name: str, keys: dict[str, Tree]) -> dict[str, Tree]:
-        """Returns a pipeline's keys with the reader of answers as its `reader`."""
-        readers = keys.get("readers", Tree({}, None, 0)).items
-        if ANSWER not in readers:
-            return keys
-        if "reader" in keys:
-            text = f"{name}.readers.{ANSWER}: the pipeline has a `reader` too: give one of them"
-            self.faults.append(readers[ANSWER].fault(text))
-        others = {role: child for role, child in readers.items() if role != ANSWER}
-        kept = {**keys, "reader": readers[ANSWER].as_class()}
-        del kept["readers"]
-        return {**kept, "readers": keys["readers"].with_value(others)} if others else kept
 
     def _replaced(self, name: object) -> str:
         """Returns advice where a pipeline of the user's has the name of a built-in one."""
@@ -193,6 +199,20 @@ class Layers:
         if len(below) >= ANCESTORS:
             return f"{ANCESTORS} pipelines extend each other, and that is the most: leave some out"
         return None
+
+
+def _with_answering(name: str, keys: dict[str, Tree], faults: list[Fault]) -> dict[str, Tree]:
+    """Returns a pipeline's keys with the reader of answers as its `reader`."""
+    readers = keys.get("readers", Tree({}, None, 0)).items
+    if ANSWER not in readers:
+        return keys
+    if "reader" in keys:
+        text = f"{name}.readers.{ANSWER}: the pipeline has a `reader` too: give one of them"
+        faults.append(readers[ANSWER].fault(text))
+    others = {role: child for role, child in readers.items() if role != ANSWER}
+    kept = {**keys, "reader": readers[ANSWER].as_class()}
+    del kept["readers"]
+    return {**kept, "readers": keys["readers"].with_value(others)} if others else kept
 
 
 def _is_name(name: str) -> bool:
