@@ -77,7 +77,7 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
         help="Answers from documents far longer than a model can read.",
     )
     app.callback()(_options)
-    for name in words[:1] if {*words[:1]} & _VERBS.keys() else _VERBS:
+    for name in words[:1] if words and words[0] in _VERBS else _VERBS:
         module, _, function = _VERBS[name].partition(":")
         verb = getattr(import_module(f"leporello.cli.{module}"), function)
         if isinstance(verb, typer.Typer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Annotated, Any, TypeVar
@@ -11,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from annotated_types import Ge, Le
 
 from leporello.config.choices import Pick, first
-from leporello.config.config import Checked, Config
+from leporello.config.config import Checked, Config, meant_by
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
@@ -46,7 +45,8 @@ class ConfigBuilder:
         self.faults: list[Fault] = []
         self.opened, self.spaces = opened, dict[str, Space]()
         self.is_named = bool(names) or opened
-        self.names = list(names) or [self._default("pipeline")]
+        asked = names or [self._default("pipeline")]
+        self.selected = {p for name in asked for p in meant_by(name, layers.pipelines)}
         self.pipelines = Checked(layers.pipelines, partial(self._checked, self._pipeline))
         self.tasks = Checked(layers.tasks, partial(self._checked, self._task))
         self.suites = Checked(layers.suites, partial(self._checked, self._suite))
@@ -60,7 +60,7 @@ class ConfigBuilder:
         layers = self.layers
         names = dict.fromkeys(layers.pipelines.own)
         if self.overrides or self.is_named:
-            names |= {p: None for p in layers.pipelines if self._is_selected(p)}
+            names |= {p: None for p in layers.pipelines if p in self.selected}
         points, faults = self.pipelines.attempt(names)
         faults += self.tasks.attempt(layers.tasks.own)[1]
         faults += self.suites.attempt(layers.suites.own)[1]
@@ -72,13 +72,6 @@ class ConfigBuilder:
             self.pipelines, self.tasks, self.suites, self._default("pipeline"),
             self._default("task"), self._default_pipelines, layers.collections,
         )  # fmt: skip
-
-    def _is_selected(self, name: str) -> bool:
-        """Returns whether a name, a point's name or a pattern of the command means a pipeline."""
-        return any(
-            pattern == name or fnmatch.fnmatchcase(name, pattern.partition("@")[0])
-            for pattern in self.names
-        )
 
     def _checked(self, check: Callable[[str], _T], name: str) -> tuple[_T, list[Fault]]:
         """Returns a checked declaration and its faults; checks may need those of other names."""
@@ -155,7 +148,7 @@ class ConfigBuilder:
         return points
 
     def _points(self, name: str, keys: Mapping[str, Tree]) -> list[PipelineSpec]:
-        selected = self._is_selected(name)
+        selected = name in self.selected
         keys = self._changed(name, keys, self.overrides if selected else ())
         if not (selected and self.opened):
             is_default = name in self._default_pipelines.values()

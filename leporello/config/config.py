@@ -75,6 +75,14 @@ class Checked(Mapping[str, _T]):
         return len(self._names)
 
 
+def meant_by(name: str, pipelines: Collection[str]) -> list[str]:
+    """Returns the pipelines that a name, the name of a point, or a `*` pattern may mean."""
+    if name in pipelines:
+        return [name]
+    base = name.partition("@")[0]
+    return [p for p in pipelines if p == base or fnmatch.fnmatchcase(p, base)]
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything that can be run.
@@ -140,7 +148,8 @@ class Config:
         """
         chosen: dict[str, PipelineSpec] = {}
         unknown = []
-        named = {name: self._candidates(name) for name in names or [self.default_pipeline]}
+        asked = names or [self.default_pipeline]
+        named = {name: meant_by(name, self.pipelines) for name in asked}
         groups = self.pipelines.of(dict.fromkeys(chain.from_iterable(named.values())))
         for name, candidates in named.items():
             points = {p.name: p for candidate in candidates for p in groups[candidate]}
@@ -152,13 +161,6 @@ class Config:
         if unknown:
             raise UserError("\n".join(unknown))
         return list(chosen.values())
-
-    def _candidates(self, name: str) -> list[str]:
-        """Returns the pipelines whose points a name or a pattern may mean."""
-        if name in self.pipelines:
-            return [name]
-        base = name.partition("@")[0]
-        return [p for p in self.pipelines if p == base or fnmatch.fnmatchcase(p, base)]
 
     def select_tasks(self, pipeline: PipelineSpec, names: Sequence[str]) -> list[TaskSpec]:
         """Returns the named tasks, else the pipeline's own, else the default one.
