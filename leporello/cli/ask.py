@@ -12,6 +12,7 @@ import typer
 from leporello.cli.options import (
     AsJson,
     ConfigFiles,
+    Files,
     Model,
     NoCache,
     Overrides,
@@ -110,9 +111,7 @@ def _schema(path: Path | None, kind: str) -> str:
 
 
 def extract(
-    files: Annotated[
-        list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
-    ],
+    files: Files,
     *,
     schema: Annotated[
         Path, typer.Option("--schema", help="JSON or YAML: `fields`, or JSON Schema of an object.")

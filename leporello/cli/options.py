@@ -49,6 +49,9 @@ RunsAt = Annotated[
         help="The runs' directories, or their URLs", parser=run_at_argument, metavar="RUN..."
     ),
 ]
+Files = Annotated[
+    list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
+]
 Pipelines = Annotated[
     list[str] | None,
     typer.Argument(
