@@ -16,7 +16,7 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
-from leporello.core.records import JSON, Document, DocumentRows, Example
+from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash, load, load_bytes
 from leporello.metrics import check_metrics
@@ -25,8 +25,8 @@ from leporello.tasks.jsonl.columns import check_columns
 from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.jsonl.schema import Row, RowError, example, sources
-from leporello.tasks.layout.layouts import Layout, cached_layout
+from leporello.tasks.jsonl.schema import Row, RowError, located, sources
+from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
 from leporello.text.typed.schema import schema_of
 
 _log = logging.getLogger("leporello")
@@ -43,7 +43,7 @@ class _RowAt(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JsonLines:
+class JsonLines(LaidOut):
     """Questions from JSON Lines files, one object a line.
 
     A row has `id`, its document as `document` (the text), `document_path` (a file of any format
@@ -122,27 +122,11 @@ class JsonLines:
         """
         self._layout()
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples, those on one document together, documents as they first appear.
+    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
+        """Yields the examples on documents of the layout; nothing else of the file is read.
 
         Where a document's file cannot be read, or evidence is not in it, the examples concerned
         have a `fault`, and all others are as if these were not there.
-
-        Raises:
-            ConfigError: As `check` does, before the first example.
-        """
-        yield from self.examples_of(self._layout(), 0)
-
-    def layout(self) -> Iterator[DocumentRows]:
-        """Yields where the rows on each document stand: [line, offset, count] of each run of them.
-
-        Raises:
-            ConfigError: As `check` does.
-        """
-        yield from self._layout()
-
-    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
-        """Yields the examples on documents of the layout; nothing else of the file is read.
 
         Raises:
             UserError: The file cannot be read, or has changed.
@@ -162,14 +146,6 @@ class JsonLines:
         source = _source(rows)
         key = source.key if source else ""
         yield from self._assemble(rows, Document(key, "", _title(rows)), f"document_path: {fault}")
-
-    def __len__(self) -> int:
-        """Returns how many examples there are.
-
-        Raises:
-            ConfigError: As `check` does.
-        """
-        return self._layout().examples
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -201,6 +177,7 @@ class JsonLines:
         return RowFiles(self.files, self.max_row_bytes, self.ignore, self.columns)
 
     def _layout(self) -> Layout:
+        """Returns where the rows on each document stand: [line, offset, count] of each run."""
         return _cached_layout(self, self._source.stamp())
 
     def _hash(self, source: str) -> bytes:
@@ -302,15 +279,27 @@ class JsonLines:
         return Document(source.key, "", title), f"document_path: {problem}"
 
     def _example(self, row: Row, line: int, document: Document, fault: str) -> Example:
-        fields = (document, self.instruction, self.headers, schema_of(self._answer))
+        evidence: tuple[Span, ...] = ()
         if not fault:
             try:
-                return example(row, *fields)
+                evidence = located(row.evidence, document)
             except RowError as error:
                 fault = str(error)
         file, number = self._source.place(line)
-        bare = example(row.model_copy(update={"evidence": []}), *fields)
-        return dataclasses.replace(bare, fault=f"{file.name}:{number}: {fault}")
+        return Example(
+            id=row.id,
+            document=document,
+            question=row.question,
+            instruction=self.instruction,
+            headers=self.headers,
+            choices=tuple(row.choices),
+            references=tuple(row.references),
+            evidence=evidence,
+            group=row.group,
+            metadata=row.metadata,
+            schema=schema_of(row.answer) or schema_of(self._answer),
+            fault=f"{file.name}:{number}: {fault}" if fault else "",
+        )
 
 
 @lru_cache(maxsize=8)

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import JSON, Document, Example, Span
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.archives import check_split
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
@@ -67,6 +67,13 @@ class Muld(Benchmark):
     data: Path | None = None
     instruction: str = ""
 
+    benchmark: ClassVar[str] = "muld"
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Those that the task has."""
+        return SPLITS[self.name]
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """The paper's; the benchmark has published none."""
@@ -79,19 +86,9 @@ class Muld(Benchmark):
         Raises:
             UserError: There is no such split.
         """
-        check_split(f"muld/{self.name}", self.split, SPLITS[self.name])
+        check_split(f"muld/{self.name}", self.split, self.splits)
         file = f"{self.name}_{self.split}.json.bz2"
         return Published("ghomasHudson/muld", f"data/{file}", f"muld/{file}")
-
-    @property
-    def archive(self) -> Archive:
-        """The split's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        places = [Archive(data_directory(self.data) / self.published.place)]
-        return present(f"muld/{self.name}", places)
 
     def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's
         """Returns an answer in the form that the metric reads."""

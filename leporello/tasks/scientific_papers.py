@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
-from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.fields import text_of, texts_of
 
 # Splits -> names of their files.
 SPLITS: Mapping[str, str] = {"train": "train", "validation": "val", "test": "test"}
@@ -33,30 +32,25 @@ class ScientificPapers(Benchmark):
             `data`.
     """
 
+    benchmark: ClassVar[str] = "scientific_papers"
+    splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
+    by_hand: ClassVar[str] = "https://github.com/armancohan/long-summarization"
     metrics: ClassVar[tuple[str, ...]] = ("rouge_scrolls",)
 
     name: Literal["arxiv", "pubmed"]
     split: str = "validation"
     data: Path | None = None
 
-    @property
-    def archive(self) -> Archive:
-        """The split's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        task, inner = f"scientific_papers/{self.name}", f"{self.name}-dataset"
-        check_split(task, self.split, [*SPLITS])
-        folder, file = data_directory(self.data) / "scientific_papers", SPLITS[self.split]
-        zipped = Archive(folder / f"{inner}.zip", (f"{inner}/{file}.txt",))
-        places = (Archive(folder / inner / f"{file}.txt"), zipped)
-        return present(task, places, "https://github.com/armancohan/long-summarization")
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the zip of a collection, or what was in it."""
+        inner = f"{self.name}-dataset"
+        file = f"{inner}/{SPLITS[self.split]}.txt"
+        return Archive(folder / file), Archive(folder / f"{inner}.zip", (file,))
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""
-        text = "\n".join(_texts(row, "article_text"))
-        marked = " ".join(_texts(row, "abstract_text"))
+        text = "\n".join(texts_of(row, "article_text"))
+        marked = " ".join(texts_of(row, "abstract_text"))
         abstract = " ".join(marked.replace("<S>", " ").replace("</S>", " ").split())
         if not text.strip() or not abstract:
             return None
@@ -66,10 +60,3 @@ class ScientificPapers(Benchmark):
             references=(abstract,),
             metadata=OfficialPrompt("").metadata(),
         )
-
-
-def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
-    value = row.get(name)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
-    return value

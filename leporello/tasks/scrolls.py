@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
-from leporello.tasks.official.archives import (
-    Archive,
-    check_split,
-    data_directory,
-    present,
-    zip_or_folder,
-)
+from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
@@ -72,6 +66,9 @@ class Scrolls(Benchmark):
     data: Path | None = None
     instruction: str = ""
 
+    benchmark: ClassVar[str] = "scrolls"
+    splits: ClassVar[tuple[str, ...]] = SPLITS
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """The benchmark's own."""
@@ -87,16 +84,9 @@ class Scrolls(Benchmark):
         """The zip of all splits."""
         return Published("tau/scrolls", f"{self._file}.zip", f"scrolls/{self._file}.zip")
 
-    @property
-    def archive(self) -> Archive:
-        """The split's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        check_split(f"scrolls/{self.name}", self.split, SPLITS)
-        places = zip_or_folder(data_directory(self.data) / "scrolls", self._file, self.split)
-        return present(f"scrolls/{self.name}", places)
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the zip of all splits, or what was in it."""
+        return zip_or_folder(folder, self._file, self.split)
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""

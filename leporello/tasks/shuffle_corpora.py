@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from leporello.core.errors import UserError
-from leporello.core.files import opened
-from leporello.loaders.files import LARGEST
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.fields import text_of
@@ -35,7 +31,6 @@ class ShuffleCorpus:
         needs: Field that must not be blank either, or the row is passed over.
         tested: Number of rows that the split `test` has, the last ones if below 0; 0 has all. Where
             there is one file, `train` has the others.
-        is_list: Whether the file is a list rather than JSON Lines.
     """
 
     file: str
@@ -43,7 +38,6 @@ class ShuffleCorpus:
     id: str = ""
     needs: str = ""
     tested: int = 0
-    is_list: bool = False
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
         """Returns a row as the task has its own; None for one without text.
@@ -77,7 +71,7 @@ def _without_last(rows: Iterator[_Row], count: int) -> Iterator[_Row]:
 
 # HF's `reddit_tifu` (short) has the posts with text and title; the authors take its last thousand.
 CORPORA: Mapping[str, ShuffleCorpus] = {
-    "wsj": ShuffleCorpus("shuffle_test/coherence_{split}_set.json", is_list=True),
+    "wsj": ShuffleCorpus("shuffle_test/coherence_{split}_set.json"),
     "billsum": ShuffleCorpus(
         "billsum/us_{split}_data_final_OFFICIAL.jsonl", id="bill_id", tested=1000
     ),
@@ -98,16 +92,15 @@ def rows_of(path: Path, corpus: str, split: str) -> Iterator[NumberedRow]:
         UserError: The file cannot be read.
     """
     if not corpus:
-        return _decoded(_lines(path), dict)
+        return _decoded(path, dict)
     made = CORPORA[corpus]
-    lines = Archive(path).rows() if made.is_list else _lines(path)
-    return made.of_split(_decoded(lines, made.row), split)
+    return made.of_split(_decoded(path, made.row), split)
 
 
 def _decoded(
-    lines: Iterable[tuple[int, bytes]], made: Callable[[Mapping[str, Any]], dict[str, Any] | None]
+    path: Path, made: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 ) -> Iterator[NumberedRow]:
-    for at, line in lines:
+    for at, line in Archive(path).rows():
         try:
             row = made(decode(line, strict=False))
         except RowError as error:
@@ -115,13 +108,3 @@ def _decoded(
         else:
             if row is not None:
                 yield at, row
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields the lines that are not blank, with their numbers from 1."""
-    with opened(path) as file:
-        for number, line in enumerate(iter(partial(file.readline, LARGEST), b""), 1):
-            if len(line) == LARGEST:
-                raise UserError(f"{path}:{number}: a row of more than {LARGEST // 2**20} MiB")
-            if line.strip():
-                yield number, line

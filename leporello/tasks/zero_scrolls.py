@@ -7,18 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example, Span
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.official.archives import (
-    Archive,
-    check_split,
-    data_directory,
-    present,
-    zip_or_folder,
-)
+from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import outputs, text_of
 from leporello.text import answers
@@ -87,6 +81,9 @@ class ZeroScrolls(Benchmark):
     chat: bool | Literal["claude"] = False
     data: Path | None = None
 
+    benchmark: ClassVar[str] = "zero_scrolls"
+    splits: ClassVar[tuple[str, ...]] = SPLITS
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """The benchmark's own."""
@@ -102,16 +99,9 @@ class ZeroScrolls(Benchmark):
         """The zip of both splits."""
         return Published("tau/zero_scrolls", f"{self.name}.zip", f"zero_scrolls/{self.name}.zip")
 
-    @property
-    def archive(self) -> Archive:
-        """The split's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        check_split(f"zero_scrolls/{self.name}", self.split, SPLITS)
-        places = zip_or_folder(data_directory(self.data) / "zero_scrolls", self.name, self.split)
-        return present(f"zero_scrolls/{self.name}", places)
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the zip of all splits, or what was in it."""
+        return zip_or_folder(folder, self.name, self.split)
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""

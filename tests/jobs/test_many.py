@@ -66,9 +66,9 @@ from pathlib import Path
 from leporello.tasks.jsonl.scan import PlaceTable, RowPlace
 
 def peak(count):
-    places = PlaceTable(Path("rows.jsonl"))
-    rows = range(count)
-    places.fill(RowPlace(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "", "") for n in rows)
+    ids = range(count)
+    rows = (RowPlace(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "", "") for n in ids)
+    places = PlaceTable(Path("rows.jsonl"), rows)
     assert sum(1 for _ in places.rows()) == count
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -85,10 +85,9 @@ def test_where_rows_stand_is_on_disk() -> None:
     assert float(done.stdout) < 20
 
 
-def test_without_room_on_the_disk_the_user_is_told() -> None:
+def test_without_room_on_the_disk_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to do."""
-    places = PlaceTable(Path("rows.jsonl"))
-    places._table.execute("PRAGMA max_page_count = 10")
+    monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
     rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
     with pytest.raises(UserError, match=r"rows\.jsonl: where its rows stand .* set TMPDIR to"):
-        places.fill(rows)
+        PlaceTable(Path("rows.jsonl"), rows)

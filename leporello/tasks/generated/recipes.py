@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from random import Random
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 from leporello.core.spans import Span
 from leporello.tasks.generated.questions import QuestionFile
@@ -44,27 +44,6 @@ class Context:
     shot: Context | None = None
 
 
-class Recipe(Protocol):
-    """What writes texts of one kind.
-
-    Sizes are multiples of `step`, and `most` at most if that is not None.
-    """
-
-    @property
-    def step(self) -> int:
-        """What sizes are multiples of."""
-        ...
-
-    @property
-    def most(self) -> int | None:
-        """How large a text can be."""
-        ...
-
-    def write(self, chance: Random, size: int, number: int) -> Context:
-        """Returns the text of an example, by its number from 0."""
-        ...
-
-
 @dataclass(frozen=True)
 class Needles:
     """Sentences that give keys values, in a haystack; some of the keys are asked for.
@@ -94,8 +73,8 @@ class Needles:
     queries: int = 1
     most: ClassVar[int | None] = None
 
-    def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of `Recipe`
-        """See `Recipe.write`."""
+    def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of every recipe
+        """Returns the text of an example, by its number from 0."""
         given: dict[str, list[str]] = {}
         while len(given) < max(self.keys, self.queries):
             given[value(chance, self.type_k)] = [
@@ -156,7 +135,7 @@ class Variables:
     hops: ClassVar[int] = 4
 
     def write(self, chance: Random, size: int, number: int) -> Context:
-        """See `Recipe.write`."""
+        """Returns the text of an example, by its number from 0."""
         names: dict[str, None] = {}
         while len(names) <= self.hops:
             names["".join(chance.choices(string.ascii_uppercase, k=self.letters))] = None
@@ -169,9 +148,7 @@ class Variables:
         fields = {"query": start, "num_v": str(len(chain_))}
         own = Variables(self.noise, letters=3) if self.shots else None
         shot = own.write(chance, self.shots, number) if own else None
-        return Context(
-            text, tuple(chain_), fields, trimmed(parts, spans, indexes), shot=shot
-        )  # fmt: skip
+        return Context(text, tuple(chain_), fields, trimmed(parts, spans, indexes), shot=shot)
 
 
 @dataclass(frozen=True)
@@ -200,7 +177,7 @@ class CommonWords:
         return sorted({*word_list("noun"), *word_list("adjective"), *word_list("verb")})
 
     def write(self, chance: Random, size: int, number: int) -> Context:
-        """See `Recipe.write`."""
+        """Returns the text of an example, by its number from 0."""
         chosen = chance.sample(self._words, size)
         common, rest = chosen[: self.common], chosen[self.common :]
         listed = common * self.often + rest * self.seldom
@@ -229,8 +206,8 @@ class FrequentWords:
         """What the authors' script goes up by."""
         return max(1, self.length // 32)
 
-    def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of `Recipe`
-        """See `Recipe.write`."""
+    def write(self, chance: Random, size: int, number: int) -> Context:  # noqa: ARG002 -- of every recipe
+        """Returns the text of an example, by its number from 0."""
         vocabulary: dict[str, None] = {"...": None}
         while len(vocabulary) < max(4, self.length // 50):
             vocabulary["".join(chance.choices(string.ascii_lowercase, k=6))] = None
@@ -260,7 +237,7 @@ class Distracted:
         return len(self.file.documents)
 
     def write(self, chance: Random, size: int, number: int) -> Context:
-        """See `Recipe.write`."""
+        """Returns the text of an example, by its number from 0."""
         asked, documents = self.file.questions[number], self.file.documents
         near = [*asked.documents, *asked.related]
         if size >= len(documents):
@@ -286,6 +263,10 @@ class Distracted:
         return Context(text, asked.answers, {"query": asked.question}, evidence, ends)
 
 
+# Sizes are multiples of `step`, and `most` at most if that is not None.
+Recipe: TypeAlias = Needles | Variables | CommonWords | FrequentWords | Distracted
+
+
 def recipe(
     settings: Mapping[str, Any],
     length: int,
@@ -307,9 +288,8 @@ def recipe(
             step = 500 if own["haystack"] == "essay" else 5 if short else 25
             return Needles(texts["needle"], texts["noise"], source, step, **own)
         case "variable_tracking":
-            return Variables(
-                texts["noise"], shots=10
-            )  # what has room in the 500 tokens that the authors give it
+            # Ten have room in the 500 tokens that the authors give it.
+            return Variables(texts["noise"], shots=10)
         case "common_words_extraction":
             return CommonWords(6, 1, (20, 3, 1)) if short else CommonWords(30, 3, (40, 10, 3))
         case "freq_words_extraction":

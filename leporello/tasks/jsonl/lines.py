@@ -1,18 +1,17 @@
-"""The lines of a JSON Lines file, in bounded memory, and how faults of many are told."""
+"""The lines of a JSON Lines file, read in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.errors import UserError
 from leporello.core.files import opened
 from leporello.text.encodings import looks_like
 
-_SHOWN = 20  # faults; a file with more has usually one mistake in each row
 _BLOCK = 1 << 20  # bytes that are skipped at once
 _HEAD = 1 << 12  # bytes that tell the encoding
 
@@ -77,14 +76,3 @@ class LineRows:
                 f"{self.path}: is in {found}, and JSON lines are UTF-8; convert it:"
                 f" iconv -f {found} -t UTF-8 {self.path.name} > utf8.jsonl"
             )
-
-
-def raise_faults(faults: Sequence[Fault]) -> None:
-    """Raises the first faults as one ConfigError, and how many more there are; if there are any."""
-    ordered = sorted(faults, key=lambda fault: (str(fault.file), fault.line))
-    shown, more = ordered[:_SHOWN], ordered[_SHOWN:]
-    if more:
-        text = f"… and {len(more)} more from here on"
-        shown.append(Fault(more[0].file, more[0].line, text))
-    if shown:
-        raise ConfigError(shown)

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leporello.core.environment.json_table import UNPROTECTED, kept_on_disk
-from leporello.core.errors import Fault
+from leporello.core.errors import ConfigError, Fault
 from leporello.core.records import JSON, DocumentRows
-from leporello.tasks.jsonl.lines import raise_faults
 from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
@@ -33,18 +32,7 @@ INSERT INTO documents SELECT min(line), document FROM rows GROUP BY document;
 
 
 class RowPlace(NamedTuple):
-    """A row, without its texts.
-
-    Attributes:
-        line: Number of the row, as `RowFiles` counts.
-        offset: Offset in bytes, or number of its group.
-        size: Size in bytes.
-        id: Id of the example.
-        document: Id of its document.
-        content: Text or path that the row gives as the document, as `Row.content`.
-        path: Path of the document's file, as the row names it; empty if it does not.
-        title: Title of the document; empty if the row gives none.
-    """
+    """A row without its texts: its place as in `Line`, and what `Row` says of its document."""
 
     line: int
     offset: int
@@ -59,26 +47,17 @@ class RowPlace(NamedTuple):
 class PlaceTable:
     """A table of rows that ends with this object; SQLite moves a large one to a temporary file."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens an empty one.
-
-        Args:
-            path: Path of the file that has the rows, for messages.
-        """
-        self._what = f"{path}: where its rows stand"
-        with kept_on_disk(self._what):
-            # SQLite locks its own calls, so that the reader of examples may change its thread.
-            self._table = sqlite3.connect("", check_same_thread=False)
-            self._table.executescript(UNPROTECTED + _TABLE)
-        weakref.finalize(self, self._table.close)
-
-    def fill(self, places: Iterable[RowPlace]) -> None:
-        """Takes all rows, in the file's order.
+    def __init__(self, path: Path, places: Iterable[RowPlace]) -> None:
+        """Takes the rows of a file, in their order.
 
         Raises:
             UserError: There is no room for them on the disk.
         """
-        with kept_on_disk(self._what):
+        # SQLite locks its own calls, so that the reader of examples may change its thread.
+        self._table = sqlite3.connect("", check_same_thread=False)
+        weakref.finalize(self, self._table.close)
+        with kept_on_disk(f"{path}: where its rows stand"):
+            self._table.executescript(UNPROTECTED + _TABLE)
             self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
             self._table.executescript(_INDEXES)
 
@@ -123,8 +102,7 @@ class Scan:
         if adjacent:
             rows = self._rows()
         else:
-            table = PlaceTable(self._files.files[0])
-            table.fill(self._rows())
+            table = PlaceTable(self._files.files[0], self._rows())
             for line, row_id, first in table.repeats():
                 self._fault(line, f"id {row_id!r} stands on {self._files.told(first)} already")
             rows = table.rows()
@@ -142,7 +120,8 @@ class Scan:
             if len(first_lines) > _REMEMBERED:
                 first_lines.clear()
             yield _document_rows(places)
-        raise_faults(self._faults)
+        if self._faults:
+            raise ConfigError(self._faults)
 
     def _fault(self, line: int, text: str) -> None:
         self._faults.append(self._files.fault(line, text))

@@ -24,7 +24,7 @@ from pydantic_core import ErrorDetails
 
 from leporello.core.errors import did_you_mean
 from leporello.core.files import in_utf8
-from leporello.core.records import Document, Example, Span
+from leporello.core.records import Document, Span
 from leporello.storage import is_url
 from leporello.text.encodings import looks_like
 from leporello.text.typed.schema import schema_of
@@ -234,41 +234,12 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def example(
-    row: Row,
-    document: Document,
-    instruction: str = "",
-    headers: tuple[str, ...] = (),
-    schema: str = "",
-) -> Example:
-    """Returns the example of a row, its quotes located.
-
-    Args:
-        row: Row of the file.
-        document: Document of the row.
-        instruction: Instruction of the task.
-        headers: Headers of the task.
-        schema: JSON Schema of the answer where the row has none.
+def located(items: Sequence[JsonValue], document: Document) -> tuple[Span, ...]:
+    """Returns the spans of evidence, its quotes found in the document.
 
     Raises:
         RowError: Evidence that does not lie in the document, or stands in it more than once.
     """
-    return Example(
-        id=row.id,
-        document=document,
-        question=row.question,
-        instruction=instruction,
-        headers=headers,
-        choices=tuple(row.choices),
-        references=tuple(row.references),
-        evidence=_locate_all(row.evidence, document),
-        group=row.group,
-        metadata=row.metadata,
-        schema=schema_of(row.answer) or schema,
-    )
-
-
-def _locate_all(items: Sequence[JsonValue], document: Document) -> tuple[Span, ...]:
     spans: list[Span] = []
     faults: list[str] = []
     for item in items:

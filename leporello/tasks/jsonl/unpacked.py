@@ -8,7 +8,6 @@ import io
 import lzma
 import os
 import secrets
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
@@ -24,8 +23,6 @@ SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 
 _BLOCK = 1 << 20
 _FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once, to 32 MiB at most
-_CHECKED = 1 << 26  # bytes written between two looks at the disk
-_RESERVE = 1 << 30  # bytes of the disk that are left free
 _MEMORY = 1 << 28  # bytes that unpacking xz may take
 
 
@@ -54,7 +51,10 @@ def unpacked(path: Path) -> Path:
         _unpack(path, part)
         return part.replace(copy)
     except OSError as error:
-        raise UserError(f"{path}: cannot be unpacked to {folder}: {error}") from None
+        raise UserError(
+            f"{path}: cannot be unpacked to {folder}: {error}; make room, or name another place"
+            " with LEPORELLO_CACHE"
+        ) from None
     finally:
         part.unlink(missing_ok=True)
 
@@ -65,7 +65,7 @@ def _digest(path: Path, stamp: tuple[int, int, int]) -> str:  # noqa: ARG001 -- 
 
 
 def _unpack(path: Path, to: Path) -> None:
-    size, written, checked = path.stat().st_size, 0, 0
+    size, written = path.stat().st_size, 0
     most = max(EXPANDED_BYTES, EXPANDED_TIMES * size)
     with to.open("wb") as target:
         for block in _blocks(path):
@@ -75,14 +75,6 @@ def _unpack(path: Path, to: Path) -> None:
                     f"{path}: {size:,} bytes expand to more than {most >> 20:,} MiB, as no text"
                     " does; unpack it yourself if it is to be read"
                 )
-            if written >= checked:
-                checked = written + _CHECKED
-                if shutil.disk_usage(to.parent).free < _RESERVE:
-                    raise UserError(
-                        f"{path}: there is no room to unpack it in {to.parent}: less than"
-                        f" {_RESERVE >> 30} GiB would be left free; make room, or name another"
-                        " place with LEPORELLO_CACHE"
-                    )
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -2,65 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
-class _Cursor(Generic[Item]):
-    """How far one iterator has come: `next` is the number of the item that it yields next."""
-
-    items: Iterator[Item]
-    next: int = 0
-
-
-@dataclass(slots=True)
 class ForwardReader(Generic[Item]):
-    """Items by their numbers, without ever going back: who asks for a later one goes on.
+    """Items by their numbers; an iterator goes on to a later item, and never back.
 
-    Iterators stay open between readings. There are never more of them than there were readings
-    at once, each of which has one of its own.
+    Iterators stay open between readings, no more of them than there were readings at once.
 
     Attributes:
         begin: Function that starts at the first item.
     """
 
     begin: Callable[[], Iterator[Item]]
-    _idle: list[_Cursor[Item]] = field(default_factory=list, init=False)
+    _idle: list[tuple[int, Iterator[Item]]] = field(default_factory=list, init=False)
 
-    @contextmanager
-    def reading(self) -> Iterator[Callable[[int], Item]]:
-        """Gives a function that returns the item of a number; quick if numbers grow.
-
-        The function raises LookupError where there are fewer items.
-        """
-        cursors: list[_Cursor[Item]] = []
-
-        def item(number: int) -> Item:
-            if cursors and cursors[0].next > number:
-                self._idle.append(cursors.pop())
-            cursor = cursors.pop() if cursors else self._nearest(number)
-            for found in islice(cursor.items, number - cursor.next, None):
-                cursor.next = number + 1
-                cursors.append(cursor)  # one that failed is not gone on with
-                return found
-            raise LookupError(number)
-
+    def items(self, numbers: Iterable[int]) -> Iterator[Item]:
+        """Yields the items of these numbers, quick if they grow; it ends at one that is missing."""
+        cursor = None  # number of the next item, and the iterator
         try:
-            yield item
+            for number in numbers:
+                if cursor and cursor[0] > number:
+                    self._idle.append(cursor)
+                    cursor = None
+                following, items = cursor or self._nearest(number)
+                cursor = None  # an iterator that raises is not used again
+                for item in islice(items, number - following, number - following + 1):
+                    cursor = number + 1, items
+                    yield item
+                if not cursor:
+                    return
         finally:
-            self._idle += cursors
+            if cursor:
+                self._idle.append(cursor)
 
-    def _nearest(self, number: int) -> _Cursor[Item]:
-        behind = [cursor for cursor in self._idle if cursor.next <= number]
-        if not behind:
+    def _nearest(self, number: int) -> tuple[int, Iterator[Item]]:
+        before = [cursor for cursor in self._idle if cursor[0] <= number]
+        if not before:
             self._idle.clear()
-            return _Cursor(self.begin())
-        nearest = max(behind, key=lambda cursor: cursor.next)
+            return 0, self.begin()
+        nearest = max(before, key=itemgetter(0))
         self._idle.remove(nearest)
         return nearest

@@ -15,7 +15,7 @@ import os
 import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -24,7 +24,7 @@ from typing import IO, Any
 from pydantic_core import from_json, to_json
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, DocumentRows
+from leporello.core.records import JSON, DocumentRows, Example
 from leporello.models.locate import cache_directory
 
 
@@ -58,6 +58,35 @@ class Layout:
             return zlib.crc32(view[: self._end])
 
 
+class LaidOut:
+    """A task whose data are read once for its layout, and then where a document stands."""
+
+    def _layout(self) -> Layout:
+        """Returns the layout.
+
+        Raises:
+            ConfigError: What is wrong with the rows.
+            UserError: The file cannot be read, or has no rows.
+        """
+        raise NotImplementedError
+
+    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:
+        """Yields the examples on these documents; see `Sharded.examples_of`."""
+        raise NotImplementedError
+
+    def layout(self) -> Iterator[DocumentRows]:
+        """Yields the documents, as they first appear."""
+        yield from self._layout()
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the examples, those on one document together."""
+        yield from self.examples_of(self._layout(), 0)
+
+    def __len__(self) -> int:
+        """Returns the number of examples."""
+        return self._layout().examples
+
+
 def cached_layout(
     key: JSON, documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
 ) -> Layout:
@@ -72,14 +101,13 @@ def cached_layout(
     Raises:
         UserError: There is no room for the file.
     """
-    if key is None:
-        with TemporaryFile() as file:
-            return _written(file, documents, facts)
     path = _path(key)
-    if layout := _read(path):
+    if path and (layout := _read(path)):
         return layout
     with _new(path) as file:
-        return _written(file, documents, facts)
+        for _ in _appended(file, documents, facts):
+            pass
+        return Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
@@ -93,14 +121,16 @@ def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[D
         UserError: There is no room for the file.
     """
     path = _path(key)
-    if layout := _read(path):
+    if path and (layout := _read(path)):
         yield from layout
         return
     with _new(path) as file:
         yield from _appended(file, documents, {})
 
 
-def _path(key: JSON) -> Path:
+def _path(key: JSON) -> Path | None:
+    if key is None:
+        return None
     # Another version of the code may find other documents, and gets a file of its own.
     content = json.dumps([_code(), key]).encode()
     return cache_directory() / f"layouts/{hashlib.sha256(content).hexdigest()}.jsonl"
@@ -114,14 +144,6 @@ def _read(path: Path) -> Layout | None:
             os.utime(path)
         return layout
     return None
-
-
-def _written(
-    file: IO[bytes], documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
-) -> Layout:
-    for _ in _appended(file, documents, facts):
-        pass
-    return Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _appended(
@@ -139,23 +161,19 @@ def _appended(
 
 
 @contextmanager
-def _new(path: Path) -> Iterator[IO[bytes]]:
-    """Opens a file that is renamed to the path; a nameless one if that folder is read-only."""
-    partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = partial.open("xb+")
-    except OSError:
-        with TemporaryFile() as nameless:
-            yield nameless
-        return
-    with file:
-        try:
-            yield file
+def _new(path: Path | None) -> Iterator[IO[bytes]]:
+    """Opens a file that is renamed to the path; a nameless one where none can be."""
+    with ExitStack() as stack:
+        file = partial = None
+        with suppress(OSError):  # a folder that may not be written to
+            if path:
+                partial = path.with_suffix(f".{os.getpid()}-{secrets.token_hex(4)}.partial")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = stack.enter_context(partial.open("xb+"))
+                stack.callback(partial.unlink, missing_ok=True)
+        yield file or stack.enter_context(TemporaryFile())
+        if file and partial and path:
             partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
 
 
 def _append(file: IO[bytes], line: bytes) -> None:

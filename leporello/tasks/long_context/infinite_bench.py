@@ -7,15 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of, texts_of
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.fields import text_of, texts_of
 from leporello.text import answers
 
 _CALL = re.compile(r"func_[0-9]+\(-?[0-9]+\)")
@@ -60,6 +59,8 @@ class InfiniteBench(Benchmark):
     split: str = "test"
     data: Path | None = None
 
+    benchmark: ClassVar[str] = "infinite_bench"
+
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
         """The benchmark's own; of GPT-4's calculations the first number is left out."""
@@ -72,17 +73,6 @@ class InfiniteBench(Benchmark):
         """The task's own file."""
         file = f"{self.name}.jsonl"
         return Published("xinrongzhang2022/InfiniteBench", file, f"infinite_bench/{file}")
-
-    @property
-    def archive(self) -> Archive:
-        """The task's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        task = f"infinite_bench/{self.name}"
-        check_split(task, self.split, ("test",))
-        return present(task, [Archive(data_directory(self.data) / self.published.place)])
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""

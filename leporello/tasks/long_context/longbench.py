@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -12,16 +12,10 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.long_context.templates import (
-    data_of,
-    instruction_of,
-    one_of,
-    prompt_of,
-    texts_of,
-)
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
+from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark, Published
-from leporello.tasks.official.fields import text_of
+from leporello.tasks.official.fields import one_of, text_of, texts_of
 from leporello.text import answers
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)\d")
@@ -73,6 +67,7 @@ class LongBench(Benchmark):
     split: str = "test"
     data: Path | None = None
 
+    benchmark: ClassVar[str] = "longbench"
     published: ClassVar[Published] = Published("THUDM/LongBench", "data.zip", "longbench/data.zip")
 
     def __post_init__(self) -> None:
@@ -88,18 +83,14 @@ class LongBench(Benchmark):
         return ({"class": "longbench", "score_by": self._data["score_by"], **first_line},)
 
     @property
-    def archive(self) -> Archive:
-        """The task's rows.
+    def full_name(self) -> str:
+        """The name with the benchmark's."""
+        return f"longbench{self._suffix}/{self.name}"
 
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        suffix = "_e" if self.extended else ""
-        task, file = f"longbench{suffix}/{self.name}", f"{self.name}{suffix}.jsonl"
-        check_split(task, self.split, ("test",))
-        folder = data_directory(self.data) / "longbench"
-        zipped = Archive(folder / "data.zip", (f"data/{file}", file))
-        return present(task, (Archive(folder / "data" / file), zipped))
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the zip of all tasks, or what was in it."""
+        file = f"{self.name}{self._suffix}.jsonl"
+        return Archive(folder / "data" / file), Archive(folder / "data.zip", (f"data/{file}", file))
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""
@@ -123,6 +114,10 @@ class LongBench(Benchmark):
         if self._data["score_by"] == "retrieval" and wrong:
             return f"gold answer {wrong[0]!r:.60} names no `Paragraph N` or `段落N`"
         return ""
+
+    @property
+    def _suffix(self) -> str:
+        return "_e" if self.extended else ""
 
     @property
     def _data(self) -> Mapping[str, Any]:
@@ -152,20 +147,11 @@ class LongBenchV2(Benchmark):
     split: str = "test"
     data: Path | None = None
 
+    benchmark: ClassVar[str] = "longbench_v2"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("longbench_v2",)
     published: ClassVar[Published] = Published(
         "THUDM/LongBench-v2", "data.json", "longbench_v2/data.json"
     )
-
-    @property
-    def archive(self) -> Archive:
-        """The rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        check_split("longbench_v2", self.split, ("test",))
-        return present("longbench_v2", [Archive(data_directory(self.data) / self.published.place)])
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the words that the metric looks for."""

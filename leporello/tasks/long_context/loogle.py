@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Span
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
-from leporello.tasks.official.archives import Archive, check_split, data_directory, present
+from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import text_of
 
@@ -42,6 +42,8 @@ class LooGLE(Benchmark):
     split: str = "test"
     data: Path | None = None
 
+    benchmark: ClassVar[str] = "loogle"
+
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
         """Those of the benchmark's own that are arithmetic."""
@@ -53,17 +55,10 @@ class LooGLE(Benchmark):
         file = self.name.removeprefix("longdep_") if "summ" in self.name else self.name
         return Published("bigai-nlco/LooGLE", f"data/{file}.jsonl", f"loogle/{self.name}.jsonl")
 
-    @property
-    def archive(self) -> Archive:
-        """The task's rows.
-
-        Raises:
-            UserError: There is no such split, or no such file.
-        """
-        check_split(f"loogle/{self.name}", self.split, ("test",))
-        folder, file = data_directory(self.data) / "loogle", f"{self.name}.jsonl"
-        zipped = Archive(folder / "data.zip", (f"data/{file}", file))
-        return present(f"loogle/{self.name}", (Archive(folder / file), zipped))
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns the task's own file, and the former zip."""
+        file = f"{self.name}.jsonl"
+        return Archive(folder / file), Archive(folder / "data.zip", (f"data/{file}", file))
 
     def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
         """Takes a row apart into its questions; see `Benchmark.take_all`."""

@@ -68,7 +68,7 @@ class Archive:
         number = 0
         with opened(self.path) as file:
             try:
-                if self.path.suffix == ".json":
+                if self.path.suffix == ".json" and file.peek(64).lstrip()[:1] == b"[":
                     for number, row in _objects(file):
                         yield number, row
                     return
@@ -95,7 +95,7 @@ class Archive:
         if self.path.suffix == ".bz2":
             with bz2.open(file) as rows:
                 yield rows
-        elif self.path.suffix == ".zip":
+        elif self.members and self.path.suffix == ".zip":
             with zipfile.ZipFile(file) as archive, self._member(archive) as member:
                 # Its own readline takes a long row apart; a buffer around it finds line ends in C.
                 yield io.BufferedReader(cast(io.RawIOBase, member), _BLOCK)

@@ -12,15 +12,17 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from itertools import tee
+from pathlib import Path
+from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.files import sha256, stamp
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layout.forward import ForwardReader
-from leporello.tasks.layout.layouts import Layout, cached_layout
-from leporello.tasks.official.archives import Archive
+from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 
 
@@ -39,11 +41,29 @@ class Published:
     place: str
 
 
-class Benchmark:
+class Benchmark(LaidOut):
     """A task whose examples stand in the rows of a benchmark's file, one split a file.
 
-    A class of it is a frozen dataclass with `archive`, and `take` or `take_all`.
+    A class of it is a frozen dataclass with `split`, `data` and `take` or `take_all`, and with
+    these attributes, or with an `archive` instead of them.
+
+    Attributes:
+        benchmark: Name of the benchmark, and of its folder in the data directory.
+        by_hand: URL of files that `fetch` does not download.
     """
+
+    benchmark: ClassVar[str]
+    by_hand: ClassVar[str] = ""
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """Names of the splits."""
+        return ("test",)
+
+    @property
+    def full_name(self) -> str:
+        """The name of the benchmark, and of the task in it."""
+        return "/".join(filter(None, (self.benchmark, getattr(self, "name", ""))))
 
     @property
     def archive(self) -> Archive:
@@ -52,7 +72,15 @@ class Benchmark:
         Raises:
             UserError: There is no such split, or no such file.
         """
-        raise NotImplementedError
+        task: Any = self
+        check_split(self.full_name, task.split, self.splits)
+        folder = data_directory(task.data) / self.benchmark
+        return present(self.full_name, self.places(folder), self.by_hand)
+
+    def places(self, folder: Path) -> Sequence[Archive]:
+        """Returns where the split may lie in the benchmark's folder: where `fetch` puts it."""
+        task: Any = self
+        return (Archive(folder.parent / task.published.place),)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
         """Takes a row apart; None for one that is not of the task.
@@ -74,65 +102,29 @@ class Benchmark:
         taken = self.take(number, row)
         return [] if taken is None else [taken]
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples, those on one document together, documents as they first appear.
-
-        What is wrong with an example's data is its `fault`; it then has no references, for none
-        could be scored against.
-
-        Raises:
-            ConfigError: Rows that are none, or that contradict each other.
-            UserError: The file is not there, damaged, or without rows.
-        """
-        return self.examples_of(self.layout(), 0)
-
-    def layout(self) -> Iterator[DocumentRows]:
-        """Yields all that is known of the examples on each document, but for its text.
-
-        `bytes` is the size of the row that brings the text.
-
-        Raises:
-            ConfigError: As `examples`.
-            UserError: As `examples`.
-        """
-        yield from self._layout()
-
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout; quick if they are later ones each time.
+
+        An example whose data are faulty has a `fault`, and no references to be scored against.
 
         Raises:
             UserError: The file is not there, damaged, or has changed.
         """
-        archive = self.archive
-        with _row_reader(archive, stamp(archive.path)).reading() as row:
-            for document in documents:
-                group = DocumentGroup.of(document)
-                try:
-                    _, content = row(group.number)
-                except LookupError:
-                    raise _changed(archive) from None
-                example = self._first(group, content)
-                yield from _together(group, example, archive.path.name)
+        archive, [groups, ahead] = self.archive, tee(map(DocumentGroup.of, documents))
+        rows = _row_reader(archive, stamp(archive.path)).items(group.number for group in ahead)
+        for group in groups:
+            _, content = next(rows, (0, b""))
+            yield from _together(group, self._first(group, content), archive.path.name)
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the split's rows: the same from a zip as from a folder.
-
-        Raises:
-            ConfigError: As `examples`.
-            UserError: As `examples`.
-        """
+        """Returns the SHA-256 of the split's rows: the same from a zip as from a folder."""
         return str(self._layout().facts["sha256"])
 
-    def __len__(self) -> int:
-        """Returns how many examples there are.
-
-        Raises:
-            ConfigError: As `examples`.
-            UserError: As `examples`.
-        """
-        return self._layout().examples
-
     def _layout(self) -> Layout:
+        """Returns all that is known of the examples on each document, but for its text.
+
+        `bytes` is the size of the row that brings the text.
+        """
         archive = self.archive
         return _cached_layout(self, archive, stamp(archive.path))
 
@@ -142,8 +134,8 @@ class Benchmark:
             taken = self.take_all(group.number, decode(content, strict=False))
         except RowError:
             taken = ()
+        first = next(iter(group.examples))
         for example in taken:
-            first = group.examples[0].example.id
             if (example.id, document_key(example.document)) == (first, group.key):
                 return example
         raise _changed(self.archive)
@@ -172,10 +164,9 @@ def _row_reader(archive: Archive, stamp: tuple[int, int, int]) -> ForwardReader[
 def _together(group: DocumentGroup, first: Example, file: str) -> Iterator[Example]:
     """Yields the examples on a document, in the order of their first rows."""
     document = dataclasses.replace(first.document, id=f"text-{group.key[:16]}")
-    for known in group.examples:
-        is_first = known is group.examples[0]
-        example = merged(first, known.example) if is_first else known.example
-        fault = f"{file}:{known.line}: {example.fault}" if example.fault else ""
+    for line, known in group.examples.values():
+        example = merged(first, known) if known.id == first.id else known
+        fault = f"{file}:{line}: {example.fault}" if example.fault else ""
         references = () if fault else example.references
         yield dataclasses.replace(example, document=document, references=references, fault=fault)
 

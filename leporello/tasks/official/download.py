@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
+from leporello.core.files import sha256
 from leporello.core.protocols import Task
 from leporello.tasks.official.archives import data_directory
 from leporello.tasks.official.benchmark import Published
@@ -87,9 +87,7 @@ def fetch_file(name: str, published: Published, path: Path) -> Fetched:
             path.parent.mkdir(parents=True, exist_ok=True)
             with explained(published, path):
                 _download(published, path)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Fetched(name, path, path.stat().st_size, digest, downloaded)
+        return Fetched(name, path, path.stat().st_size, sha256(path), downloaded)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
 
@@ -142,9 +140,7 @@ def _complete(url: str, remote: HfFileMetadata, partial: Path) -> None:
 def _check(remote: HfFileMetadata, partial: Path) -> None:
     if not remote.etag or not _SHA256.fullmatch(remote.etag):
         return
-    with partial.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != remote.etag:
+    if (digest := sha256(partial)) != remote.etag:
         partial.unlink()
         raise UserError(
             f"{partial.parent}: what was downloaded has the SHA-256 {digest}, and should have"

@@ -34,3 +34,28 @@ def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
     if not all(isinstance(item, str) for item in listed):
         raise RowError([f"field 'output' must be text, got {json.dumps(value):.60}"])
     return tuple(listed)
+
+
+def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Returns a field that must be a list of texts; none where it is null.
+
+    Raises:
+        RowError: It is missing, or something else.
+    """
+    if name not in row:
+        raise RowError([f"field {name!r} is missing; the row has {', '.join(row) or 'none'}"])
+    value = row[name] if row[name] is not None else []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
+    return tuple(value)
+
+
+def one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
+    """Returns a field that must be one of some words.
+
+    Raises:
+        RowError: It is missing, or none of them.
+    """
+    if (value := row.get(name)) not in allowed:
+        raise RowError([f"field {name!r} must be one of {', '.join(allowed)}, got {value!r:.60}"])
+    return str(value)

@@ -22,20 +22,6 @@ _FIELDS = tuple(each.name for each in dataclasses.fields(Example) if each.name !
 
 
 @dataclass(slots=True)
-class KnownExample:
-    """An example without its document.
-
-    Attributes:
-        line: Line of its first row, from 1.
-        example: The example. Of the first one on a document only id, question, and what further
-            rows added; its row, which has the document, is read again.
-    """
-
-    line: int
-    example: Example
-
-
-@dataclass(slots=True)
 class DocumentGroup:
     """The examples on a document, without its text.
 
@@ -43,17 +29,19 @@ class DocumentGroup:
         number: Number of the row that has the text, from 0; blank lines do not count.
         size: Size of that row, in bytes.
         key: Key of the document, as `document_key` returns it.
-        examples: The examples, in the order of their rows.
+        examples: The examples by id, in the order of their rows, each with the line of its first
+            row. Of the first example only id, question, and what further rows added; its row,
+            which has the document, is read again.
     """
 
     number: int
     size: int
     key: str
-    examples: list[KnownExample]
+    examples: dict[str, tuple[int, Example]]
 
     def rows(self) -> DocumentRows:
         """Returns the group as a task's layout has it."""
-        examples: list[JSON] = [[known.line, _packed(known.example)] for known in self.examples]
+        examples: list[JSON] = [[line, _packed(e)] for line, e in self.examples.values()]
         values: list[JSON] = [self.number, self.size, self.key, examples]
         return DocumentRows(len(examples), self.size, values)
 
@@ -62,7 +50,7 @@ class DocumentGroup:
         """Returns the group that `rows` was called on."""
         values: Any = document.rows
         number, size, key, examples = values
-        known = [KnownExample(line, _unpacked(packed)) for line, packed in examples]
+        known = {packed["id"]: (line, _unpacked(packed)) for line, packed in examples}
         return cls(number, size, key, known)
 
 
@@ -78,7 +66,7 @@ class RowIndex:
         self._take, self._archive = take, archive
         self._faults: list[Fault] = []
         self._documents: dict[str, DocumentGroup] = {}
-        self._ids: dict[str, tuple[DocumentGroup, KnownExample]] = {}
+        self._ids: dict[str, DocumentGroup] = {}
 
     def read(self) -> Iterator[DocumentGroup]:
         """Reads all rows, then yields the documents, as they first appear.
@@ -117,23 +105,24 @@ class RowIndex:
     def _note(self, line: int, number: int, size: int, example: Example) -> None:
         key = document_key(example.document)
         if earlier := self._ids.get(example.id):
-            self._merge(*earlier, key, example)
+            _add(earlier, key, example)
             return
         if group := self._documents.get(key):
-            known = KnownExample(line, dataclasses.replace(example, document=_NOWHERE))
+            known = dataclasses.replace(example, document=_NOWHERE)
         else:
-            group = self._documents[key] = DocumentGroup(number, size, key, [])
-            known = KnownExample(line, Example(example.id, _NOWHERE, example.question))
-        group.examples.append(known)
-        self._ids[example.id] = group, known
+            group = self._documents[key] = DocumentGroup(number, size, key, {})
+            known = Example(example.id, _NOWHERE, example.question)
+        group.examples[example.id] = line, known
+        self._ids[example.id] = group
 
-    def _merge(self, group: DocumentGroup, known: KnownExample, key: str, further: Example) -> None:
-        """Adds the references and the fault of a further row of an example."""
-        differing = "question" if known.example.question != further.question else ""
-        if differing := "document" if group.key != key else differing:
-            where = f"stands on line {known.line} with another {differing}"
-            raise RowError([f"id {further.id!r} {where}"])
-        known.example = merged(known.example, further)
+
+def _add(group: DocumentGroup, key: str, further: Example) -> None:
+    """Adds the references and the fault of a further row of an example."""
+    line, known = group.examples[further.id]
+    differing = "question" if known.question != further.question else ""
+    if differing := "document" if group.key != key else differing:
+        raise RowError([f"id {further.id!r} stands on line {line} with another {differing}"])
+    group.examples[further.id] = line, merged(known, further)
 
 
 def document_key(document: Document) -> str:

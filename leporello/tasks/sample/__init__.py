@@ -17,7 +17,7 @@ from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Section
 from leporello.loaders.files import load
 from leporello.metrics import check_metrics
-from leporello.tasks.jsonl.schema import Row, RowError, decode, example, validated
+from leporello.tasks.jsonl.schema import Row, RowError, decode, located, validated
 from leporello.text.outline import tile
 
 __all__ = ["Sample"]
@@ -66,7 +66,15 @@ class Sample:
         for document, rows in _by_document():
             for row in rows:
                 if row.id not in self.left_out:
-                    yield example(row, document, _INSTRUCTION, _HEADERS)
+                    yield Example(
+                        row.id,
+                        document,
+                        row.question,
+                        references=tuple(row.references),
+                        evidence=located(row.evidence, document),
+                        instruction=_INSTRUCTION,
+                        headers=_HEADERS,
+                    )
 
     def __len__(self) -> int:
         """Returns how many examples there are."""
@@ -90,7 +98,7 @@ def _by_document() -> Iterator[tuple[Document, list[Row]]]:
 
 def _fits(row: Row, document: Document) -> bool:
     try:
-        example(row, document)
+        located(row.evidence, document)
     except RowError:
         return False
     return True
