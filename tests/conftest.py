@@ -13,16 +13,21 @@ from hypothesis import settings
 
 # A file that imports one of these at its top starts processes, or computes with networks.
 _HEAVY = {
-    "lookup_task", "ray", "sentence_transformers", "subprocess", "tiny_encoders",
-    "tiny_models", "torch", "transformers", "command_line.command", "command_line.leporello",
+    "lookup_task", "ray", "sentence_transformers", "subprocess", "tiny_encoders", "tiny_models",
+    "tiny_questions", "torch", "transformers", "command_line.command", "command_line.leporello",
     "leporello.api.run", "leporello.api.train",
 }  # fmt: skip
 
-# Tests of the kit for plug-ins that start processes, and metrics that ask a Java program.
-_STARTS_PROCESSES = (
+# Tests of the kit for plug-ins that start processes, metrics that ask a Java program, and cases of
+# tests with parameters that take a second or more.
+_INTEGRATION = (
     "test_another_process_gets_the_same",
     "test_a_killed_run_goes_on_to_the_same_results",
+    "test_time_for_a_line_of_a_megabyte",
+    "test_what_hops_find_is_bounded_and_found_once",
     "[meteor_coco]",
+    "[Docx]",
+    "[f.pdf-scanned",
 )
 
 # No test depends on how fast the machine is.
@@ -54,9 +59,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests that start processes, where no decorator can."""
+    """Marks tests that integrate much, where no decorator can."""
     for item in items:
-        if any(name in item.name for name in _STARTS_PROCESSES):
+        if any(name in item.name for name in _INTEGRATION):
             item.add_marker("integration")
 
 
