@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,8 +38,10 @@ settings.load_profile("tests")
 # One thread a process, as a worker has: last digits depend on threads, and two busy processes with
 # several each slow each other down thirtyfold. Torch reads it when it is imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-# Hundreds of processes would compile the whole project anew, half a second each.
+# Hundreds of processes would compile the whole project anew, half a second each; and each worker
+# of pytest the tests, which takes seconds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Tests' own stages work in the process of `--workers 0`: to start one takes longer than they take.
 os.environ["LEPORELLO_UNSUPERVISED"] = "1"
 # Under nohup what the tests start would take no SIGHUP.

@@ -28,9 +28,6 @@ from recipes.answers.settings import AnswersSettings, Phase
 from recipes.answers.windows import (
     Draw,
     GroupMaker,
-    LabelledWindow,
-    draws,
-    in_batches,
 )
 from recipes.command import run_recipe
 from recipes.settings import read_settings
@@ -119,37 +116,6 @@ def test_odd_texts_make_windows_that_fit(odd: Question) -> None:
     batch = collate(groups, (1, 2))
     logits = (torch.zeros(*batch.ids.shape, 2), torch.zeros(len(batch.ids), 4))
     assert torch.isfinite(loss_of(logits, batch, 0.5, 0.5)[0])
-
-
-def test_draws_go_through_all_before_one_comes_again() -> None:
-    """Within a set nothing is drawn twice before all was."""
-    chunk = next(draws({"a": range(10), "b": range(10, 20)}, {"a": 1.0}, 3, 10))
-    assert sorted(draw.row for draw in chunk) == list(range(10))
-    assert chunk == next(draws({"a": range(10), "b": range(10, 20)}, {"a": 1.0}, 3, 10))
-
-
-def test_loss_is_small_where_the_right_tokens_score_high() -> None:
-    """The right places have the lowest loss."""
-    right = LabelledWindow([5, 6], [7, 8, 9, 10], (1,), (2,), 1)
-    batch = collate([(right, LabelledWindow([5, 6], [11, 12]))], (101, 102))
-    assert batch.ids.tolist()[0] == [101, 5, 6, 102, 7, 8, 9, 10, 102]
-    spans = torch.zeros(2, 9, 2)
-    even, _ = loss_of((spans, torch.zeros(2, 4)), batch, 0.5, 0.5)
-    spans[0, 5, 0] = spans[0, 6, 1] = 9.0
-    spans[1, 0] = 9.0
-    labels = torch.tensor([[0.0, 9, 0, 0], [9, 0, 0, 0]])
-    good, parts = loss_of((spans, labels), batch, 0.5, 0.5)
-    assert good < 0.1 < even
-    assert all(value < 0.1 for value in parts.values())
-
-
-def test_batches_keep_every_group() -> None:
-    """Batches have every group once and are no larger than asked."""
-    groups = [(LabelledWindow([1], [2] * count),) for count in range(1, 40)]
-    batches = in_batches(groups, 100, (1,))
-    lengths = sorted(len(group[0]) for batch in batches for group in batch)
-    assert lengths == [len(group[0]) for group in groups]
-    assert max(sum(len(group[0]) for group in batch) for batch in batches) <= 100
 
 
 def test_the_settings_of_our_own_reader_can_be_read() -> None:

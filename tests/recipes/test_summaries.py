@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from leporello.core.errors import UserError
 from leporello.models.weights import ModelFolder
 from leporello.readers.embedded.summaries import Summariser
 from recipes.command import run_recipe
-from recipes.summaries.recipe import gains, ridge
 
 SETTINGS = """
 exclude: apart.py
@@ -76,17 +74,3 @@ def test_mistakes_are_told(folder: Path) -> None:
     settings.write_text(SETTINGS.replace("report:\n", "meeting:\n"), encoding="utf-8")
     with pytest.raises(UserError, match="nothing of the kind 'meeting'"):
         run_recipe("summaries", settings, folder / "out")
-
-
-def test_words_that_say_little_gain_nothing() -> None:
-    """A word counts if a summary has it, two neighbours if one of them says something."""
-    assert gains(["of the", "the wolf of"], ["All of the wolf"]).tolist() == [[0, 0], [1, 1]]
-
-
-def test_ridge_shrinks_towards_nothing() -> None:
-    """Without a penalty it is least squares."""
-    features = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]])
-    target = features @ [3.0, -1.0]
-    products, targets = features.T @ features, features.T @ target
-    assert np.allclose(ridge(products, targets, 0.0), [3, -1], atol=1e-6)
-    assert np.abs(ridge(products, targets, 100.0)).max() < 0.1
