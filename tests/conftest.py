@@ -14,9 +14,9 @@ from hypothesis import settings
 
 # A file that imports one of these at its top starts processes, or computes with networks.
 _HEAVY = {
-    "lookup_task", "ray", "sentence_transformers", "subprocess", "tiny_encoders", "tiny_models",
-    "tiny_questions", "torch", "transformers", "command_line.command", "command_line.leporello",
-    "leporello.api.run", "leporello.api.train",
+    "lookup_task", "misbehaving", "ray", "sentence_transformers", "subprocess", "tiny_encoders",
+    "tiny_models", "tiny_questions", "torch", "transformers", "command_line.command",
+    "command_line.leporello", "leporello.api.run", "leporello.api.train",
 }  # fmt: skip
 
 # Tests of the kit for plug-ins that start processes, metrics that ask a Java program, and cases of
@@ -26,6 +26,8 @@ _INTEGRATION = (
     "test_a_killed_run_goes_on_to_the_same_results",
     "test_time_for_a_line_of_a_megabyte",
     "test_what_hops_find_is_bounded_and_found_once",
+    "test_parts_of_another_library_are_stages",
+    "told_with_their_file[verdicts",
     "[meteor_coco]",
     "[Docx]",
     "[f.pdf-scanned",
@@ -33,7 +35,7 @@ _INTEGRATION = (
 
 # No test depends on how fast the machine is.
 settings.register_profile("tests", deadline=None)
-settings.load_profile("tests")
+settings.register_profile("fast", deadline=None, max_examples=20)
 
 # One thread a process, as a worker has: last digits depend on threads, and two busy processes with
 # several each slow each other down thirtyfold. Torch reads it when it is imported.
@@ -51,6 +53,11 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option that `make test-fast` gives."""
     parser.addoption("--fast", action="store_true", help="leave out files that integrate much")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws fewer examples with `--fast`."""
+    settings.load_profile("fast" if config.getoption("--fast") else "tests")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

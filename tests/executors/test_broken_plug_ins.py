@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello, read_lines, until
+from command_line import leporello, read_lines, until, write_files
 
 from leporello.core.environment.platform import is_alive
 from leporello.engine import active_example, time_limit
@@ -265,13 +265,13 @@ def _name(kind: str, how: str) -> str:
 
 def _config(folder: Path) -> Path:
     """Writes three questions, of which the second is a broken plug-in's, and all pipelines."""
-    rows = []
-    for number, word in enumerate(("good", "bad", "fine")):
-        (folder / f"d{number}.txt").write_text(f"Some {word} words.")
-        row = {"id": f"q{number}", "document_id": f"d{number}", "question": f"{word}?"}
-        rows.append({**row, "document_path": f"d{number}.txt"})
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "plug.py").write_text(PLUG_IN)
+    words = ("good", "bad", "fine")
+    rows = [
+        {"id": f"q{n}", "document_id": f"d{n}", "document_path": f"d{n}.txt", "question": f"{w}?"}
+        for n, w in enumerate(words)
+    ]
+    texts = {f"d{n}.txt": f"Some {words[n]} words." for n in range(3)}
+    write_files(folder, {**texts, "rows.jsonl": rows, "plug.py": PLUG_IN})
     stages = {
         k: {"class": f"./plug.py:{k.title()}"}
         for k in ("chunker", "retriever", "reader", "combiner")

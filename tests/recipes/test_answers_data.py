@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import write_files
 from tiny_encoders import whole_words
-from tiny_questions import SETTINGS, rows, save_base, write_questions
+from tiny_questions import SETTINGS, rows, save_base
 from transformers import T5Config, T5Model
 
 from leporello.core.errors import UserError
@@ -59,7 +60,7 @@ def test_what_is_excluded_is_not_trained_on(tmp_path: Path) -> None:
     made = rows(60)
     made[3]["others"][0] = "secret text"
     made[8]["passage"] += " secret"
-    write_questions(tmp_path / "q.jsonl", made)
+    write_files(tmp_path, {"q.jsonl": made})
     (tmp_path / "apart.py").write_text("def is_apart(text):\n    return 'secret' in text\n")
     files = (tmp_path / "q.jsonl",)
     settings = AnswersSettings("b", files, (PHASE,), exclude=tmp_path / "apart.py", validation=0.3)
@@ -156,9 +157,9 @@ def test_mistakes_are_told_in_a_line(changes: dict[str, Any], told: str, tmp_pat
     tiny = T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9)
     T5Model(tiny).save_pretrained(tmp_path / "t5")
     [row, *_] = rows(3)
-    write_questions(tmp_path / "questions.jsonl", rows(30))
-    write_questions(tmp_path / "bad.jsonl", [row, {"set": 3}])
-    write_questions(tmp_path / "off.jsonl", [{**row, "answers": [[1, "red"]]}])
+    write_files(tmp_path, {"questions.jsonl": rows(30)})
+    write_files(tmp_path, {"bad.jsonl": [row, {"set": 3}]})
+    write_files(tmp_path, {"off.jsonl": [{**row, "answers": [[1, "red"]]}]})
     (tmp_path / "off.onnx").write_bytes(b"no graph")
     (tmp_path / "settings.json").write_text(json.dumps({**SETTINGS, **changes}))
     with pytest.raises(UserError, match=told):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from command_line import write_files
 
 from leporello.core.errors import UserError
 from leporello.models.weights import ModelFolder
@@ -39,11 +39,8 @@ def folder(tmp_path: Path) -> Path:
         report("alpha", "This report finds that wolves eat sheep, farmers, and rye."),
         report("beta", "This report finds that rivers carry salt, timber, and mail."),
     ]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "reports.jsonl").write_text(text, encoding="utf-8")
-    (tmp_path / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
     code = "def is_apart(text):\n    return 'beta' in text\n"
-    (tmp_path / "apart.py").write_text(code, encoding="utf-8")
+    write_files(tmp_path, {"reports.jsonl": rows, "settings.yaml": SETTINGS, "apart.py": code})
     return tmp_path
 
 

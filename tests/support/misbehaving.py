@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from command_line import read_lines
+from command_line import read_lines, write_files
 
 from leporello.api import Run, run
 
@@ -130,10 +129,9 @@ class Project:
             | ({} if n % 2 else {"document": f"Some words. Others of document {n}."})
             for n, question in enumerate(questions)
         ]
-        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        (folder / "plug.py").write_text(PLUG_IN)
         self.config = folder / "mine.yaml"
-        self.config.write_text(CONFIG.replace("READER", reader))
+        config = CONFIG.replace("READER", reader)
+        write_files(folder, {"rows.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": config})
 
     def run(self, out: str = "out", **options: Any) -> Run:
         """Runs the pipeline without the cache, by default in this process."""
