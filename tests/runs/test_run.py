@@ -40,7 +40,7 @@ class Loading:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """A task of three questions on two documents, and a swept pipeline."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "a", "document_id": "x", "document": "one two three", "question": "two"},
         {"id": "b", "document_id": "y", "document": "four five", "question": "five"},
         {"id": "c", "document_id": "x", "question": "three", "references": ["THREE"]},

@@ -95,10 +95,9 @@ def _raise_exit(status: int) -> NoReturn:
 def write_files(folder: Path, files: Mapping[str, str | Iterable[Mapping[str, Any]]]) -> None:
     """Writes texts, and rows as JSON Lines, to files by their names."""
     for name, content in files.items():
-        is_text = isinstance(content, str)
-        text = content if is_text else "".join(json.dumps(row) + "\n" for row in content)
+        lines = [content] if isinstance(content, str) else [f"{json.dumps(r)}\n" for r in content]
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text("".join(lines), encoding="utf-8")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
