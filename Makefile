@@ -21,7 +21,7 @@ test-fast: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow
 
-# Goes on behind the seed's last case: SEED=3 MINUTES=20 FAMILY=journals, each as one likes.
+# For example: make attack SEED=3 MINUTES=20 FAMILY=journals
 attack: $(READY)
 	$(BIN)/python -m tests.attack $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAMILY),--family $(FAMILY))
 

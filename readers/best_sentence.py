@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Output, Read, Span
-from leporello.models.calibration import calibrated, read_calibration
+from leporello.models.calibration import TakesCalibration, calibrated
 from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.classical.stylometry import FUNCTION_WORDS
 from leporello.readers.prompting.template import passage_text, span_in, spans_of
@@ -24,7 +24,7 @@ _FUNCTION_WORDS = frozenset(FUNCTION_WORDS)
 
 
 @dataclass(frozen=True)
-class BestSentence(OneByOne):
+class BestSentence(TakesCalibration, OneByOne):
     """Answers with the sentence whose terms overlap most with the question's; no model.
 
     A term weighs log(1 + sentences / sentences that have it), so that what every sentence says
@@ -40,11 +40,6 @@ class BestSentence(OneByOne):
 
     sentences: Positive = 1
     calibration: Path | None = None
-
-    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
-        """Reads the calibration; see `ChecksFiles`."""
-        if self.calibration:
-            read_calibration(self.calibration)
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order."""

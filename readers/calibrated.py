@@ -15,7 +15,8 @@ from leporello.core.calls import contracts
 from leporello.core.errors import UserError
 from leporello.core.protocols import Batching, NonNegative, Reader
 from leporello.core.records import JSON, Output, Read
-from leporello.text.log_odds import log_odds
+from leporello.models.calibration import fit_logistic
+from leporello.text.log_odds import log_odds, log_probabilities
 
 _PERCENTAGE = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
 _WHOLE = 100
@@ -118,7 +119,7 @@ class Calibrated:
 
     def _correct(self, read: Read, output: Output, odds: float) -> Output:
         odds = self.slope * (odds - self.offset)
-        scores = (-_softplus(-odds), -_softplus(odds))
+        scores = log_probabilities(odds)
         text = read.choices[scores.index(max(scores))]
         best = max(scores)
         likely = math.exp(best)
@@ -132,24 +133,16 @@ def _fit(groups: Mapping[float, Sequence[float]]) -> tuple[float, float]:
         UserError: Shares do not rise with log odds.
     """
     import numpy as np
-    from sklearn.linear_model import LogisticRegression
 
-    shares, sizes = np.array([*groups]), np.array([len(odds) for odds in groups.values()])
     means = np.array([fmean(odds) for odds in groups.values()])
-    spread = means.std()
-    column = ((means - means.mean()) / (spread or 1.0))[:, None]
-    model = LogisticRegression().fit(  # its weak prior keeps shares of 0 and 1 from infinity
-        np.concatenate([column, column]),
-        np.repeat([1, 0], len(shares)),
-        sample_weight=np.concatenate([sizes * shares, sizes * (1 - shares)]),
-    )
-    slope = float(model.coef_[0, 0]) / (float(spread) or 1.0)
+    sizes = np.array([len(odds) for odds in groups.values()], float)
+    slope, level, mean = fit_logistic(means, np.array([*groups]), sizes)
     if slope <= 0:
         raise UserError(
             "Calibrated cannot learn: the reader's scores do not rise with the percentages. Are the"
             " combiner's positive and negative the wrong way round, or what it asks unclear?"
         )
-    return float(means.mean()) - float(model.intercept_[0]) / slope, slope
+    return mean - level / slope, slope
 
 
 def _share(target: str) -> float:
@@ -165,8 +158,3 @@ def _share(target: str) -> float:
 def _bounded(odds: float) -> float:
     """Returns log odds that can be reckoned with: a probability of 1 may be a rounded one."""
     return min(max(odds, -_SUREST), _SUREST)
-
-
-def _softplus(value: float) -> float:
-    """Returns log(1 + exp(value)), which overflows nowhere."""
-    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))

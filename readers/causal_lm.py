@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 from leporello.core.errors import UserError
-from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
+from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Read
-from leporello.readers.backends.backend import Precision
 from leporello.readers.backends.pretrained import check_positions
 from leporello.readers.batching.micro_batches import ModelInput
-from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.prompting.chat import Chat
 from leporello.readers.prompting.prompted_model import PromptedModel
-from leporello.readers.prompting.prompted_reader import PROMPT
 from leporello.readers.prompting.window import OnOverflow
 from leporello.text.typed.parse import written_schema
 
@@ -53,28 +49,11 @@ class CausalLM(PromptedModel):
     _form = "causal"
 
     model: ModelSource = "smollm2-135m-instruct"
-    prompt: str = PROMPT
+    max_input_tokens: Positive = 1024
+    on_overflow: OnOverflow = "fit"
     chat: bool | Literal["auto"] = "auto"
     system: str = ""
     stop: tuple[str, ...] = ()
-    separator: str = "\n\n"
-    max_input_tokens: Positive = 1024
-    on_overflow: OnOverflow = "fit"
-    max_new_tokens: Positive = 64
-    min_new_tokens: Count = 0
-    num_beams: Positive = 1
-    length_penalty: float = 1.0
-    early_stopping: bool = False
-    no_repeat_ngram_size: Count = 0
-    repetition_penalty: float = 1.0
-    batch_tokens: BatchTokens = 4096
-    backend: BackendSource = "transformers"
-    dtype: Precision = "float32"
-    device: str = "auto"
-    examples: Path | None = None
-    shots: Count = 4
-    seed: Count = 0
-    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,8 +81,7 @@ class CausalLM(PromptedModel):
 
     def _check_positions(self) -> None:
         needed = self.max_input_tokens + self.max_new_tokens
-        names, parameters = ("max_position_embeddings",), "max_input_tokens + max_new_tokens"
-        check_positions(self.model, needed, names, parameters)
+        check_positions(self.model, needed, parameters="max_input_tokens + max_new_tokens")
 
     @cached_property
     def _chats(self) -> bool:

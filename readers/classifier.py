@@ -9,14 +9,11 @@ from pathlib import Path
 from statistics import fmean
 
 from leporello.core.errors import UserError
-from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import JSON, Output, Read
-from leporello.readers.backends.pretrained import DType
-from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.classical.labels import check_targets, labelled
 from leporello.readers.classical.ngrams import NGramModel, fit_ngrams
 from leporello.readers.classical.saved_model import load, save
-from leporello.readers.encoders.sequence_classification import Segments
+from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.trained_classifier import TrainedClassifier
 from leporello.readers.prompting.template import passage_text, refuse_pairs, seen
 from leporello.readers.prompting.window import OnOverflow, Window
@@ -42,15 +39,9 @@ class Classifier(TrainedClassifier):
 
     _trainer = "classifier"
 
-    model: ModelSource | None = None
     question: bool = False
     separator: str = "\n\n"
-    max_input_tokens: Positive = 512
     on_overflow: OnOverflow = "fit"
-    batch_tokens: BatchTokens = 8192
-    dtype: DType = "float32"
-    device: str = "auto"
-    seed: Count = 0
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads.

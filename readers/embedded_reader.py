@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.protocols import Count, ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
-from leporello.models.calibration import Calibration, calibrated, read_calibration
+from leporello.models.calibration import Calibration, TakesCalibration, calibrated
 from leporello.models.locate import locate
 from leporello.readers.prompting.template import (
     encodable,
@@ -43,7 +43,7 @@ _LABELS = ("Not mentioned", "Entailment", "Contradiction")  # of a statement wit
 
 
 @dataclass(frozen=True)
-class Embedded:
+class Embedded(TakesCalibration):
     """Answers, chooses, judges and summarises with small models of the package; English.
 
     What a read asks for decides which of them reads it:
@@ -78,11 +78,6 @@ class Embedded:
     joined: Count = 0
     summary_words: int | None = None
     calibration: Path | None = None
-
-    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
-        """Reads the calibration; see `ChecksFiles`."""
-        if self.calibration:
-            read_calibration(self.calibration)
 
     def load(self) -> None:
         """Loads the encoder, which is otherwise done when it first reads."""

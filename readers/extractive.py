@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Output, Read
-from leporello.models.calibration import calibrated, read_calibration
+from leporello.models.calibration import TakesCalibration, calibrated
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.encoders.question_answering import (
     PassageWindow,
@@ -23,7 +23,7 @@ _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infini
 
 
 @dataclass(frozen=True)
-class Extractive:
+class Extractive(TakesCalibration):
     """Copies the answer out of the passages, with a model that marks where it begins and ends.
 
     Each passage is read with the question, on its own, in overlapping windows if it is long; the
@@ -65,11 +65,6 @@ class Extractive:
                 f"stride ({self.stride}) must be less than max_input_tokens"
                 f" ({self.max_input_tokens}): windows overlap by it"
             )
-
-    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
-        """Reads the calibration; see `ChecksFiles`."""
-        if self.calibration:
-            read_calibration(self.calibration)
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads."""
@@ -124,11 +119,11 @@ class Extractive:
         return QuestionAnswering(
             self.model,
             self.max_input_tokens,
+            self.batch_tokens,
+            self.device,
             self.stride,
             self.max_answer_tokens,
             self.null_threshold is not None,
-            self.batch_tokens,
-            self.device,
         )
 
     def windows(self, read: Read) -> list[tuple[int, PassageWindow]]:

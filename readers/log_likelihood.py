@@ -10,7 +10,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Read
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import DType, check_positions
+from leporello.readers.backends.pretrained import DType, Tokens, check_positions
 from leporello.readers.backends.scoring import log_probabilities
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
@@ -55,7 +55,7 @@ class LogLikelihood(PassageScorer):
         Raises:
             UserError: It cannot be had, or has too few positions.
         """
-        _ = self._start, self._model
+        _ = self._start, self._network
 
     @property
     def trainer(self) -> str:
@@ -88,10 +88,10 @@ class LogLikelihood(PassageScorer):
         import torch
 
         rows = [prompt.tokens for prompt in batch]
-        ids, mask = padded(rows, self.tokens.padding, self._model.device)
+        ids, mask = padded(rows, self.tokens.padding, self._network.device)
         whole = {} if mask.all() else {"attention_mask": mask}
         with torch.inference_mode():
-            logits = self._model(input_ids=ids, use_cache=False, **whole).logits
+            logits = self._network(input_ids=ids, use_cache=False, **whole).logits
             return [
                 Generation(
                     scores=tuple(
@@ -101,9 +101,9 @@ class LogLikelihood(PassageScorer):
                 for row, out, token in zip(rows, logits, ids, strict=True)
             ]
 
-    def _check_positions(self) -> None:
-        needed = self.max_input_tokens + self.start_token
-        check_positions(self.model, needed, ("max_position_embeddings",), "max_input_tokens")
+    def _load_tokens(self) -> Tokens:
+        check_positions(self.model, self.max_input_tokens + self.start_token)
+        return Tokens(self.model)
 
     @cached_property
     def _start(self) -> tuple[int, ...]:

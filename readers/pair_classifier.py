@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from leporello.core.errors import UserError
-from leporello.core.protocols import Count, ModelSource, Positive, Share
+from leporello.core.protocols import Share
 from leporello.core.records import JSON, Chunk, Output, Read, Span
-from leporello.readers.backends.pretrained import DType
-from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.classical.labels import check_targets
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
 from leporello.readers.classical.saved_model import load, save
 from leporello.readers.classical.stylometry import FAMILIES, Family
-from leporello.readers.encoders.sequence_classification import Segments
+from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.trained_classifier import TrainedClassifier
 
 LABELS = ("same", "different")
@@ -46,15 +44,9 @@ class PairClassifier(TrainedClassifier):
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs
     _trainer = "pair_classifier"
 
-    model: ModelSource | None = None
     threshold: Share = 0.5
     features: tuple[Family, ...] = FAMILIES
-    max_input_tokens: Positive = 512
     on_overflow: Literal["truncate", "error"] = "truncate"
-    batch_tokens: BatchTokens = 8192
-    dtype: DType = "float32"
-    device: str = "auto"
-    seed: Count = 0
 
     def __post_init__(self) -> None:
         if not self.features or len(set(self.features)) < len(self.features):

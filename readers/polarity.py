@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
-from leporello.core.protocols import ModelSource
 from leporello.core.records import Output, Read
-from leporello.models.locate import locate
 from leporello.readers.batching.one_by_one import OneByOne
-from leporello.readers.embedded.word_weights import WordWeights
+from leporello.readers.embedded.word_weights import ReadsWordWeights
 from leporello.readers.prompting.template import passage_text, spans_of
 from leporello.text.english.polarity import opinion_words
+from leporello.text.log_odds import log_probabilities
 
 
 @dataclass(frozen=True)
-class Polarity(OneByOne):
+class Polarity(ReadsWordWeights, OneByOne):
     """Says which of two choices an opinion is, the positive one first; English.
 
     The log odds are the sum of weights of the words that are there, those behind a negation
@@ -28,11 +25,7 @@ class Polarity(OneByOne):
             package.
     """
 
-    model: ModelSource = "leporello-en"
-
-    def load(self) -> None:
-        """Loads the weights, which is otherwise done when it first reads."""
-        _ = self._weights.loaded
+    _folder = "polarity"
 
     def log_odds(self, text: str) -> float:
         """Returns the log odds that an opinion is positive."""
@@ -48,11 +41,7 @@ class Polarity(OneByOne):
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
             raise ValueError("Polarity tells two choices apart, the positive one first")
         odds = self.log_odds("\n".join(map(passage_text, read.passages)))
-        scores = tuple(-max(each, 0.0) - math.log1p(math.exp(-abs(each))) for each in (-odds, odds))
+        scores = log_probabilities(odds)
         best = max(scores)
         text = read.choices[odds < 0]
         return Output(text, best, scores, read=spans_of(read.passages), probability=math.exp(best))
-
-    @cached_property
-    def _weights(self) -> WordWeights:
-        return WordWeights(Path(locate(self.model)) / "polarity")

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
-from leporello.core.protocols import ModelSource
 from leporello.core.records import Output, Read
-from leporello.models.locate import locate
 from leporello.readers.batching.one_by_one import OneByOne
-from leporello.readers.embedded.word_weights import WordWeights
+from leporello.readers.embedded.word_weights import ReadsWordWeights
 from leporello.readers.prompting.template import spans_of
 from leporello.text.english.plots import plot_words
 from leporello.text.log_odds import logistic
 
 
 @dataclass(frozen=True)
-class Precedence(OneByOne):
+class Precedence(ReadsWordWeights, OneByOne):
     """Says how likely the first of a pair of texts comes before the second; English.
 
     Where a text stands is the sum of its words' weights: at the beginning of what is told of a
@@ -29,11 +25,7 @@ class Precedence(OneByOne):
             package.
     """
 
-    model: ModelSource = "leporello-en"
-
-    def load(self) -> None:
-        """Loads the weights, which is otherwise done when it first reads."""
-        _ = self._weights.loaded
+    _folder = "plots"
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output a pair, in order; the score is the probability that it stands right.
@@ -57,7 +49,3 @@ class Precedence(OneByOne):
         likely = logistic(second - first)
         sure = max(likely, 1 - likely)
         return Output(str(likely >= 0.5), likely, read=spans_of(read.passages), probability=sure)  # noqa: PLR2004 -- as likely as not
-
-    @cached_property
-    def _weights(self) -> WordWeights:
-        return WordWeights(Path(locate(self.model)) / "plots")

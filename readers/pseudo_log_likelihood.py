@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import DType, check_window
+from leporello.readers.backends.pretrained import DType
 from leporello.readers.backends.scoring import log_probabilities
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
@@ -47,7 +47,6 @@ class PseudoLogLikelihood(PassageScorer):
     """
 
     _architecture = "AutoModelForMaskedLM"
-    _most = 1024  # a window of 32 passages has thousands of rows
 
     model: ModelSource
     per_token: bool = True
@@ -65,7 +64,7 @@ class PseudoLogLikelihood(PassageScorer):
         Raises:
             UserError: It cannot be had, masks nothing, or has too few positions.
         """
-        _ = self._mask, self._model
+        _ = self._mask, self._network
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         self.load()
@@ -82,10 +81,7 @@ class PseudoLogLikelihood(PassageScorer):
         return {ids: s / (len(ids) if self.per_token else 1) for ids, s in sums.items()}
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        return answer(self._model, self._mask, self.tokens.padding, batch)
-
-    def _check_positions(self) -> None:
-        check_window(self.model, self.max_input_tokens)
+        return answer(self._network, self._mask, self.tokens.padding, batch)
 
     @property
     def _limit(self) -> int:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
-from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Read
-from leporello.readers.backends.backend import Precision
 from leporello.readers.backends.pretrained import check_positions
 from leporello.readers.batching.micro_batches import ModelInput
-from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.template import passage_text
-from leporello.readers.prompting.window import OnOverflow
 from leporello.text.typed.parse import written_schema
 
 # T5's own form for questions (Raffel et al. 2020, appendix D); to its tokenizer a line break is a
@@ -48,26 +42,7 @@ class Seq2Seq(PromptedModel):
 
     _form = "seq2seq"
 
-    model: ModelSource
     prompt: str = PROMPT
-    separator: str = "\n\n"
-    max_input_tokens: Positive = 512
-    on_overflow: OnOverflow | Literal["slice"] = "fit"
-    max_new_tokens: Positive = 64
-    min_new_tokens: Count = 0
-    num_beams: Positive = 1
-    length_penalty: float = 1.0
-    early_stopping: bool = False
-    no_repeat_ngram_size: Count = 0
-    repetition_penalty: float = 1.0
-    batch_tokens: BatchTokens = 4096
-    backend: BackendSource = "transformers"
-    dtype: Precision = "float32"
-    device: str = "auto"
-    examples: Path | None = None
-    shots: Count = 4
-    seed: Count = 0
-    calibration: Path | None = None
 
     def sliced(self, read: Read, behind: str) -> int:
         """Returns how many characters of the passages may stand before a text; see `Fit`."""
@@ -89,7 +64,7 @@ class Seq2Seq(PromptedModel):
 
     def _check_positions(self) -> None:
         names = ("max_encoder_position_embeddings", "max_position_embeddings")
-        check_positions(self.model, self.max_input_tokens, names, "max_input_tokens")
+        check_positions(self.model, self.max_input_tokens, names)
         names = ("max_decoder_position_embeddings", "max_position_embeddings")
         check_positions(self.model, self.max_new_tokens, names, "max_new_tokens")
 

@@ -7,13 +7,16 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Output
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Method = Literal["platt", "isotonic"]
 
@@ -59,12 +62,14 @@ class Calibration:
         return y + (top - y) * (score - x) / (end - x)
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Calibration:
+    def from_row(cls, row: Any) -> Calibration:  # noqa: ANN401 -- any JSON
         """Returns what `row` made.
 
         Raises:
             ValueError: It is none; TypeError too.
         """
+        if not isinstance(row, Mapping):
+            raise TypeError("it holds no mapping")
         if "slope" in row:
             return cls(float(row["slope"]), float(row.get("offset", 0)))
         if "scores" in row:
@@ -78,6 +83,17 @@ class Calibration:
         if self.scores:
             return {"scores": [*self.scores], "probabilities": [*self.probabilities]}
         return {"slope": self.slope, "offset": self.offset}
+
+
+class TakesCalibration:
+    """Base of the readers with a parameter `calibration`."""
+
+    calibration: Path | None
+
+    def check_files(self, data: str) -> None:  # noqa: ARG002 -- a calibration is of no data's own
+        """Reads the calibration; see `ChecksFiles`."""
+        if self.calibration:
+            read_calibration(self.calibration)
 
 
 def calibrated(outputs: Sequence[Output], calibration: Calibration | Path | None) -> list[Output]:
@@ -123,20 +139,11 @@ def read_calibration(path: Path) -> Calibration:
         UserError: There is no such file, or it holds none.
     """
     try:
-        status = path.stat()
-        return _read(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+        return Calibration.from_row(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(
             f"calibration {path}: {error}; `train PIPELINE --calibrate platt` writes such a file"
         ) from None
-
-
-@lru_cache
-def _read(path: Path, state: tuple[int, ...]) -> Calibration:  # noqa: ARG001 -- a part of the key
-    found: Any = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(found, dict):
-        raise TypeError("it holds no mapping")
-    return Calibration.from_row(found)
 
 
 def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Calibration:
@@ -158,18 +165,31 @@ def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Cal
         pairs = zip(_rounded(steps.X_thresholds_), _rounded(steps.y_thresholds_), strict=True)
         knots = dict(pairs)
         return Calibration(scores=(*knots,), probabilities=(*knots.values(),))
+    slope, level, mean = fit_logistic(x, y, np.ones(len(x)))
+    if slope <= 0:  # scores say nothing: the mean
+        slope, level = 0.0, odds_of(float(y.mean()))
+    return Calibration(round(slope, _DIGITS), round(level - slope * mean, _DIGITS))
+
+
+def fit_logistic(
+    scores: NDArray[np.float64], shares: NDArray[np.float64], sizes: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Returns the logistic function that fits shares, 0 to 1, of groups of these sizes.
+
+    Returns:
+        Its slope, its log odds at the mean score, and that mean.
+    """
+    import numpy as np
     from sklearn.linear_model import LogisticRegression
 
-    mean, spread = float(x.mean()), float(x.std()) or 1.0
-    column = ((x - mean) / spread)[:, None]
+    mean, spread = float(scores.mean()), float(scores.std()) or 1.0
+    column = ((scores - mean) / spread)[:, None]
     model = LogisticRegression().fit(  # its weak prior keeps numbers finite
         np.concatenate([column, column]),
-        np.repeat([1, 0], len(x)),
-        sample_weight=np.concatenate([y, 1 - y]),
+        np.repeat([1, 0], len(scores)),
+        sample_weight=np.concatenate([sizes * shares, sizes * (1 - shares)]),
     )
-    slope = max(float(model.coef_[0, 0]) / spread, 0.0)  # scores that tell nothing: the mean
-    level = float(model.intercept_[0]) if slope else odds_of(float(y.mean()))
-    return Calibration(round(slope, _DIGITS), round(level - slope * mean, _DIGITS))
+    return float(model.coef_[0, 0]) / spread, float(model.intercept_[0]), mean
 
 
 def _rounded(numbers: Iterable[float]) -> tuple[float, ...]:

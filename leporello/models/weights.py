@@ -20,10 +20,6 @@ LEFT, RIGHT = ".left", ".right"
 Arrays = dict[str, NDArray[Any]]
 
 
-class DamagedModelError(UserError):
-    """A shipped file is missing or is not what was shipped."""
-
-
 @dataclass(frozen=True)
 class ModelFolder:
     """A folder with a shipped reader.
@@ -38,14 +34,14 @@ class ModelFolder:
         """Returns what `config.json` says.
 
         Raises:
-            DamagedModelError: If it is missing or cannot be read.
+            UserError: If it is missing or cannot be read.
         """
         try:
             config = json.loads(self._bytes("config.json"))
         except (ValueError, RecursionError) as error:
-            raise DamagedModelError(f"{self.path / 'config.json'} is no JSON: {error}") from None
+            raise UserError(f"{self.path / 'config.json'} is no JSON: {error}") from None
         if not isinstance(config, dict) or not isinstance(config.get("sha256", {}), dict):
-            raise DamagedModelError(f"{self.path / 'config.json'} is not what was shipped")
+            raise UserError(f"{self.path / 'config.json'} is not what was shipped")
         return config
 
     def checked(self, name: str) -> bytes:
@@ -55,14 +51,14 @@ class ModelFolder:
             name: Name of the file.
 
         Raises:
-            DamagedModelError: If it is missing, not listed, or not what was shipped.
+            UserError: If it is missing, not listed, or not what was shipped.
         """
         wanted = self.config().get("sha256", {}).get(name)
         content = self._bytes(name)
         if wanted is None:
-            raise DamagedModelError(f"{self.path / name} is not listed in config.json")
+            raise UserError(f"{self.path / name} is not listed in config.json")
         if hashlib.sha256(content).hexdigest() != wanted:
-            raise DamagedModelError(
+            raise UserError(
                 f"{self.path / name} is damaged: its SHA-256 is not the one in config.json; "
                 "install the package again"
             )
@@ -72,9 +68,7 @@ class ModelFolder:
         try:
             return (self.path / name).read_bytes()
         except OSError as error:
-            raise DamagedModelError(
-                f"{self.path / name} cannot be read: {error.strerror}"
-            ) from None
+            raise UserError(f"{self.path / name} cannot be read: {error.strerror}") from None
 
 
 def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
@@ -85,12 +79,12 @@ def unpack(content: bytes, base: Arrays | None = None) -> Arrays:
         base: Weights that those of the file replace or, where it has differences, add to.
 
     Raises:
-        DamagedModelError: If the content is not that of such a file.
+        UserError: If the content is not that of such a file.
     """
     try:
         stored = load(content)
     except (SafetensorError, ValueError) as error:
-        raise DamagedModelError(f"no weights can be read: {error}") from None
+        raise UserError(f"no weights can be read: {error}") from None
     plain = {
         name: value * stored[name + SCALE] if name + SCALE in stored else value
         for name, value in stored.items()

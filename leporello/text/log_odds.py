@@ -34,3 +34,11 @@ def log_odds(scores: Sequence[float]) -> float:
 def logistic(log_odds: float) -> float:
     """Returns the probability that these log odds are."""
     return 0.5 + 0.5 * math.tanh(log_odds / 2)
+
+
+def log_probabilities(log_odds: float) -> tuple[float, float]:
+    """Returns those of two choices, by the log odds of the first; none overflows."""
+    first, second = (
+        -max(odds, 0.0) - math.log1p(math.exp(-abs(odds))) for odds in (-log_odds, log_odds)
+    )
+    return first, second

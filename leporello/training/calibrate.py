@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.core.files import write_json
@@ -15,7 +14,7 @@ from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.jobs.files import JobFiles
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
-from leporello.training.splits import only
+from leporello.training.splits import one_job
 
 _FEWEST = 20  # answers
 _FULL = 100.0
@@ -78,18 +77,15 @@ def calibrate(
     Raises:
         UserError: A mistake of the user's, a reader that takes no calibration, or too few answers.
     """
-    names, tasks = ([pipeline] if pipeline else []), ([task] if task else [])
-    loaded = load_config(config, overrides, names)
-    point = only("train", loaded.select(names))
-    chosen = only("train", loaded.select_tasks(point, tasks))
+    _, point, chosen = one_job("train", pipeline, task, config, overrides)
     name = safe_name(f"{point.name}+{chosen.name}+calibration")
     folder = (out or Path("models") / name).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     as_it_is = folder / "none.json"
     write_json(as_it_is, Calibration().row())
     done = run(
-        names,
-        tasks,
+        [pipeline] if pipeline else [],
+        [task] if task else [],
         config=config,
         overrides=[*overrides, f"reader.calibration={as_it_is}"],
         split=split,

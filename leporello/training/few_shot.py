@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello.cache.store import Cache
-from leporello.config import Pipeline, TaskSpec, load_config
+from leporello.config import Pipeline, TaskSpec
 from leporello.core.calls.nested import check_files
 from leporello.core.errors import UserError
 from leporello.core.files import atomically, in_utf8
@@ -19,7 +19,7 @@ from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.directory import safe_name
 from leporello.models.locate import cache_directory
-from leporello.training.splits import only
+from leporello.training.splits import one_job
 from leporello.training.training_pairs import Supervision, supervise
 
 
@@ -76,10 +76,7 @@ def few_shot_examples(
     Raises:
         UserError: A mistake of the user's, or nothing to draw from.
     """
-    names = [pipeline] if pipeline else []
-    loaded = load_config(config, overrides, names)
-    point = only("examples", loaded.select(names))
-    chosen = only("examples", loaded.select_tasks(point, [task] if task else []))
+    _, point, chosen = one_job("examples", pipeline, task, config, overrides)
     # From the train split: the reader refuses examples of what it is asked (decision 20).
     if split or chosen.has_splits:
         chosen = chosen.with_split(split or "train")

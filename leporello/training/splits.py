@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
-from leporello.config import PipelineSpec, TaskSpec
+from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Example
@@ -133,18 +134,29 @@ _NAMED = 5  # of many, in a message
 T = TypeVar("T", PipelineSpec, TaskSpec)
 
 
-def only(verb: str, choices: Sequence[T]) -> T:
-    """Returns the pipeline or task, if it is one.
+def one_job(
+    verb: str, pipeline: str, task: str, config: Sequence[Path], overrides: Sequence[str]
+) -> tuple[Config, PipelineSpec, TaskSpec]:
+    """Returns the config, and the one pipeline and the one task in it that a verb takes.
 
     Args:
-        verb: Name of the verb that takes one; for messages.
-        choices: Pipelines or tasks, one at least.
+        verb: Name of the verb, for messages.
+        pipeline: Name of the pipeline; the default one if empty.
+        task: Name of the task; the pipeline's own if empty.
+        config: The user's own files.
+        overrides: Settings as those of `--set`.
 
     Raises:
         UserError: There are several.
     """
+    names = [pipeline] if pipeline else []
+    loaded = load_config(config, overrides, names)
+    point = _only(verb, "pipeline", loaded.select(names))
+    return loaded, point, _only(verb, "task", loaded.select_tasks(point, [task] if task else []))
+
+
+def _only(verb: str, kind: str, choices: Sequence[T]) -> T:
     if len(choices) > 1:
-        kind = "task" if isinstance(choices[0], TaskSpec) else "pipeline"
         names = ", ".join(choice.name for choice in choices[:_NAMED])
         raise UserError(f"{verb} takes one {kind}, and these are {len(choices)}: {names}; name one")
     return choices[0]

@@ -16,9 +16,9 @@ from leporello.models.distributed import main_process_only, processes
 from leporello.models.locate import cache_directory
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
 from leporello.training.model_card import CONFIG, TrainingRecord, check_free
-from leporello.training.splits import only
+from leporello.training.splits import one_job
 from leporello.training.splits import split as splits_of
-from leporello.training.training_run import TrainingPlan, TrainingRun
+from leporello.training.training_run import TrainingRun
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,7 @@ def train(
     Raises:
         UserError: A mistake of the user's, or nothing to learn from.
     """
-    names = [pipeline] if pipeline else []
-    loaded = load_config(config, overrides, names)
-    point = only("train", loaded.select(names))
-    chosen = only("train", loaded.select_tasks(point, [task] if task else []))
+    loaded, point, chosen = one_job("train", pipeline, task, config, overrides)
     folder = (out or Path("models") / safe_name(f"{point.name}+{chosen.name}")).resolve()
     stages = point.build()
     check_trainable(point.name, stages)
@@ -93,8 +90,8 @@ def train(
     sides = splits_of(chosen, split, settings, needed=needed)
     base = _base(loaded, point)
     cache = Cache(cache_directory()) if cached else None
-    plan = TrainingPlan(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
-    return _as_trained(TrainingRun(plan).train(update=update), folder)
+    made = TrainingRun(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
+    return _as_trained(made.train(update=update), folder)
 
 
 def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader

@@ -9,7 +9,7 @@ import shutil
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ _SCORE = "validation_score"
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """A training, checked.
+class TrainingRun:
+    """Carries out a training whose settings have been checked.
 
     Attributes:
         point: The pipeline, one point where it sweeps.
@@ -66,13 +66,10 @@ class TrainingPlan:
         """The trained pipeline's."""
         return f"{self.base.partition('@')[0]}-trained"
 
-
-class TrainingRun:
-    """Carries a plan out."""
-
-    def __init__(self, plan: TrainingPlan) -> None:
-        self.plan = plan
-        self.evaluation = Evaluation(plan.splits, plan.limit, plan.cache)
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What scores pipelines on what is validated on."""
+        return Evaluation(self.splits, self.limit, self.cache)
 
     def train(self, *, update: bool) -> TrainingRecord:
         """Trains, and leaves the model in its folder.
@@ -82,50 +79,48 @@ class TrainingRun:
         """
         self.evaluation.check()
         record = self._new_record()
-        learnt = self._gather_pairs(self.plan.splits.train, f"preparing {record.task}")
+        learnt = self._gather_pairs(self.splits.train, f"preparing {record.task}")
         record.train = learnt.counts()
-        if tuner_of(self.plan.stages.reader):
+        if tuner_of(self.stages.reader):
             self._fine_tune(record, learnt, update=update)
         else:
-            with written(self.plan.folder) as folder:
+            with written(self.folder) as folder:
                 record.parameters = self._learn(learnt, folder)
                 self._finish(record, folder, record.parameters)
         return record
 
     def _new_record(self) -> TrainingRecord:
-        plan = self.plan
-        splits = plan.splits
+        splits = self.splits
         with task_errors(splits.task.name):
             data = str(splits.train.fingerprint())
-        signature = job_signature(plan.point, splits.task, data)
+        signature = job_signature(self.point, splits.task, data)
         split: Any = splits.task.spec.params.get("split")
         return TrainingRecord(
-            plan.name,
-            plan.base,
+            self.name,
+            self.base,
             splits.task.name,
             f"split {split}" if split else "all examples",
             splits.validated,
-            type(plan.stages.reader).__name__,
-            json.loads(json.dumps(asdict(plan.settings))),
+            type(self.stages.reader).__name__,
+            json.loads(json.dumps(asdict(self.settings))),
             signature,
         )
 
     def _gather_pairs(self, source: Task, title: str) -> Supervision:
-        plan = self.plan
-        examples = islice(examples_of(source, plan.splits.task.name), plan.limit)
-        with Progress(title, plan.limit) as progress:
-            every = plan.settings.references == "all"
-            cached = map(partial(_keep, plan.cache), examples)
-            gathered = supervise(plan.stages, cached, progress, all_references=every)
+        examples = islice(examples_of(source, self.splits.task.name), self.limit)
+        with Progress(title, self.limit) as progress:
+            every = self.settings.references == "all"
+            cached = map(partial(_keep, self.cache), examples)
+            gathered = supervise(self.stages, cached, progress, all_references=every)
         if not gathered.inputs:
-            name, account = plan.splits.task.name, gathered.account()
+            name, account = self.splits.task.name, gathered.account()
             raise UserError(f"task {name!r} gives nothing to learn from: {account}")
         return gathered
 
     # -- a reader that learns by itself --------------------------------------------------------
 
     def _learn(self, gathered: Supervision, folder: Path) -> Mapping[str, JSON]:
-        reader = self.plan.stages.reader
+        reader = self.stages.reader
         try:
             learnt: Mapping[str, JSON] = reader.learn(gathered.inputs, gathered.targets, folder)
         except UserError:
@@ -142,18 +137,17 @@ class TrainingRun:
     # -- a model that is fine-tuned ------------------------------------------------------------
 
     def _fine_tune(self, record: TrainingRecord, learnt: Supervision, *, update: bool) -> None:
-        plan = self.plan
-        assert plan.splits.validation is not None
-        validated = self._gather_pairs(plan.splits.validation, f"preparing {plan.splits.validated}")
+        assert self.splits.validation is not None
+        validated = self._gather_pairs(self.splits.validation, f"preparing {self.splits.validated}")
         record.validation = validated.counts()
         record.shared = len(learnt.documents & validated.documents)
-        unfinished = CheckpointDirectory(plan.folder.with_name(f"{plan.folder.name}.unfinished"))
-        with unfinished.locked(_checkpoint_settings(record, plan.limit), update=update):
+        unfinished = CheckpointDirectory(self.folder.with_name(f"{self.folder.name}.unfinished"))
+        with unfinished.locked(_checkpoint_settings(record, self.limit), update=update):
             sides = (learnt.pairs, validated.pairs)
-            results = tune_at_rates(plan.stages.reader, plan.settings, *sides, unfinished)
+            results = tune_at_rates(self.stages.reader, self.settings, *sides, unfinished)
             if not is_main_process():
                 return
-            with written(plan.folder) as folder:
+            with written(self.folder) as folder:
                 self._keep_best(record, results, folder)
                 self._finish(record, folder, record.parameters)
         unfinished.remove()
@@ -178,7 +172,7 @@ class TrainingRun:
 
     def _scores(self, results: list[RateResult], folder: Path) -> list[float]:
         """Returns what each attempt scores through the pipeline; none if losses tell the best."""
-        if self.plan.settings.best_by == "loss":
+        if self.settings.best_by == "loss":
             return []
         # Each in a folder of its own: a process loads what lies at one path once.
         folders = [folder / f"scored-{number}" for number, _ in enumerate(results)]
@@ -187,7 +181,7 @@ class TrainingRun:
     def _score(self, result: RateResult, folder: Path) -> float:
         """Returns the task's first metric with one checkpoint, through the pipeline."""
         result.checkpoint.save(folder)
-        point = self.plan.point
+        point = self.point
         reader = point.stages["reader"]
         params = {**reader.params, "model": str(folder)}
         stages = {**point.stages, "reader": dataclasses.replace(reader, params=params)}
@@ -199,23 +193,22 @@ class TrainingRun:
 
     def _finish(self, record: TrainingRecord, folder: Path, parameters: Mapping[str, JSON]) -> None:
         """Writes the pipeline, validates it, chooses what is to be chosen; writes the record."""
-        plan = self.plan
-        resolved: dict[str, Any] = plan.point.resolved()
+        resolved: dict[str, Any] = self.point.resolved()
         stages = {**resolved, "reader": {**resolved["reader"], **parameters}}
-        described = f"{plan.point.name}, with a reader trained by `train`"
-        file = write_pipeline(folder, plan.name, plan.base, described, stages)
-        if plan.splits.validation is not None:
-            loaded = load_config([*plan.config, file], plan.settings.choices, [plan.name])
-            best, result = self.evaluation.best(loaded.select([plan.name]))
+        described = f"{self.point.name}, with a reader trained by `train`"
+        file = write_pipeline(folder, self.name, self.base, described, stages)
+        if self.splits.validation is not None:
+            loaded = load_config([*self.config, file], self.settings.choices, [self.name])
+            best, result = self.evaluation.best(loaded.select([self.name]))
             self._validated(record, best, result)
             stages = _relative(best.resolved(), folder)
-            write_pipeline(folder, plan.name, plan.base, described, stages)
+            write_pipeline(folder, self.name, self.base, described, stages)
         write_record(folder, record)
 
     def _validated(self, record: TrainingRecord, best: PipelineSpec, result: Result) -> None:
         record.scores, record.metric = scores_of(result), self.evaluation.headline
-        if self.plan.settings.choices:
-            pairs = best.name.partition("@")[2] or ",".join(self.plan.settings.choices)
+        if self.settings.choices:
+            pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
             record.chosen = {"parameters": pairs}
 
 

@@ -73,7 +73,7 @@ class Decoding:
         Raises:
             UserError: There is a schema, and the extra `typed` is not installed.
         """
-        ends = _ends(model.generation_config.eos_token_id)
+        ends = frozenset(end_tokens(model.generation_config))
         rows = [schema for schema in schemas for _ in range(self.num_beams)]
         fitting: list[Any] = [FittingTokens(tokens, rows, start, ends)] if any(rows) else []
 
@@ -155,5 +155,7 @@ class _Chosen:
         return [sum(row[:n]) / n if n else 0.0 for row, n in zip(rows, lengths, strict=True)]
 
 
-def _ends(eos: int | list[int] | None) -> frozenset[int]:
-    return frozenset(eos if isinstance(eos, list) else [] if eos is None else [eos])
+def end_tokens(config: Any) -> tuple[int, ...]:  # noqa: ANN401 -- any of transformers'
+    """Returns the ids that end a text by a configuration: it has one, several or none."""
+    eos = config.eos_token_id
+    return tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)

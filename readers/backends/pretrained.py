@@ -83,13 +83,8 @@ class Tokens:
 
     def encode(self, text: str, special: bool = True) -> tuple[int, ...]:
         """Returns the ids, with or without the tokens that mark the ends of an input."""
-
-        def ids() -> Sequence[int]:
-            options = {"add_special_tokens": special, **self._options}
-            tokens: list[int] = self.tokenizer(self.plain(text), **options)["input_ids"]
-            return tokens
-
-        return self.once(ids, special, text)
+        options = {"add_special_tokens": special, **self._options}
+        return self.once(lambda: self._ids(self.plain(text), **options), special, text)
 
     def sliced(self, text: str, behind: str, limit: int) -> tuple[tuple[int, ...], int]:
         """Returns a text's first tokens and all of another's, `limit` together, and where they end.
@@ -115,13 +110,12 @@ class Tokens:
 
     def encode_target(self, text: str) -> tuple[int, ...]:
         """Returns the ids that an encoder-decoder is trained to write for this text."""
+        options = self._options
+        return self.once(lambda: self._ids(text_target=self.plain(text), **options), "target", text)
 
-        def ids() -> Sequence[int]:
-            options = self._options
-            tokens: list[int] = self.tokenizer(text_target=self.plain(text), **options)["input_ids"]
-            return tokens
-
-        return self.once(ids, "target", text)
+    def _ids(self, *texts: str, **options: Any) -> list[int]:  # noqa: ANN401 -- the tokenizer's
+        ids: list[int] = self.tokenizer(*texts, **options)["input_ids"]
+        return ids
 
     def once(self, encode: Callable[[], Sequence[int]], *key: Hashable) -> tuple[int, ...]:
         """Returns what this tokenizer gives for a text, of the last texts without asking it again.
@@ -194,32 +188,52 @@ def load_model(
     """
     require(f"model {model!r}", "torch", "transformers")
     import torch
-    import transformers
 
-    loader = getattr(transformers, architecture)
     loaded: PreTrainedModel
-    keep_token_here()
-    with faults_explained(model), quiet():
-        location = loadable(model)
-        refuse_pickles(model, [Path(location)], CONVERT.format(architecture, location))
-        loaded, report = loader.from_pretrained(
-            location,
-            dtype=dtype,
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
+    loaded, missing = read_weights(model, architecture, dtype=dtype)
+    refuse_incomplete(model, loaded, missing)
+    with faults_explained(model):
         loaded = loaded.to(_device(device)).eval()  # type: ignore[arg-type]  # its decorator hides the signature
-    if missing := sorted(report["missing_keys"]):
-        raise UserError(
-            f"model {model!r} lacks weights that {type(loaded).__name__} needs ({missing[0]}"
-            f" and {len(missing) - 1} more): it was made for another task; choose another model"
-        )
     if loaded.config.model_type == "marian":  # to which padding is a token like any other
         loaded.get_buffer("final_logits_bias")[..., loaded.config.pad_token_id] = -torch.inf
     if loaded.can_generate():
         loaded.generation_config = _bare_generation_config(loaded.generation_config)
     return loaded
+
+
+def read_weights(
+    model: str,
+    architecture: Architecture,
+    **options: Any,  # noqa: ANN401 -- transformers'
+) -> tuple[PreTrainedModel, list[str]]:
+    """Returns a model, from safetensors and without its own code, and the weights that it lacks.
+
+    Raises:
+        UserError: It cannot be loaded, or has its weights as a pickle only.
+    """
+    import transformers
+
+    keep_token_here()
+    with faults_explained(model), quiet():
+        location = loadable(model)
+        refuse_pickles(model, [Path(location)], CONVERT.format(architecture, location))
+        loaded, report = getattr(transformers, architecture).from_pretrained(
+            location,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **options,
+        )
+    return loaded, sorted(report["missing_keys"])
+
+
+def refuse_incomplete(model: str, network: PreTrainedModel, missing: Sequence[str]) -> None:
+    """Raises UserError for a model that lacks weights."""
+    if missing:
+        raise UserError(
+            f"model {model!r} lacks weights that {type(network).__name__} needs ({missing[0]}"
+            f" and {len(missing) - 1} more): it was made for another task; choose another model"
+        )
 
 
 def _bare_generation_config(config: object) -> GenerationConfig:
@@ -245,8 +259,13 @@ def read_config(model: str) -> PreTrainedConfig:
     return config
 
 
-def check_positions(model: str, needed: int, names: Sequence[str], parameters: str) -> None:
-    """Refuses a window that exceeds the positions that a model was built with.
+def check_positions(
+    model: str,
+    needed: int,
+    names: Sequence[str] = ("max_position_embeddings",),
+    parameters: str = "max_input_tokens",
+) -> None:
+    """Refuses a window that exceeds the positions that a model has for tokens.
 
     Args:
         model: Model whose configuration is asked.
@@ -260,31 +279,14 @@ def check_positions(model: str, needed: int, names: Sequence[str], parameters: s
     """
     config = read_config(model)
     positions = next((value for name in names if (value := getattr(config, name, None))), None)
-    if positions is not None and needed > positions:
+    if positions is None:
+        return
+    if config.model_type in _SHIFTED:
+        positions -= config.pad_token_id + 1
+    if needed > positions:
         raise UserError(
             f"model {model!r} has {positions} positions and {parameters} needs {needed}:"
             f" lower it by {needed - positions}"
-        )
-
-
-def check_window(model: str, needed: int) -> None:
-    """Refuses a window that exceeds the positions that an encoder has for tokens.
-
-    Args:
-        model: Model whose configuration is asked.
-        needed: Number of tokens of the window.
-
-    Raises:
-        UserError: There are fewer: some kinds count positions from behind that of padding.
-    """
-    check_positions(model, needed, ("max_position_embeddings",), "max_input_tokens")
-    config = read_config(model)
-    if config.model_type not in _SHIFTED:
-        return
-    if needed > (positions := config.max_position_embeddings - config.pad_token_id - 1):
-        raise UserError(
-            f"model {model!r} has {positions} positions for tokens and max_input_tokens is"
-            f" {needed}: lower it"
         )
 
 

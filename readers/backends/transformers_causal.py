@@ -35,7 +35,8 @@ def write(
     import torch
 
     with torch.inference_mode():
-        ids, mask = _padded(model, tokens, prompts)
+        rows = [prompt.tokens for prompt in prompts]
+        ids, mask = padded(rows, tokens.padding, model.device, left=True)
         inputs = {"input_ids": ids, "attention_mask": mask}
         schemas = [prompt.schema for prompt in prompts]
         return decoding.write(model, tokens, ids.shape[1], inputs, schemas)
@@ -48,7 +49,8 @@ def score(
     import torch
 
     with torch.inference_mode():
-        ids, mask = _padded(model, tokens, prompts)
+        texts = [prompt.tokens for prompt in prompts]
+        ids, mask = padded(texts, tokens.padding, model.device, left=True)
         rows, labels = choice_rows(prompts, ids.device)
         return scored(prompts, _choice_logits(model, ids, mask, rows, labels), labels)
 
@@ -92,12 +94,3 @@ def _inputs(
 def _only_last_logits(model: PreTrainedModel) -> dict[str, int]:
     takes = "logits_to_keep" in inspect.signature(model.forward).parameters
     return {"logits_to_keep": 1} if takes else {}
-
-
-def _padded(
-    model: PreTrainedModel,
-    tokens: Tokens,
-    prompts: Sequence[ModelInput],
-) -> tuple[torch.Tensor, torch.Tensor]:
-    rows = [prompt.tokens for prompt in prompts]
-    return padded(rows, tokens.padding, model.device, left=True)

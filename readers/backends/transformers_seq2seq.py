@@ -71,19 +71,14 @@ def _encoded(
     What is padded is encoded in vain; so prompts are encoded beside those of about their length,
     though all of them are answered together.
     """
+    import torch
     from torch.nn.functional import pad
 
     parts = [_states(model, tokens, part) for part in _even(prompts)]
     longest = max(mask.shape[1] for _, mask in parts)
     padded_states = [pad(s, (0, 0, 0, longest - s.shape[1])) for s, _ in parts]
     padded_masks = [pad(mask, (0, longest - mask.shape[1])) for _, mask in parts]
-    return _joined(padded_states), _joined(padded_masks)
-
-
-def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-    import torch
-
-    return parts[0] if len(parts) == 1 else torch.cat([*parts])
+    return torch.cat(padded_states), torch.cat(padded_masks)
 
 
 def _even(prompts: Sequence[ModelInput]) -> Iterator[list[ModelInput]]:

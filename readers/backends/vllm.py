@@ -14,7 +14,7 @@ from leporello.core.errors import UserError
 from leporello.models.locate import loadable
 from leporello.models.safety import keep_token_here
 from leporello.readers.backends.backend import Precision, torch_dtype
-from leporello.readers.backends.decoding import Decoding
+from leporello.readers.backends.decoding import Decoding, end_tokens
 from leporello.readers.backends.pretrained import Tokens, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
@@ -113,9 +113,7 @@ def load(model: str, dtype: Precision, device: str) -> Served:
             f"vLLM cannot run model {model!r} with dtype {dtype!r}: {first}."
             " Leave backend out: transformers runs it"
         ) from error
-    eos = settings.eos_token_id
-    ends = tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
-    return Served(engine, config.get_text_config().vocab_size, ends)
+    return Served(engine, config.get_text_config().vocab_size, end_tokens(settings))
 
 
 def write(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Literal, TypeAlias
 
@@ -25,24 +25,6 @@ _SHARE = 0.7
 _log = logging.getLogger("leporello")
 
 
-@dataclass
-class BatchCounts:
-    """What came of micro-batches.
-
-    Attributes:
-        batches: Number of batches that were answered.
-        prompt_tokens: Number of tokens of their prompts.
-        padded_tokens: Number of the same tokens with padding: prompts times the longest of their
-            batch.
-        halvings: Number of times that the memory did not suffice.
-    """
-
-    batches: int = 0
-    prompt_tokens: int = 0
-    padded_tokens: int = 0
-    halvings: int = 0
-
-
 class TokenBudget:
     """The tokens of a micro-batch: halved, for good, where the memory does not suffice."""
 
@@ -55,7 +37,7 @@ class TokenBudget:
         """
         self._asked, self._find = asked, find
         self._tokens = None if asked == "auto" else asked
-        self._counts = BatchCounts()
+        self._counts = Counter(batches=0, prompt_tokens=0, padded_tokens=0, halvings=0)
 
     @property
     def tokens(self) -> int:
@@ -78,8 +60,13 @@ class TokenBudget:
         self._tokens = sizes.get("batch_tokens", self._tokens)
 
     def counts(self) -> dict[str, int]:
-        """Returns what came of all micro-batches so far."""
-        return asdict(self._counts)
+        """Returns what came of all micro-batches so far.
+
+        `batches` that were answered, the `prompt_tokens` of their prompts, the same with padding
+        (`padded_tokens`: prompts times the longest of their batch), and `halvings`: how many times
+        the memory did not suffice.
+        """
+        return dict(self._counts)
 
     def read(
         self, prompts: Iterable[ModelInput], rows: int, new_tokens: int, answer: Answer
@@ -110,12 +97,11 @@ class TokenBudget:
 
     def _count(self, batch: Batch) -> None:
         lengths = [len(prompt.tokens) for prompt in batch]
-        self._counts.batches += 1
-        self._counts.prompt_tokens += sum(lengths)
-        self._counts.padded_tokens += len(lengths) * max(lengths)
+        padded = len(lengths) * max(lengths)
+        self._counts.update(batches=1, prompt_tokens=sum(lengths), padded_tokens=padded)
 
     def _halve(self, size: int) -> None:
-        self._counts.halvings += 1
+        self._counts["halvings"] += 1
         self._tokens = max(1, min(self.tokens, size) // 2)
         _log.warning(
             "out of memory: micro-batches have at most %d tokens from now on (batch_tokens)",
@@ -123,66 +109,60 @@ class TokenBudget:
         )
 
 
-@dataclass(frozen=True)
-class MemoryProbe:
-    """What a budget is found by: the largest prompt of a reader, in growing batches.
+def memory_budget(
+    prompt: ModelInput,
+    answer: Answer,
+    device: str,
+    most: int,
+    *,
+    rows: int = 1,
+    new_tokens: int = 0,
+) -> int:
+    """Returns the tokens of a batch that leaves some memory free.
 
-    Attributes:
+    On a CPU it is the same everywhere; on a GPU it is measured, by growing batches.
+
+    Args:
         prompt: A prompt as long as the window.
         answer: A function that answers batches of it.
-        rows: Number of rows that the prompt takes in memory: its beams.
-        new_tokens: Number of tokens that are written for it at most.
         device: Device as torch names it.
         most: Number of prompts that are ever read at once.
+        rows: Number of rows that the prompt takes in memory: its beams.
+        new_tokens: Number of tokens that are written for it at most.
     """
+    if _free_bytes(device) is None:
+        return _ON_CPU
+    _free_memory()
+    _used(prompt, answer, device, 1)  # what the libraries take for themselves
+    whole = _free_bytes(device) or 0
+    count = 1
+    while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * whole:
+        count *= 2
+    _free_memory()
+    return count * _size([prompt], rows, new_tokens)
 
-    prompt: ModelInput
-    answer: Answer
-    device: str
-    most: int
-    rows: int = 1
-    new_tokens: int = 0
 
-    def budget(self) -> int:
-        """Returns the tokens of a batch that leaves some memory free.
+def _used(prompt: ModelInput, answer: Answer, device: str, count: int) -> float:
+    """Returns the bytes that so many prompts take, infinitely many if they do not fit."""
+    _free_memory()
+    before = _free_bytes(device) or 0
+    try:
+        answer([prompt] * count)
+    except RuntimeError as error:
+        if not _out_of_memory(error):
+            raise
+        return float("inf")
+    return before - (_free_bytes(device) or 0)
 
-        On a CPU it is the same everywhere; on a GPU it is measured.
-        """
-        if self._free() is None:
-            return _ON_CPU
-        _free_memory()
-        self._uses(1)  # what the libraries take for themselves
-        whole = self._free() or 0
-        count = 1
-        while count < self.most and self._uses(2 * count) <= _SHARE * whole:
-            count *= 2
-        _free_memory()
-        return count * self._tokens
 
-    @property
-    def _tokens(self) -> int:
-        return _size([self.prompt], self.rows, self.new_tokens)
+def _free_bytes(device: str) -> int | None:
+    """Returns the GPU's free bytes; None where there is none."""
+    import torch
 
-    def _uses(self, count: int) -> float:
-        """Returns the bytes that so many prompts take, infinitely many if they do not fit."""
-        _free_memory()
-        before = self._free() or 0
-        try:
-            self.answer([self.prompt] * count)
-        except RuntimeError as error:
-            if not _out_of_memory(error):
-                raise
-            return float("inf")
-        return before - (self._free() or 0)
-
-    def _free(self) -> int | None:
-        """Returns the GPU's free bytes; None where there is none."""
-        import torch
-
-        if self.device == "auto" or self.device.startswith("cuda"):
-            device = None if self.device == "auto" else self.device
-            return torch.cuda.mem_get_info(device)[0] if torch.cuda.is_available() else None
-        return None
+    if device == "auto" or device.startswith("cuda"):
+        place = None if device == "auto" else device
+        return torch.cuda.mem_get_info(place)[0] if torch.cuda.is_available() else None
+    return None
 
 
 def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:

@@ -44,7 +44,7 @@ class ChoiceRanker:
         head: Head that reads answers in passages.
 
     Raises:
-        DamagedModelError: If a file is missing or is not what was shipped.
+        UserError: If a file is missing or is not what was shipped.
     """
 
     def __init__(self, path: Path, head: SpanHead) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leporello.models.weights import Arrays, DamagedModelError, ModelFolder, unpack
+from leporello.core.errors import UserError
+from leporello.models.weights import Arrays, ModelFolder, unpack
 from leporello.readers.prompting.template import encodable
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Encoder:
         budget: Number of tokens that are computed at once, padding included.
 
     Raises:
-        DamagedModelError: If a file is missing or is not what was shipped, or the difference is
+        UserError: If a file is missing or is not what was shipped, or the difference is
             from other weights.
     """
 
@@ -85,7 +86,7 @@ class Encoder:
         if difference is not None:
             top = ModelFolder(difference)
             if top.config().get("base") not in (None, folder.config()["sha256"][_WEIGHTS]):
-                raise DamagedModelError(
+                raise UserError(
                     f"{difference} is a difference from other weights than {path}; train it again"
                 )
             weights = unpack(top.checked(_WEIGHTS), weights)

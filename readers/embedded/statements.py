@@ -76,7 +76,7 @@ class StatementJudge:
         head: Head that reads clauses with a statement that training did not know.
 
     Raises:
-        DamagedModelError: If a file is missing or is not what was shipped.
+        UserError: If a file is missing or is not what was shipped.
     """
 
     def __init__(self, path: Path, head: SpanHead) -> None:

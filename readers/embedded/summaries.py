@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leporello.models.weights import DamagedModelError, ModelFolder
+from leporello.core.errors import UserError
+from leporello.models.weights import ModelFolder
 from leporello.readers.embedded.summary_features import Described, describe
 from leporello.readers.embedded.summary_units import (
     WORD_LENGTH,
@@ -73,7 +74,7 @@ class Summariser:
         folder: Folder that the recipe `summaries` wrote.
 
     Raises:
-        DamagedModelError: The weights are missing or damaged.
+        UserError: The weights are missing or damaged.
     """
 
     def __init__(self, folder: ModelFolder) -> None:
@@ -81,7 +82,7 @@ class Summariser:
             kinds: dict[str, Any] = json.loads(folder.checked("weights.json"))
             self._kinds = {name: SummaryKind(**kind) for name, kind in kinds.items()}
         except (ValueError, TypeError) as error:
-            raise DamagedModelError(f"{folder.path / 'weights.json'}: {error}") from None
+            raise UserError(f"{folder.path / 'weights.json'}: {error}") from None
 
     def summarise(
         self,

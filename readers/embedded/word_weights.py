@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
+
+from leporello.core.protocols import ModelSource
+from leporello.models.locate import locate
 
 
 @dataclass(frozen=True)
@@ -38,3 +42,20 @@ class WordWeights:
         arrays = unpack(folder.checked("weights.safetensors"))
         weights = arrays["words"][0].tolist()
         return dict(zip(words, weights, strict=True)), float(arrays["bias"][0])
+
+
+@dataclass(frozen=True)
+class ReadsWordWeights:
+    """Base of the readers with weights of words; where they are, `model` says."""
+
+    _folder: ClassVar[str]  # name of the folder in the model's
+
+    model: ModelSource = "leporello-en"
+
+    def load(self) -> None:
+        """Loads the weights, which is otherwise done when it first reads."""
+        _ = self._weights.loaded
+
+    @cached_property
+    def _weights(self) -> WordWeights:
+        return WordWeights(Path(locate(self.model)) / self._folder)

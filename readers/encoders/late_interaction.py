@@ -57,8 +57,7 @@ class LateInteraction:
     @cached_property
     def tokens(self) -> Tokens:
         """The encoder's tokenizer."""
-        names = ("max_position_embeddings",)
-        check_positions(self.encoder, self.max_input_tokens, names, "max_input_tokens")
+        check_positions(self.encoder, self.max_input_tokens)
         return Tokens(self.encoder)
 
     def weights(self, passages: Iterable[str]) -> NDArray[np.float64]:

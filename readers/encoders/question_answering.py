@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import Tokens, check_window, load_model, quiet
+from leporello.readers.backends.pretrained import Tokens, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
+from leporello.readers.batching.token_budget import BatchTokens
+from leporello.readers.encoders.batched_model import BatchedModel, Segments, tensors
 from leporello.readers.prompting.template import encodable
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
-
-_MOST = 1024  # windows: those of a long document
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionPrompt(ModelInput):
-    """The tokens of a question and of a window of a passage.
+class QuestionPrompt(Segments):
+    """The tokens of a question, which sees all of them, and of a window of a passage.
 
     Attributes:
-        types: Types of the tokens: which of the two texts each belongs to, where the tokenizer
-            tells; else empty.
         marks: Marks of the tokens: whether an answer may begin or end with each.
         null: Position of the token whose logits stand for no answer.
-        question: Number of tokens up to the question's end.
     """
 
-    types: tuple[int, ...] = ()
     marks: tuple[bool, ...] = ()
     null: int = 0
-    question: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +75,29 @@ class PassageWindow:
 
 
 @dataclass(frozen=True)
-class QuestionAnswering:
-    """A model with a head for answers, in float32.
+class QuestionAnswering(BatchedModel):
+    """A model with a head for answers.
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
         max_input_tokens: Tokens of a window: question, part of the passage and special tokens.
+        batch_tokens: Tokens of a micro-batch, padding included.
+        device: Device as torch names it.
         stride: Number of tokens of the passage by which neighbouring windows overlap.
         max_answer_tokens: Number of tokens of a span at most.
         knows_null: Whether its logits of no answer are wanted.
-        batch_tokens: Tokens of a micro-batch, padding included.
-        device: Device as torch names it.
     """
+
+    _architecture = "AutoModelForQuestionAnswering"
+    dtype = "float32"
 
     model: str
     max_input_tokens: int
+    batch_tokens: BatchTokens
+    device: str
     stride: int
     max_answer_tokens: int
     knows_null: bool
-    batch_tokens: BatchTokens
-    device: str
 
     def load(self) -> None:
         """Loads the model.
@@ -114,11 +108,8 @@ class QuestionAnswering:
         """
         _ = self._network
 
-    @cached_property
-    def tokens(self) -> Tokens:
-        """The model's tokenizer."""
-        check_window(self.model, self.max_input_tokens)
-        tokens = Tokens(self.model)
+    def _load_tokens(self) -> Tokens:
+        tokens = super()._load_tokens()
         if not tokens.tokenizer.is_fast:
             raise UserError(
                 f"model {self.model!r} has a slow tokenizer, which does not tell where tokens stand"
@@ -175,42 +166,39 @@ class QuestionAnswering:
     def spans(self, prompts: Iterable[QuestionPrompt]) -> dict[QuestionPrompt, SpanReply]:
         """Returns the best span of each window; equal windows are read once."""
         replies: dict[QuestionPrompt, SpanReply] = {}
-        for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, self._mark).items():
+        for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer).items():
             assert isinstance(prompt, QuestionPrompt)
             assert isinstance(reply, SpanReply)
             replies[prompt] = reply
         return replies
 
-    @cached_property
-    def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
-        return TokenBudget(self.batch_tokens, self._budget)
-
-    def _budget(self) -> int:
+    def _largest(self) -> ModelInput:
         ids = (self.tokens.padding,) * self.max_input_tokens
-        typed = "token_type_ids" in self.tokens.tokenizer.model_input_names
-        types = (0,) * len(ids) if typed else ()
-        prompt = QuestionPrompt(ids, types=types, marks=(True,) * len(ids))
-        return MemoryProbe(prompt, self._mark, self.device, _MOST).budget()
+        types = (0,) * len(ids) if self._typed else ()
+        return QuestionPrompt(ids, types=types, marks=(True,) * len(ids))
+
+    @property
+    def _typed(self) -> bool:
+        """Whether the model was trained with token types."""
+        return "token_type_ids" in self.tokens.tokenizer.model_input_names
 
     def _window(self, encoding: Any, text: str) -> PassageWindow:  # noqa: ANN401 -- tokenizers' own
         tokenizer, ids = self.tokens.tokenizer, tuple(encoding.ids)
         owners, offsets = encoding.sequence_ids, encoding.offsets
-        typed = "token_type_ids" in tokenizer.model_input_names  # else it was trained without
         of_question = [index for index, owner in enumerate(owners) if owner == 0]
         prompt = QuestionPrompt(
             ids,
-            types=tuple(encoding.type_ids) if typed else (),
+            types=tuple(encoding.type_ids) if self._typed else (),
             marks=tuple(
                 owner == 1 and bool(text[start:end].strip())
                 for owner, (start, end) in zip(owners, offsets, strict=True)
             ),
             null=ids.index(tokenizer.cls_token_id) if self.knows_null else 0,
-            question=of_question[-1] + 1 if of_question else 1,
+            seeing_all=of_question[-1] + 1 if of_question else 1,
         )
         return PassageWindow(prompt, text, offsets)
 
-    def _mark(self, batch: Sequence[ModelInput]) -> list[Generation]:
+    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         import torch
 
         prompts = [prompt for prompt in batch if isinstance(prompt, QuestionPrompt)]
@@ -227,38 +215,6 @@ class QuestionAnswering:
             SpanReply(score=score, first=first, last=last, null=none)
             for score, first, last, none in zip(*columns, strict=True)
         ]
-
-    @cached_property
-    def _network(self) -> PreTrainedModel:
-        _ = self.tokens  # tells first of a window that is too small
-        return load_model(self.model, "AutoModelForQuestionAnswering", "float32", self.device)
-
-
-def _tells_segments_apart(network: PreTrainedModel) -> bool:
-    """Says whether a model wants token types: some take what only their tokenizer knows of."""
-    taken = inspect.signature(network.forward).parameters
-    return "token_type_ids" in taken and getattr(network.config, "type_vocab_size", 2) > 1
-
-
-def tensors(
-    network: PreTrainedModel,
-    prompts: Sequence[QuestionPrompt],
-    padding: int,
-    device: torch.device,
-) -> dict[str, torch.Tensor]:
-    """Returns what the model is given, each of shape (prompts, longest)."""
-    import torch
-
-    ids, mask = padded([prompt.tokens for prompt in prompts], padding, device)
-    inputs = {"input_ids": ids, "attention_mask": mask}
-    if all(prompt.types for prompt in prompts) and _tells_segments_apart(network):
-        inputs["token_type_ids"] = padded([prompt.types for prompt in prompts], 0, ids.device)[0]
-    if network.config.model_type == "longformer":
-        # As its authors do: the question looks everywhere.
-        ends = torch.tensor([prompt.question for prompt in prompts], device=ids.device)
-        positions = torch.arange(ids.shape[1], device=ids.device)
-        inputs["global_attention_mask"] = (positions < ends[:, None]).long()
-    return inputs
 
 
 def best_spans(

@@ -5,42 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
-from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import (
-    DType,
-    Tokens,
-    check_window,
-    load_model,
-    read_config,
-)
+from leporello.readers.backends.pretrained import DType, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
+from leporello.readers.batching.token_budget import BatchTokens
+from leporello.readers.encoders.batched_model import BatchedModel, Segments, tensors
 from leporello.readers.prompting.template import encodable
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedConfig, PreTrainedModel
-
-_MOST = 1024  # prompts: a document may have tens of thousands of pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Segments(ModelInput):
-    """The tokens of one text or of two.
-
-    Attributes:
-        types: Types of the tokens: which text each belongs to, where the model wants to know; else
-            empty.
-    """
-
-    types: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class SequenceClassification:
+class SequenceClassification(BatchedModel):
     """A model with a head for classes.
 
     Attributes:
@@ -50,6 +29,8 @@ class SequenceClassification:
         dtype: Type of the weights.
         device: Device as torch names it.
     """
+
+    _architecture = "AutoModelForSequenceClassification"
 
     model: str
     max_input_tokens: int
@@ -64,12 +45,6 @@ class SequenceClassification:
             UserError: It cannot be had, has no head for classes, or too small a window.
         """
         _ = self._network
-
-    @cached_property
-    def tokens(self) -> Tokens:
-        """The model's tokenizer."""
-        check_window(self.model, self.max_input_tokens)
-        return Tokens(self.model)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -116,62 +91,33 @@ class SequenceClassification:
     def probabilities(self, prompts: Iterable[Segments]) -> dict[Segments, tuple[float, ...]]:
         """Returns the probability of each class; equal prompts are read once."""
         scores: dict[Segments, tuple[float, ...]] = {}
-        for prompt, reply in self.batching.read(
-            dict.fromkeys(prompts), 1, 0, self._classify
-        ).items():
+        for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer).items():
             assert isinstance(prompt, Segments)
             scores[prompt] = reply.scores
         return scores
 
-    @cached_property
-    def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
-        return TokenBudget(self.batch_tokens, self._budget)
-
-    def _budget(self) -> int:
+    def _largest(self) -> ModelInput:
         ids = (self.tokens.padding,) * self.max_input_tokens
         typed = bool(self.segments("a").types)
-        prompt = Segments(ids, types=(0,) * len(ids) if typed else ())
-        return MemoryProbe(prompt, self._classify, self.device, _MOST).budget()
+        return Segments(ids, types=(0,) * len(ids) if typed else ())
 
     @cached_property
     def _config(self) -> PreTrainedConfig:
         """The model's configuration, which tells what it can be given before it is loaded."""
-        check_window(self.model, self.max_input_tokens)
         return read_config(self.model)
 
-    def _classify(self, batch: Sequence[ModelInput]) -> list[Generation]:
+    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         import torch
 
         network = self._network
-        inputs = tensors(network.config.model_type, batch, self.tokens.padding, network.device)
+        inputs = tensors(network, batch, self.tokens.padding, network.device)
         with torch.inference_mode():
             logits = network(**inputs).logits.float()
         return [Generation(scores=tuple(row)) for row in logits.softmax(-1).tolist()]
 
     @cached_property
     def _network(self) -> PreTrainedModel:
-        _ = self._config  # tells first of a window that is too small
-        loaded = load_model(
-            self.model, "AutoModelForSequenceClassification", self.dtype, self.device
-        )
+        loaded = super()._network
         if getattr(loaded.config, "problem_type", None) == "regression":
             raise UserError(f"model {self.model!r} gives numbers, not classes; choose another")
         return loaded
-
-
-def tensors(
-    model_type: str, batch: Sequence[ModelInput], padding: int, device: torch.device
-) -> dict[str, torch.Tensor]:
-    """Returns what a model of this type is given, each of shape (prompts, longest)."""
-    import torch
-
-    ids, mask = padded([prompt.tokens for prompt in batch], padding, device)
-    inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
-    types = [prompt.types for prompt in batch if isinstance(prompt, Segments)]
-    if all(types):
-        inputs["token_type_ids"] = padded(types, 0, device)[0]
-    if model_type == "longformer":
-        inputs["global_attention_mask"] = torch.zeros_like(mask)
-        inputs["global_attention_mask"][:, 0] = 1  # the class is read off the first token
-    return inputs

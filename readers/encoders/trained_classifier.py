@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Read
 from leporello.readers.backends.pretrained import DType
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.classical.saved_model import is_trained_here
-from leporello.readers.encoders.sequence_classification import Segments, SequenceClassification
+from leporello.readers.encoders.batched_model import Segments
+from leporello.readers.encoders.sequence_classification import SequenceClassification
 from leporello.text.tokens import Words
 
 
+@dataclass(frozen=True)
 class TrainedClassifier:
     """Base of the classifiers with a model of scikit-learn's that `train` wrote, or transformers'.
-
-    They declare these parameters.
 
     Attributes:
         model: A folder that `train` made, or path or hub id of a transformers model with
@@ -30,13 +32,14 @@ class TrainedClassifier:
         seed: Seed of the training.
     """
 
-    model: str | None
-    max_input_tokens: int
-    batch_tokens: BatchTokens
-    dtype: DType
-    device: str
-    seed: int
     _trainer: ClassVar[str]  # name of what fine-tunes it
+
+    model: ModelSource | None = None
+    max_input_tokens: Positive = 512
+    batch_tokens: BatchTokens = 8192
+    dtype: DType = "float32"
+    device: str = "auto"
+    seed: Count = 0
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the model's tokens of each text; words, if it is scikit-learn's."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, Literal
 
+from leporello.core.protocols import BackendSource, Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.models.calibration import calibrated
 from leporello.readers.backends.backend import Backend, Precision
@@ -16,17 +18,18 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.backends.registry import backend_of, packs
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, MemoryProbe, TokenBudget
-from leporello.readers.prompting.prompted_reader import PromptedReader
+from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
+from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
 from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import seen
 from leporello.readers.prompting.window import OnOverflow, Window
 
 
+@dataclass(frozen=True)
 class PromptedModel(PromptedReader):
     """Base of the readers with a language model that one of the backends runs.
 
-    They declare these parameters, those of `Decoding`, and how a prompt becomes tokens.
+    They declare how a prompt becomes tokens.
 
     Attributes:
         max_new_tokens: Number of tokens that are written at most.
@@ -47,16 +50,26 @@ class PromptedModel(PromptedReader):
     generates: ClassVar[bool] = True
     _form: ClassVar[Literal["causal", "seq2seq"]]
 
-    model: str
-    max_input_tokens: int
-    on_overflow: OnOverflow | Literal["slice"]
-    max_new_tokens: int
-    num_beams: int
-    batch_tokens: BatchTokens
-    backend: str
-    dtype: Precision
-    device: str
-    stop: tuple[str, ...] = ()
+    model: ModelSource
+    prompt: str = PROMPT
+    separator: str = "\n\n"
+    max_input_tokens: Positive = 512
+    on_overflow: OnOverflow | Literal["slice"] = "fit"
+    max_new_tokens: Positive = 64
+    min_new_tokens: Count = 0
+    num_beams: Positive = 1
+    length_penalty: float = 1.0
+    early_stopping: bool = False
+    no_repeat_ngram_size: Count = 0
+    repetition_penalty: float = 1.0
+    batch_tokens: BatchTokens = 4096
+    backend: BackendSource = "transformers"
+    dtype: Precision = "float32"
+    device: str = "auto"
+    examples: Path | None = None
+    shots: Count = 4
+    seed: Count = 0
+    calibration: Path | None = None
 
     def __post_init__(self) -> None:
         _ = self._template, self._decoding  # which check themselves
@@ -102,12 +115,13 @@ class PromptedModel(PromptedReader):
 
     def _budget(self) -> int:
         prompt = ModelInput((self._tokens.padding,) * self.max_input_tokens)
-        beams, new = self.num_beams, self.max_new_tokens
-        return MemoryProbe(prompt, self._write, self.device, self.window_size, beams, new).budget()
+        most, rows, new = self.window_size, self.num_beams, self.max_new_tokens
+        return memory_budget(prompt, self._write, self.device, most, rows=rows, new_tokens=new)
 
     @cached_property
     def _decoding(self) -> Decoding:
-        return Decoding(**{field.name: getattr(self, field.name) for field in fields(Decoding)})
+        names = {field.name for field in fields(Decoding)} & {field.name for field in fields(self)}
+        return Decoding(**{name: getattr(self, name) for name in names})
 
     @cached_property
     def _tokens(self) -> Tokens:

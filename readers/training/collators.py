@@ -10,7 +10,7 @@ import torch
 
 from leporello.readers.backends.padding import padded
 from leporello.readers.backends.scoring import IGNORED
-from leporello.readers.encoders import question_answering, sequence_classification
+from leporello.readers.encoders import batched_model
 from leporello.readers.training.examples import TrainingExample
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def translations(network: PreTrainedModel, padding: int) -> Collator:
     return collate
 
 
-def continuations(padding: int) -> Collator:
+def continuations(_: PreTrainedModel, padding: int) -> Collator:
     """Returns what makes tensors for a decoder-only model, which learns the labels' tokens only."""
 
     def collate(micro_batches: list[list[TrainingExample]]) -> Tensors:
@@ -59,12 +59,11 @@ def continuations(padding: int) -> Collator:
 
 def classes(network: PreTrainedModel, padding: int) -> Collator:
     """Returns what makes tensors for a classifier."""
-    model_type = network.config.model_type
 
     def collate(micro_batches: list[list[TrainingExample]]) -> Tensors:
         [examples] = micro_batches
         prompts = [example.prompt for example in examples]
-        tensors = sequence_classification.tensors(model_type, prompts, padding, _HERE)
+        tensors = batched_model.tensors(network, prompts, padding, _HERE)
         return {**tensors, "labels": torch.tensor([example.labels[0] for example in examples])}
 
     return collate
@@ -76,7 +75,7 @@ def spans(network: PreTrainedModel, padding: int) -> Collator:
     def collate(micro_batches: list[list[TrainingExample]]) -> Tensors:
         [examples] = micro_batches
         prompts: Sequence[Any] = [example.prompt for example in examples]
-        tensors = question_answering.tensors(network, prompts, padding, _HERE)
+        tensors = batched_model.tensors(network, prompts, padding, _HERE)
         positions = torch.tensor([example.labels for example in examples])
         return {**tensors, "start_positions": positions[:, 0], "end_positions": positions[:, 1]}
 

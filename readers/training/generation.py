@@ -26,7 +26,7 @@ def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
 
 def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
     """Fine-tunes a decoder-only model to continue its prompts with the targets, and end there."""
-    return _fine_tune(reader, "AutoModelForCausalLM", _continuations, job)
+    return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job)
 
 
 def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
@@ -36,7 +36,7 @@ def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
     what counts, so that nothing shuffled is learnt.
     """
     model = ModelToTune(
-        reader.model, "AutoModelForCausalLM", reader.tokens, reader.device, _continuations
+        reader.model, "AutoModelForCausalLM", reader.tokens, reader.device, collators.continuations
     )
     return fine_tune(model, job, partial(_passages, reader))
 
@@ -53,10 +53,6 @@ def _passages(
     counts["learnt"] += len(examples)
     counts["left out, not the first choice or met before"] += len(pairs.inputs) - len(examples)
     return examples
-
-
-def _continuations(_: object, padding: int) -> collators.Collator:
-    return collators.continuations(padding)
 
 
 def _fine_tune(

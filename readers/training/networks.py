@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.training import Training
-from leporello.models.locate import loadable
-from leporello.models.safety import keep_token_here, refuse_pickles
-from leporello.readers.backends.pretrained import CONVERT, Architecture, faults_explained, quiet
+from leporello.readers.backends.pretrained import (
+    Architecture,
+    quiet,
+    read_config,
+    read_weights,
+    refuse_incomplete,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -36,45 +40,19 @@ def load_network(
     import torch
     import transformers
 
-    keep_token_here()
-    with faults_explained(model), quiet():
-        location = loadable(model)
-        refuse_pickles(model, [Path(location)], CONVERT.format(architecture, location))
-        config = transformers.AutoConfig.from_pretrained(location, trust_remote_code=False)
-        if labels and not set(labels) <= set((config.id2label or {}).values()):
-            config.id2label = dict(enumerate(labels))
-            config.label2id = {label: number for number, label in enumerate(labels)}
-        transformers.set_seed(seed)
-        loader = getattr(transformers, architecture)
-        loaded: PreTrainedModel
-        loaded, report = loader.from_pretrained(
-            location,
-            config=config,
-            dtype=torch.float32,
-            use_safetensors=True,
-            ignore_mismatched_sizes=True,
-            output_loading_info=True,
-            trust_remote_code=False,
-        )
-    _check_missing(model, loaded, report["missing_keys"], architecture in _WITH_HEADS)
-    return loaded
-
-
-def _check_missing(
-    model: str, network: PreTrainedModel, missing: Iterable[str], may_lack_head: bool
-) -> None:
-    """Refuses a model that lacks more than what stands on top of it."""
-    body = f"{network.base_model_prefix}."
-    lacking = sorted(
-        name
-        for name in missing
-        if not may_lack_head or (name.startswith(body) and "pooler" not in name)
+    config = read_config(model)
+    if labels and not set(labels) <= set((config.id2label or {}).values()):
+        config.id2label = dict(enumerate(labels))
+        config.label2id = {label: number for number, label in enumerate(labels)}
+    transformers.set_seed(seed)
+    loaded, missing = read_weights(
+        model, architecture, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
     )
-    if lacking:
-        raise UserError(
-            f"model {model!r} lacks weights that {type(network).__name__} needs ({lacking[0]} and"
-            f" {len(lacking) - 1} more): it was made for another task; choose another model"
-        )
+    if architecture in _WITH_HEADS:  # which may be drawn, but not what they stand on
+        body = f"{loaded.base_model_prefix}."
+        missing = [n for n in missing if n.startswith(body) and "pooler" not in n]
+    refuse_incomplete(model, loaded, missing)
+    return loaded
 
 
 def load_checkpoint(architecture: Architecture, folder: Path) -> PreTrainedModel:

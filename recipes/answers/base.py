@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoTokenizer
 
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable, locate
 from leporello.models.quantised import quantised_bert
-from leporello.models.safety import keep_token_here, refuse_pickles
 from leporello.readers.backends import pretrained
 from recipes.answers.settings import AnswersSettings
 
@@ -69,16 +68,13 @@ def _pretrained(base: str, tokenizer: str) -> tuple[PreTrainedModel, Tokenizer, 
     for name, value in vars(config).items():  # so that a step depends on its batch alone
         if "dropout" in name and isinstance(value, float):
             setattr(config, name, 0.0)
-    keep_token_here()
+    encoder: Any
+    encoder, missing = pretrained.read_weights(
+        base, "AutoModel", config=config, dtype=torch.float32
+    )
     with pretrained.faults_explained(base), pretrained.quiet():
-        place = loadable(base)
-        refuse_pickles(base, [Path(place)], pretrained.CONVERT.format("AutoModel", place))
-        encoder, report = AutoModel.from_pretrained(
-            place, config=config, dtype=torch.float32, use_safetensors=True,
-            trust_remote_code=False, output_loading_info=True,
-        )  # fmt: skip
         fast = AutoTokenizer.from_pretrained(loadable(tokenizer or base), trust_remote_code=False)
-    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):
+    if missing := [key for key in missing if "pooler" not in key]:
         raise UserError(f"base {base!r} lacks weights of its own encoder ({missing[0]})")
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None

@@ -1,7 +1,6 @@
-"""Attacks on the installed command line, in families; `program` says how they are run.
+"""Attacks on the installed command line, in families; `program` runs them.
 
-A family is a module with `NAME` and `case(random, number)`, which returns a `Case`: there is
-nothing to register it in.
+A family is a module with `case(random, number)`, which returns a `Case`.
 """
 
 import sys

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
@@ -20,7 +20,6 @@ from random import Random
 from tests.attack.command import Done, Started, wrong
 from tests.attack.ways import WAYS, Way
 
-NAME = "dependencies"
 WORDS = ("red", "tan")  # of one length, as a change can be
 _SITE = f"base/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages/"
 _WARNING = "plug.py:Says does not declare depends_on"
@@ -179,12 +178,6 @@ class Dependency:
         said = "\n\n".join(f"In house {n} the rain falls on lamp {n * n}." for n in range(30))
         row = {"id": "a", "document": said, "question": "Where does the rain fall?"}
         (folder / "rows.jsonl").write_text(json.dumps(row))
-
-    def smaller(self) -> Iterator[Dependency]:
-        """Yields it as a reader, in this process."""
-        for usual in ({"kind": "reader"}, {"options": ()}):
-            if (smaller := replace(self, **usual)) != self:
-                yield smaller
 
 
 def _write(path: Path, text: str, word: str) -> None:

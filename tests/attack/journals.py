@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -20,7 +20,6 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from tests.attack.command import Done, leporello, scratch, wrong
 
-NAME = "journals"
 _PIPELINES = ("mine", "cast")
 LOOKS = (("compare", "out"), ("explain", "out"), ("explain", "out", "q3"), ("report", "out"))
 _LONGEST = 60  # bytes that are cut or doubled
@@ -188,12 +187,6 @@ class Damage:
         if self.then[0] == "run":
             return different(folder / "out")
         return None if done.stdout == expected.stdout else "prints something else"
-
-    def smaller(self) -> Iterator[Damage]:
-        """Yields the changes one by one."""
-        if len(self.changes) > 1:
-            for change in self.changes:
-                yield replace(self, changes=(change,))
 
 
 def _kill(out: Path, where: int) -> None:

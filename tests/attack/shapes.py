@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -21,7 +21,6 @@ from leporello.core.protocols import KINDS
 from leporello.core.records import Document
 from leporello.loaders.files import load_bytes
 
-NAME = "shapes"
 _SIZE = 60_000  # characters
 _NOTICED, _MOST, _TIMES = 0.5, 20, 8  # seconds; seconds at most; times as long, for 4 times as much
 _MARKS = {
@@ -175,13 +174,6 @@ class Shape:
             for name, chunker in _chunkers()
         ]
         return next(filter(None, told), None)
-
-    def smaller(self) -> Iterator[Shape]:
-        """Yields it with one mark, and without what stands before."""
-        if self.second != self.first:
-            yield replace(self, second=self.first)
-        if self.begins:
-            yield replace(self, begins="")
 
 
 @cache

@@ -7,7 +7,6 @@ command comes to the bytes of an uninterrupted run.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -16,7 +15,6 @@ from signal import Signals
 from tests.attack.command import Done, Started, leporello, wrong
 from tests.attack.journals import different, given, whole
 
-NAME = "signals"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 _READ = "0.02"  # seconds a window
 _LONGEST = 8.0  # seconds until the first signal
@@ -73,11 +71,6 @@ class Signalled:
         if told := wrong(again, 1):
             return f"going on: {told}"
         return different(folder / "out")
-
-    def smaller(self) -> Iterator[Signalled]:
-        """Yields fewer signals, and the same without options."""
-        if len(self.sent) > 1:
-            yield replace(self, sent=self.sent[:1])
 
 
 def _own(done: Done) -> Done:

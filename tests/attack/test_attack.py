@@ -1,25 +1,17 @@
-"""The command line of the attack."""
+"""The first case of each family of attacks."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.attack.program import FAMILIES, numbered
 
-@pytest.mark.slow
-def test_the_same_command_goes_on_behind_the_last_case(tmp_path: Path) -> None:
-    """What was tried is kept, and told in a table."""
-    line = [sys.executable, "-m", "tests.attack", "--seed", "25", "--minutes", "0.01",
-            "--family", "signals", "--out", str(tmp_path)]  # fmt: skip
-    root = Path(__file__).parents[2]
-    told = [
-        subprocess.run(line, check=True, capture_output=True, text=True, cwd=root).stdout
-        for _ in range(2)
-    ]
-    assert [text.splitlines()[-1].split() for text in told] == [
-        ["signals", "1", "0"],
-        ["signals", "2", "0"],
-    ]
+
+@pytest.mark.integration
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_first_case_finds_nothing_wrong(family: str, tmp_path: Path) -> None:
+    """Each family has a judge of its own."""
+    case = numbered(family, 25, 0)
+    assert case.run(tmp_path) is None, case.name

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from pathlib import Path
 
 import pytest
-from command_line import HERE, leporello, read_lines
+from command_line import HERE, leporello, read_lines, write_files
 
 from leporello.config.reference.catalogue import KINDS_OF_THINGS
 
@@ -25,7 +24,19 @@ class Longest:
 """
 
 
-def _project(folder: Path, plug_in: str = LONGEST, name: str = "Longest", rows: int = 12) -> Path:
+CONFIG = """
+pipelines:
+  mine:
+    tasks: [lamps]
+    chunker: {class: FixedTokens, size: 30}
+    retriever: {class: "./plug.py:Longest", k: 2}
+    reader: {class: BestSentence}
+tasks:
+  lamps: {class: JsonLines, path: lamps.jsonl, metrics: [f1, recall]}
+"""
+
+
+def _project(folder: Path) -> Path:
     """Writes documents, questions, a plug-in and a config; returns the config's path."""
     questions = [
         {
@@ -35,30 +46,14 @@ def _project(folder: Path, plug_in: str = LONGEST, name: str = "Longest", rows: 
             "references": [f"in house {n}"],
             "evidence": [f"Lamp {n} hangs in house {n}."],
         }
-        for n in range(rows)
+        for n in range(12)
     ]
     for d in range(4):
-        mine = [n for n in range(rows) if n % 4 == d]
+        mine = [n for n in range(12) if n % 4 == d]
         lines = [f"Lamp {n} hangs in house {n}. " + "Rain falls on the street. " * 30 for n in mine]
         questions[d]["document"] = "\n\n".join(lines)
-    text = "".join(json.dumps(row) + "\n" for row in questions)
-    (folder / "lamps.jsonl").write_text(text, encoding="utf-8")
-    (folder / "plug.py").write_text(plug_in, encoding="utf-8")
-    config = folder / "mine.yaml"
-    config.write_text(
-        textwrap.dedent(f"""
-        pipelines:
-          mine:
-            tasks: [lamps]
-            chunker: {{class: FixedTokens, size: 30}}
-            retriever: {{class: "./plug.py:{name}", k: 2}}
-            reader: {{class: BestSentence}}
-        tasks:
-          lamps: {{class: JsonLines, path: lamps.jsonl, metrics: [f1, recall]}}
-        """),
-        encoding="utf-8",
-    )
-    return config
+    write_files(folder, {"lamps.jsonl": questions, "plug.py": LONGEST, "mine.yaml": CONFIG})
+    return folder / "mine.yaml"
 
 
 def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Path) -> None:
@@ -131,33 +126,26 @@ def test_score_gives_what_the_run_gave(tmp_path: Path) -> None:
     leporello("run", *HERE, "mine", "--config", config, "--out", out)
     folder = out / "mine" / "lamps"
     wanted = json.loads((folder / "metrics.json").read_text("utf-8"))["scores"]
-    done = leporello(
-        "score", folder / "predictions.jsonl", "--task", "lamps", "--config", config, "--json"
-    )
+    given = ("--task", "lamps", "--config", config)
+    done = leporello("score", folder / "predictions.jsonl", *given, "--json")
     assert json.loads(done.stdout)["scores"] == wanted
     plain = {row["id"]: row["prediction"] for row in read_lines(folder / "predictions.jsonl")}
     (tmp_path / "plain.json").write_text(json.dumps(plain), encoding="utf-8")
-    done = leporello(
-        "score", tmp_path / "plain.json", "--task", "lamps", "--config", config, "--json"
-    )
+    done = leporello("score", tmp_path / "plain.json", *given, "--json")
     assert "recall" in wanted  # of hits, which a plain file does not have
     assert json.loads(done.stdout)["scores"] == {"f1": wanted["f1"]}
     del plain["q3"]
     (tmp_path / "plain.json").write_text(json.dumps({**plain, "zz": ""}), encoding="utf-8")
-    done = leporello(
-        "score", tmp_path / "plain.json", "--task", "lamps", "--config", config, status=2
-    )
+    done = leporello("score", tmp_path / "plain.json", *given, status=2)
     assert "1 ids of the task are missing (q3); 1 ids are not the task's (zz)" in done.stderr
 
 
 def test_score_says_which_gold_is_faulty(tmp_path: Path) -> None:
     """What is sound is scored, what is not is counted and told, and the status is 2."""
     rows = [{"id": i, "document": "d", "question": "q", "references": [i]} for i in ("A", "none")]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    (tmp_path / "own.yaml").write_text(
-        "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}"
-    )
-    (tmp_path / "given.json").write_text(json.dumps({"A": "A", "none": "B"}), encoding="utf-8")
+    config = "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}"
+    answers = [{"A": "A", "none": "B"}]
+    write_files(tmp_path, {"rows.jsonl": rows, "own.yaml": config, "given.json": answers})
     arguments = ("score", "given.json", "--task", "rows", "--config", "own.yaml")
     done = leporello(*arguments, folder=tmp_path, status=2)
     assert "the gold is faulty: GoldError: example 'none'" in done.stdout
@@ -175,17 +163,8 @@ def test_explain_tells_where_the_evidence_was_lost(tmp_path: Path) -> None:
     assert "Lamp 6 hangs in house 6." in kept
     assert "kept through every stage" in kept
     other = tmp_path / "other"
-    leporello(
-        "run",
-        *HERE,
-        "mine",
-        "--config",
-        config,
-        "--out",
-        other,
-        "--set",
-        "retriever={class: First, k: 1}",
-    )
+    first = ("--set", "retriever={class: First, k: 1}")
+    leporello("run", *HERE, "mine", "--config", config, "--out", other, *first)
     assert "lost at the retriever" in leporello("explain", other, "q10").stdout
     done = leporello("explain", other, "q100", status=2)
     assert "there is no example 'q100'; did you mean 'q10'" in done.stderr

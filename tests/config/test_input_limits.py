@@ -9,7 +9,7 @@ import pytest
 
 from leporello.config import load_config
 from leporello.core.errors import ConfigError
-from tests.attack.yaml_mutations import case
+from tests.attack.yaml import case
 
 _SWEPT = ", ".join(map(str, range(1, 1001)))
 _STAGES = "retriever: All, reader: Lead"

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toy_stages import All, Words
 
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
-from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read, Span
+from leporello.core.records import Combination, Document, Example, Hit, Output, Read
 from leporello.engine.attempts import TRIES, Attempts, Phase
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.limits import Limits
@@ -119,22 +120,6 @@ def test_a_line_that_is_torn_is_as_if_it_had_not_been_begun(tmp_path: Path) -> N
 # -- what is done then ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Whole:
-    """One chunk."""
-
-    def chunk(self, document: Document) -> list[Span]:
-        return [Span(0, len(document.text))]
-
-
-@dataclass(frozen=True)
-class All:
-    """All chunks."""
-
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        return [[Hit(chunk, 1.0) for chunk in chunks] for _ in questions]
-
-
 @dataclass
 class Worker:
     """A process that reads, or dies over one question or another.
@@ -162,7 +147,7 @@ class Worker:
 
     def finish(self, path: Path, asked: Sequence[Example], combiner: Any = None) -> list[Any]:
         """Returns the rows once the shard is finished, however often a worker dies over it."""
-        stages = Pipeline(Whole(), All(), self, combiner or Stuff())
+        stages = Pipeline(Words(), All(), self, combiner or Stuff())
         while True:
             begun: list[Phase] = []
             attempts = Attempts(0, self.deaths, begun.append)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toy_stages import TwoRounds, Words, joined, questions
 
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
@@ -39,18 +40,6 @@ SMALL = Limits(max_active=5, window=4)
 
 
 @dataclass(frozen=True)
-class Words:
-    """One chunk a word."""
-
-    def chunk(self, document: Document) -> Iterator[Span]:
-        start = 0
-        for word in document.text.split(" "):
-            if word:
-                yield Span(start, start + len(word))
-            start += len(word) + 1
-
-
-@dataclass(frozen=True)
 class Containing:
     """The chunks that contain the question."""
 
@@ -70,32 +59,11 @@ class Echo:
         if any(read.question == "unreadable" for read in inputs):
             raise RuntimeError("cannot read this")
         self.windows.append(len(inputs))
-        first = _text(inputs[0])
-        return [Output(f"{_text(read)}/{first}/{len(inputs)}", score=0.5) for read in inputs]
+        first = joined(inputs[0])
+        return [Output(f"{joined(read)}/{first}/{len(inputs)}", score=0.5) for read in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(text) for text in texts]
-
-
-def _text(read: Read) -> str:
-    return "+".join(p if isinstance(p, str) else p.text for p in read.passages)
-
-
-@dataclass(frozen=True)
-class TwoRounds:
-    """Reads every hit, then all the answers at once."""
-
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        first = yield [Read((hit.chunk,), example.question) for hit in hits]
-        [second] = yield [Read(tuple(output.text for output in first), example.question)]
-        return str(second.text)
-
-
-def _examples(count: int, documents: int = 7) -> list[Example]:
-    texts = [" ".join(f"w{d}x{n}" for n in range(1 + d % 4)) for d in range(documents)]
-    made = [Document(f"d{d}", text) for d, text in enumerate(texts)]
-    chosen = sorted(range(count), key=lambda n: n % documents)
-    return [Example(f"e{n}", made[n % documents], question="w", references=("w",)) for n in chosen]
 
 
 def _run(
@@ -115,16 +83,9 @@ def _run(
     return rows_of(path, examples, built, limits, cache=cache), built
 
 
-def test_every_example_is_finished_once_in_task_order(tmp_path: Path) -> None:
-    """Each example has one row, in the order of the task."""
-    examples = _examples(30)
-    rows, _ = _run(tmp_path / "journal.jsonl", examples)
-    assert [row["prediction"]["id"] for row in rows] == [example.id for example in examples]
-
-
 def test_reads_of_many_examples_are_pooled(tmp_path: Path) -> None:
     """Windows are full although each example has only a few reads a round."""
-    _, built = _run(tmp_path / "journal.jsonl", _examples(40), Limits(16, 8))
+    _, built = _run(tmp_path / "journal.jsonl", questions(40), Limits(16, 8))
     windows = built.reader.windows
     assert sum(windows[:-3]) / len(windows[:-3]) > 7
 
@@ -150,21 +111,9 @@ def test_a_window_never_exceeds_its_limit(tmp_path: Path) -> None:
     assert max(built.reader.windows) == 8
 
 
-@pytest.mark.parametrize("kept_bytes", [0.0, 0.05, 0.13, 0.29, 0.41, 0.5, 0.67, 0.83, 0.97])
-def test_a_run_cut_anywhere_ends_with_the_same_rows(tmp_path: Path, kept_bytes: float) -> None:
-    """A journal cut at any byte is continued to the rows of an uninterrupted run."""
-    examples = _examples(40)
-    whole, _ = _run(tmp_path / "whole.jsonl", examples)
-    data = (tmp_path / "whole.jsonl").read_bytes()
-    cut = tmp_path / "cut.jsonl"
-    cut.write_bytes(data[: int(len(data) * kept_bytes)])
-    resumed, _ = _run(cut, examples)
-    assert resumed == whole
-
-
 def test_a_run_cut_after_every_line_ends_with_the_same_rows(tmp_path: Path) -> None:
-    """The same, for each line of the journal in turn, with a torn line after it."""
-    examples = _examples(17)
+    """For each line of the journal in turn, with a torn line after it."""
+    examples = questions(17)
     whole, _ = _run(tmp_path / "whole.jsonl", examples)
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for count in range(len(lines)):
@@ -176,7 +125,7 @@ def test_a_run_cut_after_every_line_ends_with_the_same_rows(tmp_path: Path) -> N
 
 def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
     """The second run over a full journal calls the reader not once."""
-    examples = _examples(12)
+    examples = questions(12)
     _run(tmp_path / "journal.jsonl", examples)
     _, built = _run(tmp_path / "journal.jsonl", examples)
     assert built.reader.windows == []
@@ -220,7 +169,7 @@ def test_a_failed_read_is_thrown_into_the_combiner(tmp_path: Path) -> None:
                 return f"caught {error}"
             return "not reached"
 
-    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), combiner=Careful())
+    rows, _ = _run(tmp_path / "journal.jsonl", questions(1), combiner=Careful())
     assert rows[0]["prediction"]["prediction"] == "caught RuntimeError: cannot read this"
 
 
@@ -312,7 +261,7 @@ def test_a_document_is_divided_once_for_all_its_questions(tmp_path: Path) -> Non
             divided.append(document.id)
             return super().chunk(document)
 
-    _run(tmp_path / "journal.jsonl", _examples(30, documents=3), chunker=Counting())
+    _run(tmp_path / "journal.jsonl", questions(30, documents=3), chunker=Counting())
     assert divided == ["d0", "d1", "d2"]
 
 
@@ -343,9 +292,9 @@ def test_a_mistake_of_the_users_stops_the_run_and_keeps_what_is_done(tmp_path: P
 
     path = tmp_path / "journal.jsonl"
     with pytest.raises(UserError, match="the model is gone"):
-        _run(path, _examples(40), reader=Unplugged())
-    whole, _ = _run(tmp_path / "whole.jsonl", _examples(40))
-    resumed, _ = _run(path, _examples(40))
+        _run(path, questions(40), reader=Unplugged())
+    whole, _ = _run(tmp_path / "whole.jsonl", questions(40))
+    resumed, _ = _run(path, questions(40))
     assert resumed == whole
 
 
@@ -358,39 +307,13 @@ def test_scores_that_are_no_numbers_are_no_scores(tmp_path: Path) -> None:
             return [Output("x", score=float("nan")) for _ in inputs]
 
     path = tmp_path / "journal.jsonl"
-    rows, _ = _run(path, _examples(1), reader=Unsure())
+    rows, _ = _run(path, questions(1), reader=Unsure())
     assert rows[0]["calls"][0]["output"]["score"] is None
     assert all("NaN" not in line for line in path.read_text().splitlines() if json.loads(line))
 
 
-@pytest.mark.parametrize(
-    ("output", "told"),
-    [
-        (Output("x", read=(Span(0, 10**6),)), "lies in none of the passages"),
-        (Output("x", read=((0, 2),)), "it must be a tuple of Span"),  # type: ignore[arg-type]
-        (Output("x", cut=-5), "gave the cut -5; it must be a count"),
-        (Output("x", score="high"), "gave the score 'high'"),  # type: ignore[arg-type]
-        (Output("x", scores=(1.0,)), "gave 1 scores for 0 choices"),
-        (Output("x", scores=(float("nan"),)), "gave the scores nan; it must be a number"),
-        (Output(None), "it must return Output(text)"),  # type: ignore[arg-type]
-        ("x", "it must return Output(text)"),
-    ],
-)
-def test_an_output_that_is_none_fails_helpfully(tmp_path: Path, output: Any, told: str) -> None:
-    """The failure names the reader, what it gave, and what is wanted."""
-
-    @dataclass(frozen=True)
-    class Odd(Echo):
-        def read(self, inputs: Sequence[Read]) -> list[Output]:
-            return [output for _ in inputs]
-
-    rows, _ = _run(tmp_path / "journal.jsonl", _examples(2), reader=Odd())
-    assert all(row["failure"]["stage"] == "reader" for row in rows)
-    assert told in rows[0]["failure"]["error"]
-
-
 def test_numpy_numbers_are_as_good_as_python_ones(tmp_path: Path) -> None:
-    """Offsets and scores of a plug-in that computes with arrays are written as plain numbers."""
+    """Offsets of a chunker that computes with arrays are written as plain numbers."""
 
     @dataclass(frozen=True)
     class Arrays:
@@ -398,16 +321,8 @@ def test_numpy_numbers_are_as_good_as_python_ones(tmp_path: Path) -> None:
             offsets: Any = np.array([0, 2])
             yield Span(*offsets)
 
-    @dataclass(frozen=True)
-    class Floats(Echo):
-        def read(self, inputs: Sequence[Read]) -> list[Output]:
-            given: dict[str, Any] = {"score": np.float32(0.5), "cut": np.int64(0)}
-            return [Output("x", **given) for _ in inputs]
-
-    stages: dict[str, Any] = {"chunker": Arrays(), "reader": Floats()}
-    rows, _ = _run(tmp_path / "journal.jsonl", _examples(1), **stages)
+    rows, _ = _run(tmp_path / "journal.jsonl", questions(1), chunker=Arrays())
     assert rows[0]["prediction"]["hits"] == [[0, 2, 1.0]]
-    assert rows[0]["calls"][0]["output"]["score"] == 0.5
 
 
 def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> None:
@@ -419,7 +334,7 @@ def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> 
             hits = super().retrieve(questions, chunks)
             return [[Hit(hit.chunk, float(len(questions))) for hit in found] for found in hits]
 
-    examples = _examples(20)
+    examples = questions(20)
     whole, _ = _run(tmp_path / "whole.jsonl", examples, retriever=Batching())
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for count in range(0, len(lines), 3):
@@ -431,7 +346,7 @@ def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> 
 
 def test_a_smaller_limit_in_between_changes_nothing_that_was_read(tmp_path: Path) -> None:
     """A killed run, then one of fewer examples, then the whole: every example is finished once."""
-    examples = _examples(30)
+    examples = questions(30)
     _run(tmp_path / "whole.jsonl", examples)
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for count in range(1, len(lines), 4):

@@ -80,22 +80,19 @@ def delivered(path: Path, reader: Any, count: int, seed: int) -> tuple[int, int,
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("reader", [BestSentence(), Embedded()])
-def test_no_invalid_value_is_delivered(tmp_path: Path, reader: Any) -> None:
-    """Of forty schemas, most of which have a value."""
-    values, _, failed = delivered(tmp_path, reader, 40, seed=24)
-    assert values >= 20
-    assert failed <= 10
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "reader",
-    [BestSentence(), Embedded(), CausalLM(max_new_tokens=64)],
-    ids=lambda r: type(r).__name__,
+    ("reader", "count"),
+    [
+        (BestSentence(), 40),
+        (Embedded(), 40),
+        pytest.param(CausalLM(max_new_tokens=64), 200, marks=pytest.mark.slow),
+    ],
+    ids=lambda given: type(given).__name__,
 )
-def test_no_invalid_value_of_two_hundred_is_delivered(tmp_path: Path, reader: Any) -> None:
-    """With a language model too: SmolLM2 of 135M parameters."""
-    counts = delivered(tmp_path, reader, 200, seed=2024)
-    print(type(reader).__name__, "values, nothing, failed:", counts)  # noqa: T201 -- what is measured
-    assert sum(counts) == 200
+def test_no_invalid_value_is_delivered(tmp_path: Path, reader: Any, count: int) -> None:
+    """Readers of spans find a value of most schemas; a language model may fail oftener."""
+    values, nothing, failed = delivered(tmp_path, reader, count, seed=24)
+    assert values + nothing + failed == count
+    if count == 40:
+        assert values >= 20
+        assert failed <= 10

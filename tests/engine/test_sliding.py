@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,45 +13,17 @@ from typing import Any
 
 import pytest
 from command_line import until
+from toy_stages import All, TwoRounds, Words, joined, questions
 
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
-from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read, Span
+from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.attempts import Attempts, Phase
 from leporello.engine.journal.journal import Journal
 from leporello.engine.shard_rows import Rows, finished_rows, rows_of
 from leporello.engine.sliding import Slots
 
 COUNT = 32
-
-
-@dataclass(frozen=True)
-class Words:
-    """One chunk a word."""
-
-    def chunk(self, document: Document) -> Iterator[Span]:
-        start = 0
-        for word in document.text.split():
-            yield Span(start, start + len(word))
-            start += len(word) + 1
-
-
-@dataclass(frozen=True)
-class All:
-    """All chunks."""
-
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        return [[Hit(chunk, 1.0) for chunk in chunks] for _ in questions]
-
-
-@dataclass(frozen=True)
-class TwoRounds:
-    """Reads every hit, then all the answers at once."""
-
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        first = yield [Read((hit.chunk,), example.question) for hit in hits]
-        [second] = yield [Read(tuple(output.text for output in first), example.question)]
-        return str(second.text)
 
 
 @dataclass(frozen=True)
@@ -70,8 +42,7 @@ class Hash:
             raise UserError("the key is wrong")
         if read.question == "leaves":
             raise SystemExit(3)
-        text = "+".join(p if isinstance(p, str) else p.text for p in read.passages)
-        return [Output(hashlib.sha256(text.encode()).hexdigest()[:8], score=0.5)]
+        return [Output(hashlib.sha256(joined(read).encode()).hexdigest()[:8], score=0.5)]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [0 for _ in texts]
@@ -102,14 +73,6 @@ class LastFirst(Hash):
         return super().read(inputs)
 
 
-def examples(count: int = 40, documents: int = 7) -> list[Example]:
-    """Returns questions on some documents of one to four words."""
-    texts = [" ".join(f"w{d}x{n}" for n in range(1 + d % 4)) for d in range(documents)]
-    made = [Document(f"d{d}", text) for d, text in enumerate(texts)]
-    chosen = sorted(range(count), key=lambda n: n % documents)
-    return [Example(f"e{n}", made[n % documents], "w", references=("w",)) for n in chosen]
-
-
 def slid(
     path: Path, asked: Sequence[Example], slots: Slots, reader: Any = None, **options: Any
 ) -> Rows:
@@ -128,7 +91,7 @@ def with_questions(asked: Sequence[Example], **questions: str) -> list[Example]:
 
 def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) -> None:
     """As a reader of windows gives them, in the shard's order."""
-    asked = examples()
+    asked = questions(40)
     with Slots(COUNT) as slots:
         reader = LastFirst(slots=slots)
         found = slid(tmp_path / "sliding.jsonl", asked, slots, reader)
@@ -169,7 +132,7 @@ def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:
 
 def test_a_shard_cut_after_every_line_ends_with_the_same_rows(tmp_path: Path) -> None:
     """With a torn line after it; what was read is not read again."""
-    asked = examples(17)
+    asked = questions(17)
     with Slots(4) as slots:
         whole = slid(tmp_path / "whole.jsonl", asked, slots)
         lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
@@ -187,7 +150,7 @@ def test_a_shard_cut_after_every_line_ends_with_the_same_rows(tmp_path: Path) ->
 )
 def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, told: str) -> None:
     """Once its round is complete; the others are answered."""
-    asked = with_questions(examples(12), e3=question)
+    asked = with_questions(questions(12), e3=question)
     with Slots(4) as slots:
         found = slid(tmp_path / "j.jsonl", asked, slots)
     failed = [row["failure"] for row in found if "failure" in row]
@@ -197,7 +160,7 @@ def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, told: str)
 
 def test_a_mistake_of_the_users_ends_it_and_keeps_what_is_done(tmp_path: Path) -> None:
     """Whichever thread meets it; the next run goes on from there."""
-    path, asked = tmp_path / "j.jsonl", examples()
+    path, asked = tmp_path / "j.jsonl", questions(40)
     with pytest.raises(UserError, match="the key is wrong"), Slots(COUNT) as slots:
         slid(path, with_questions(asked, e33="wrong"), slots)
     until(lambda: threading.active_count() < COUNT)
@@ -210,7 +173,7 @@ def test_a_mistake_of_the_users_ends_it_and_keeps_what_is_done(tmp_path: Path) -
 
 def test_after_a_death_one_read_is_under_way_at_a_time(tmp_path: Path) -> None:
     """So that it is known which one kills; what has killed often enough is not read."""
-    asked = examples(6, documents=2)
+    asked = questions(6, documents=2)
     begun: list[Phase] = []
     attempts = Attempts(7, cause="it died")
     attempts.record = begun.append
@@ -232,6 +195,6 @@ def test_without_a_death_no_read_is_written_down(tmp_path: Path) -> None:
     attempts = Attempts()
     attempts.record = begun.append
     with Slots(4) as slots:
-        slid(tmp_path / "j.jsonl", examples(6), slots, attempts=attempts)
+        slid(tmp_path / "j.jsonl", questions(6), slots, attempts=attempts)
     assert {kind for kind, *_ in begun} == {"combine"}
     assert len(finished_rows(tmp_path / "j.jsonl")) == 6

@@ -139,18 +139,27 @@ PASSAGES = (CHUNK.document.chunk(10, 20), "literal text", CHUNK.document.chunk(2
 
 
 @pytest.mark.parametrize(
-    ("span", "message"),
+    ("output", "message"),
     [
-        (Span(9, 12), r"answer stands at \(9, 12\), which lies in none of the chunks"),
-        (Span(15, 25), "lies in none of the chunks"),
-        (Span(28, 99), "lies in none of the chunks"),
-        ((12, 15), "gave the span a tuple; it must be a Span or None"),
+        (Output("x", span=Span(9, 12)), r"answer stands at \(9, 12\), which lies in none of the"),
+        (Output("x", span=Span(15, 25)), "lies in none of the chunks"),
+        (Output("x", span=Span(28, 99)), "lies in none of the chunks"),
+        (Output("x", span=(12, 15)), "gave the span a tuple; it must be a Span or None"),  # type: ignore[arg-type]
+        (Output("x", read=(Span(0, 10**6),)), "lies in none of the passages"),
+        (Output("x", read=((0, 2),)), "it must be a tuple of Span"),  # type: ignore[arg-type]
+        (Output("x", cut=-5), "gave the cut -5; it must be a count"),
+        (Output("x", score="high"), "gave the score 'high'"),  # type: ignore[arg-type]
+        (Output("x", scores=(1.0,)), "gave 1 scores for 0 choices"),
+        (Output("x", scores=(math.nan,)), "gave the scores nan; it must be a number"),
+        (Output("x", dollars=math.nan), "gave the dollars nan; it must be a number"),
+        (Output(None), r"it must return Output\(text\)"),  # type: ignore[arg-type]
+        ("x", r"it must return Output\(text\)"),
     ],
 )
-def test_an_answer_stands_in_one_of_the_chunks(span: Any, message: str) -> None:
-    """A reader that says otherwise is told so: not outside of them, and not across two."""
+def test_a_wrong_output_is_refused_with_what_is_wanted(output: Any, message: str) -> None:
+    """The message names the reader's value; an answer stands in one chunk, not across two."""
     with pytest.raises(StageError, match=message):
-        read(Says(Output("x", span=span)), [Read(PASSAGES)])
+        read(Says(output), [Read(PASSAGES)])
 
 
 def test_where_an_answer_stands_is_handed_on_and_kept() -> None:
@@ -167,12 +176,6 @@ def test_where_an_answer_stands_is_handed_on_and_kept() -> None:
     old |= {"input_tokens": 0, "output_tokens": 0}
     assert output_row(Output("x")) == old
     assert output_from_row(old) == Output("x")
-
-
-def test_what_an_answer_cost_is_a_number() -> None:
-    """Else it could not be added up."""
-    with pytest.raises(StageError, match="gave the dollars nan; it must be a number"):
-        read(Says(Output("x", dollars=math.nan)), [Read(PASSAGES)])
 
 
 def test_no_half_characters_are_handed_on() -> None:

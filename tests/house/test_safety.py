@@ -8,14 +8,13 @@ import json
 import os
 import pickle
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from command_line import ROOT, leporello, read_lines
+from command_line import ROOT, leporello, read_lines, write_files
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense as DenseLayer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -356,24 +355,20 @@ QUESTIONS = ("why?", "will it fail?", "who?", "is it lost?")
 
 def project(folder: Path, reader: str) -> Path:
     """Writes a plug-in, a task and a config with this reader; returns the config's path."""
-    (folder / "oracle.py").write_text(ORACLE, encoding="utf-8")
     rows = [
         {"id": name, "document": f"Document {name}.", "question": question}
         for name, question in zip("abcd", QUESTIONS, strict=True)
     ]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "rows.jsonl").write_text(text, encoding="utf-8")
-    config = folder / "mine.yaml"
-    text = f"""
-        pipelines:
-          mine:
-            tasks: [rows]
-            reader: {reader}
-        tasks:
-          rows: {{class: JsonLines, path: rows.jsonl}}
-    """
-    config.write_text(textwrap.dedent(text), encoding="utf-8")
-    return config
+    config = f"""
+pipelines:
+  mine:
+    tasks: [rows]
+    reader: {reader}
+tasks:
+  rows: {{class: JsonLines, path: rows.jsonl}}
+"""
+    write_files(folder, {"oracle.py": ORACLE, "rows.jsonl": rows, "mine.yaml": config})
+    return folder / "mine.yaml"
 
 
 def loaded(folder: Path, reader: str, *overrides: str) -> Config:
@@ -529,7 +524,7 @@ def test_no_key_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     seeker = "    retriever: {class: './oracle.py:Seeker', api_key: $ORACLE_KEY}"
     oracle = "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}"
-    config = project(tmp_path, f"{oracle}\n        {seeker}")
+    config = project(tmp_path, f"{oracle}\n{seeker}")
     out = tmp_path / "out"
     arguments = ("run", "mine", "--out", out, "--workers", "1")
     first = leporello(*arguments, "--config", config, status=1)

@@ -143,24 +143,16 @@ def test_a_journal_cut_anywhere_goes_on(config: Path, whole: Path, share: float)
     same_bytes(out, whole)
 
 
-def _no_json(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:3], b'{"done": "x\n', *lines[4:]]
-
-
-def _other_row(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:3], b'{"something": 1}\n', *lines[4:]]
-
-
-def _without_head(lines: list[bytes]) -> list[bytes]:
-    return lines[1:]
-
-
-def _other_answer(lines: list[bytes]) -> list[bytes]:
-    return [line.replace(b"lamp 1", b"lamp 2") for line in lines]
-
-
-@pytest.mark.parametrize("damage", [_no_json, _other_row, _without_head, _other_answer])
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    ("damage", "workers"),
+    [
+        (lambda lines: [*lines[:3], b'{"done": "x\n', *lines[4:]], 0),
+        (lambda lines: [*lines[:3], b'{"something": 1}\n', *lines[4:]], 0),
+        (lambda lines: lines[1:], 0),
+        (lambda lines: [line.replace(b"lamp 1", b"lamp 2") for line in lines], 1),
+    ],
+    ids=["no JSON", "another row", "no head", "another answer"],
+)
 def test_what_was_changed_in_a_journal_is_done_again(
     config: Path, whole: Path, damage: Any, workers: int
 ) -> None:

@@ -430,7 +430,7 @@ def test_a_plug_in_that_overrides_the_examples_alone_is_believed(tmp_path: Path)
 
 
 def test_a_plug_ins_mistakes_are_told() -> None:
-    """Ids that come twice, layouts that are none, and examples on other documents than it says."""
+    """Layouts that are none, and examples on other documents than it says."""
     document = Document("d", "text")
 
     class Odd(Stories):
@@ -448,9 +448,6 @@ def test_a_plug_ins_mistakes_are_told() -> None:
     for documents in ((DocumentRows(2, 4),), (DocumentRows(1, 4),) * 3):
         with pytest.raises(UserError, match="its data have changed, run again"):
             [*TaskReader(Odd(), "t").documents(Shard(0, 0, 0, documents))]
-    twice = type("Twice", (Stories,), {"examples": lambda _: iter([Example("a", document)] * 2)})
-    with pytest.raises(UserError, match="yields the id 'a' twice"):
-        [*layout_of(twice(), "t")]
 
 
 @pytest.mark.parametrize("make", [rows_apart, rows_together, scrolls])

@@ -12,8 +12,6 @@ import pytest
 from command_line import GOLDEN
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
-from sklearn.metrics import f1_score
 
 from leporello import Coverage, Document, Example, Prediction
 from leporello.config.metrics import metrics_of
@@ -114,9 +112,12 @@ def check(metric: Metric, case: Case) -> None:
 texts = st.text(alphabet="abAB19 .-\n\nïé", max_size=60)
 
 
+@pytest.mark.integration
 @given(texts, texts)
 def test_rouge_is_that_of_rouge_score(reference: str, text: str) -> None:
     """Each F-measure is the library's to the last bit."""
+    from rouge_score.rouge_scorer import RougeScorer
+
     found = METRICS["rouge"]().statistics(predicted(text), asked(reference))
     kinds = ["rouge1", "rouge2", "rougeL"]
     official = RougeScorer([*kinds, "rougeLsum"], use_stemmer=False).score(reference, text)
@@ -243,9 +244,12 @@ def test_style_change(case: Case) -> None:
 labels = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abcd")), min_size=1)
 
 
+@pytest.mark.integration
 @given(labels)
 def test_f1_of_counts_is_that_of_scikit_learn(pairs: list[tuple[str, str]]) -> None:
     """Macro and micro averages over fixed labels, some of which may never occur."""
+    from sklearn.metrics import f1_score
+
     wanted, found = zip(*pairs, strict=True)
     for average, ours in (("macro", macro), ("micro", micro)):
         official = f1_score(wanted, found, labels=["a", "b", "c"], average=average, zero_division=0)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_line import read_lines
+from command_line import read_lines, write_files
 from onnxruntime.quantization import quantize_dynamic
 from tiny_encoders import network
-from tiny_questions import SETTINGS, rows, save_base, write_questions
+from tiny_questions import SETTINGS, rows, save_base
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from transformers import AutoModelForSequenceClassification
@@ -38,7 +38,7 @@ PHASE = Phase(tokens=100, learning_rate=1e-3)
 def _folder(tmp_path: Path) -> Path:
     """Returns a folder with a tiny base, questions and settings."""
     save_base("bert", tmp_path / "base")
-    write_questions(tmp_path / "questions.jsonl", rows())
+    write_files(tmp_path, {"questions.jsonl": rows()})
     (tmp_path / "settings.json").write_text(json.dumps(SETTINGS))
     return tmp_path
 
@@ -48,7 +48,7 @@ def test_what_a_recipe_leaves_answers_what_it_was_trained_on(folder: Path) -> No
     phase = {**SETTINGS["phases"][0], "tokens": 30_000, "learning_rate": 0.003}
     settings = {**SETTINGS, "phases": [phase], "batch": 300, "average": 1}
     settings |= {"checkpoint_seconds": 60, "snapshot_steps": 300}
-    write_questions(folder / "questions.jsonl", rows(200))
+    write_files(folder, {"questions.jsonl": rows(200)})
     (folder / "settings.json").write_text(json.dumps(settings))
     done = run_recipe("answers", folder / "settings.json", folder / "made")
     assert (done["parameter"], done["folder"]) == ("reader.model", str(folder / "made"))

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+from command_line import write_files
 from tiny_encoders import whole_words
-from tiny_questions import SETTINGS, rows, save_base, write_questions
+from tiny_questions import SETTINGS, rows, save_base
 from transformers import T5Config, T5Model
 
 from leporello.core.errors import UserError
@@ -28,9 +29,6 @@ from recipes.answers.settings import AnswersSettings, Phase
 from recipes.answers.windows import (
     Draw,
     GroupMaker,
-    LabelledWindow,
-    draws,
-    in_batches,
 )
 from recipes.command import run_recipe
 from recipes.settings import read_settings
@@ -62,7 +60,7 @@ def test_what_is_excluded_is_not_trained_on(tmp_path: Path) -> None:
     made = rows(60)
     made[3]["others"][0] = "secret text"
     made[8]["passage"] += " secret"
-    write_questions(tmp_path / "q.jsonl", made)
+    write_files(tmp_path, {"q.jsonl": made})
     (tmp_path / "apart.py").write_text("def is_apart(text):\n    return 'secret' in text\n")
     files = (tmp_path / "q.jsonl",)
     settings = AnswersSettings("b", files, (PHASE,), exclude=tmp_path / "apart.py", validation=0.3)
@@ -121,37 +119,6 @@ def test_odd_texts_make_windows_that_fit(odd: Question) -> None:
     assert torch.isfinite(loss_of(logits, batch, 0.5, 0.5)[0])
 
 
-def test_draws_go_through_all_before_one_comes_again() -> None:
-    """Within a set nothing is drawn twice before all was."""
-    chunk = next(draws({"a": range(10), "b": range(10, 20)}, {"a": 1.0}, 3, 10))
-    assert sorted(draw.row for draw in chunk) == list(range(10))
-    assert chunk == next(draws({"a": range(10), "b": range(10, 20)}, {"a": 1.0}, 3, 10))
-
-
-def test_loss_is_small_where_the_right_tokens_score_high() -> None:
-    """The right places have the lowest loss."""
-    right = LabelledWindow([5, 6], [7, 8, 9, 10], (1,), (2,), 1)
-    batch = collate([(right, LabelledWindow([5, 6], [11, 12]))], (101, 102))
-    assert batch.ids.tolist()[0] == [101, 5, 6, 102, 7, 8, 9, 10, 102]
-    spans = torch.zeros(2, 9, 2)
-    even, _ = loss_of((spans, torch.zeros(2, 4)), batch, 0.5, 0.5)
-    spans[0, 5, 0] = spans[0, 6, 1] = 9.0
-    spans[1, 0] = 9.0
-    labels = torch.tensor([[0.0, 9, 0, 0], [9, 0, 0, 0]])
-    good, parts = loss_of((spans, labels), batch, 0.5, 0.5)
-    assert good < 0.1 < even
-    assert all(value < 0.1 for value in parts.values())
-
-
-def test_batches_keep_every_group() -> None:
-    """Batches have every group once and are no larger than asked."""
-    groups = [(LabelledWindow([1], [2] * count),) for count in range(1, 40)]
-    batches = in_batches(groups, 100, (1,))
-    lengths = sorted(len(group[0]) for batch in batches for group in batch)
-    assert lengths == [len(group[0]) for group in groups]
-    assert max(sum(len(group[0]) for group in batch) for batch in batches) <= 100
-
-
 def test_the_settings_of_our_own_reader_can_be_read() -> None:
     """The file beside the recipe has no fault, and its paths count from its folder."""
     file = Path(run_recipe.__code__.co_filename).parent / "answers" / "settings.yaml"
@@ -190,9 +157,9 @@ def test_mistakes_are_told_in_a_line(changes: dict[str, Any], told: str, tmp_pat
     tiny = T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9)
     T5Model(tiny).save_pretrained(tmp_path / "t5")
     [row, *_] = rows(3)
-    write_questions(tmp_path / "questions.jsonl", rows(30))
-    write_questions(tmp_path / "bad.jsonl", [row, {"set": 3}])
-    write_questions(tmp_path / "off.jsonl", [{**row, "answers": [[1, "red"]]}])
+    write_files(tmp_path, {"questions.jsonl": rows(30)})
+    write_files(tmp_path, {"bad.jsonl": [row, {"set": 3}]})
+    write_files(tmp_path, {"off.jsonl": [{**row, "answers": [[1, "red"]]}]})
     (tmp_path / "off.onnx").write_bytes(b"no graph")
     (tmp_path / "settings.json").write_text(json.dumps({**SETTINGS, **changes}))
     with pytest.raises(UserError, match=told):

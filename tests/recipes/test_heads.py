@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from plain_head import PlainHead
 
-from leporello.core.errors import ConfigError, UserError
+from leporello.core.errors import UserError
 from leporello.readers.embedded.choices import ChoiceRanker
 from leporello.readers.embedded.statements import StatementJudge
 from recipes import encoder
@@ -154,16 +154,6 @@ def test_a_ranker_learns_what_right_options_look_like(choices: Path) -> None:
     ranker = ChoiceRanker(choices.parent / "made/choices", PlainHead())
     [choice] = ranker.choose([("Who?", ("a hen", "a cow", "a cat, and a dog"), ())])
     assert choice.index == 2
-
-
-def test_a_recipe_tells_what_is_wrong_with_its_settings(choices: Path) -> None:
-    """All at once."""
-    choices.write_text('{"encoder": ".", "cosmo": "x", "ridge": -1}')
-    with pytest.raises(ConfigError) as caught:
-        run_recipe("choices", choices, choices.parent / "made")
-    assert "did you mean 'cosmos'" in str(caught.value)
-    assert "ridge" in str(caught.value)
-    assert "quality" in str(caught.value)
 
 
 def test_what_is_excluded_is_told_by_a_file_of_python(tmp_path: Path) -> None:

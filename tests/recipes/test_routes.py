@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import HERE, leporello, read_lines
+from command_line import HERE, leporello, read_lines, write_files
 
 from leporello.core.errors import UserError
 from recipes.command import run_recipe
@@ -36,10 +36,8 @@ def test_a_run_of_both_teaches_which_to_take(tmp_path: Path) -> None:
         {"id": str(n), "document": TEXT, "question": question, "references": [answer]}
         for n, (question, answer) in enumerate(QUESTIONS)
     ]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    config = tmp_path / "mine.yaml"
-    config.write_text(CONFIG)
-    given = ("--task", "tale", "--config", str(config), *HERE)
+    write_files(tmp_path, {"rows.jsonl": rows, "mine.yaml": CONFIG})
+    given = ("--task", "tale", "--config", tmp_path / "mine.yaml", *HERE)
     missing = leporello("run", "routed", *given, "--out", tmp_path / "none", status=2)
     assert "docs/deciding.md shows how to learn such a file" in missing.stderr
     leporello("run", "whole", "short", *given, "--out", tmp_path / "both")

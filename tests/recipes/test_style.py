@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from command_line import write_files
 
 from leporello.core.errors import UserError
 from leporello.readers import PairClassifier
@@ -22,11 +23,9 @@ def _works(folder: Path, authors: int) -> Path:
         words = [f"{letter}{number}w" for letter in "abcdefgh"]
         lines = [" ".join(chance.choices(words, k=60)) for _ in range(12)]
         rows.append({"author": f"author {number}", "text": "\n".join(lines)})
-    (folder / "works.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    known = f"a{authors - 1}w"
-    (folder / "apart.py").write_text(f"def is_apart(text):\n    return {known!r} in text\n")
+    apart = f"def is_apart(text):\n    return 'a{authors - 1}w' in text\n"
     told = {"works": str(folder / "works.jsonl"), "exclude": str(folder / "apart.py")}
-    (folder / "settings.json").write_text(json.dumps(told))
+    write_files(folder, {"works.jsonl": rows, "apart.py": apart, "settings.json": [told]})
     return folder / "settings.json"
 
 

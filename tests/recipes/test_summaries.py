@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
+from command_line import write_files
 
 from leporello.core.errors import UserError
 from leporello.models.weights import ModelFolder
 from leporello.readers.embedded.summaries import Summariser
 from recipes.command import run_recipe
-from recipes.summaries.recipe import gains, ridge
 
 SETTINGS = """
 exclude: apart.py
@@ -41,11 +39,8 @@ def folder(tmp_path: Path) -> Path:
         report("alpha", "This report finds that wolves eat sheep, farmers, and rye."),
         report("beta", "This report finds that rivers carry salt, timber, and mail."),
     ]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "reports.jsonl").write_text(text, encoding="utf-8")
-    (tmp_path / "settings.yaml").write_text(SETTINGS, encoding="utf-8")
     code = "def is_apart(text):\n    return 'beta' in text\n"
-    (tmp_path / "apart.py").write_text(code, encoding="utf-8")
+    write_files(tmp_path, {"reports.jsonl": rows, "settings.yaml": SETTINGS, "apart.py": code})
     return tmp_path
 
 
@@ -76,17 +71,3 @@ def test_mistakes_are_told(folder: Path) -> None:
     settings.write_text(SETTINGS.replace("report:\n", "meeting:\n"), encoding="utf-8")
     with pytest.raises(UserError, match="nothing of the kind 'meeting'"):
         run_recipe("summaries", settings, folder / "out")
-
-
-def test_words_that_say_little_gain_nothing() -> None:
-    """A word counts if a summary has it, two neighbours if one of them says something."""
-    assert gains(["of the", "the wolf of"], ["All of the wolf"]).tolist() == [[0, 0], [1, 1]]
-
-
-def test_ridge_shrinks_towards_nothing() -> None:
-    """Without a penalty it is least squares."""
-    features = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]])
-    target = features @ [3.0, -1.0]
-    products, targets = features.T @ features, features.T @ target
-    assert np.allclose(ridge(products, targets, 0.0), [3, -1], atol=1e-6)
-    assert np.abs(ridge(products, targets, 100.0)).max() < 0.1

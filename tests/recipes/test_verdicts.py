@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_questions import save_base, write_questions
+from command_line import write_files
+from tiny_questions import save_base
 
 from leporello.readers.embedded.encoder import Encoder, TextPair
 from leporello.text.english.claims import claim, denied
@@ -65,7 +66,7 @@ def facts(count: int = 40) -> list[dict[str, object]]:
 
 def test_claims_are_made_with_their_verdicts(tmp_path: Path) -> None:
     """Right answers stand in their text, and what is silent lacks them."""
-    write_questions(tmp_path / "rows.jsonl", facts())
+    write_files(tmp_path, {"rows.jsonl": facts()})
     pairs = [*claimed_pairs([*read_questions(tmp_path / "rows.jsonl")], seed=1)]
     assert {pair.label for pair in pairs} == {"yes", "no", "null"}
     for pair in pairs:
@@ -81,7 +82,7 @@ def test_a_judge_is_trained_and_read_as_a_difference(tmp_path: Path) -> None:
     phase = Phase(tokens=100, learning_rate=1e-3)
     base = load_base(AnswersSettings(str(tmp_path / "base"), (Path("rows"),), (phase,)))
     ship(AnswerNetwork(base.encoder), base, tmp_path / "answers", "card")
-    write_questions(tmp_path / "rows.jsonl", facts())
+    write_files(tmp_path, {"rows.jsonl": facts()})
     settings = {"encoder": "answers", "questions": ["rows.jsonl"], "frozen": 1, "validation": 0.3}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     known, held = _pairs_of(read_settings(VerdictsSettings, tmp_path / "settings.json"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import runpy
 from pathlib import Path
 
 import pytest
+from command_line import write_files
 
 from leporello.core.errors import UserError
 from leporello.readers import Polarity, Precedence
@@ -50,12 +50,10 @@ def _stories(folder: Path) -> Path:
         }
         for number, text in enumerate(texts)
     ]
-    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "apart.py").write_text("def is_apart(text):\n    return 'Secret' in text\n")
-    settings = folder / "settings.json"
     told = {"data": [str(folder / "train.jsonl")], "exclude": str(folder / "apart.py")}
-    settings.write_text(json.dumps(told))
-    return settings
+    apart = "def is_apart(text):\n    return 'Secret' in text\n"
+    write_files(folder, {"train.jsonl": rows, "apart.py": apart, "settings.json": [told]})
+    return folder / "settings.json"
 
 
 def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
@@ -94,12 +92,8 @@ def _corpora(folder: Path) -> Path:
         "pros_cons/IntegratedCons.txt": "<Cons>awful</Cons>\n" * 4
         + "<Cons>awful, secret</Cons>\n" * 3,
     }
-    for name, content in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(content)
     (folder / "product_reviews_2").mkdir()
-    (folder / "apart.py").write_text("def is_apart(text):\n    return 'secret' in text\n")
-    settings = folder / "settings.json"
     told = {"data": str(folder), "exclude": str(folder / "apart.py")}
-    settings.write_text(json.dumps(told))
-    return settings
+    apart = "def is_apart(text):\n    return 'secret' in text\n"
+    write_files(folder, {**files, "apart.py": apart, "settings.json": [told]})
+    return folder / "settings.json"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import write_files
 
 from leporello.api import UserError, ask, run
 from leporello.config import load_config
@@ -45,9 +46,7 @@ def _config(tmp_path: Path) -> Path:
          "references": ["unanswerable" if word in ("cat", "owl") else word]}
         for sure, word in ASKED
     ]  # fmt: skip
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "plug.py").write_text(READER)
-    (tmp_path / "mine.yaml").write_text(CONFIG)
+    write_files(tmp_path, {"rows.jsonl": rows, "plug.py": READER, "mine.yaml": CONFIG})
     return tmp_path / "mine.yaml"
 
 

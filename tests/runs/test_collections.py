@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 
 from leporello.config import load_config
 from leporello.core.errors import ConfigError
@@ -40,11 +40,8 @@ def _folder(tmp_path: Path) -> Path:
         "files/broken.txt": "\0\1",
         "more/c.txt": "The rain fell on the harbour.",
         "config.yaml": CONFIG,
-        "rows.jsonl": "\n".join(map(json.dumps, ROWS)),
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write_files(tmp_path, {**files, "rows.jsonl": ROWS})
     return tmp_path
 
 

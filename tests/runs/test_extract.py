@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 
 FIELDS = """\
 fields:
@@ -26,10 +26,8 @@ TEXTS = {
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
     """Two documents, and the fields."""
-    (tmp_path / "docs").mkdir()
-    for name, text in TEXTS.items():
-        (tmp_path / "docs" / f"{name}.txt").write_text(text, encoding="utf-8")
-    (tmp_path / "fields.yaml").write_text(FIELDS, encoding="utf-8")
+    write_files(tmp_path, {f"docs/{name}.txt": text for name, text in TEXTS.items()})
+    write_files(tmp_path, {"fields.yaml": FIELDS})
     return tmp_path
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,14 @@ from lamps import ARGUMENTS, PIPELINES, began, journal, journalled, project, sam
 
 
 def _start(config: Path, out: Path, *options: str, seconds: float = 0) -> subprocess.Popen[str]:
+    """Starts a run of `mine`."""
+    return _started(command(*ARGUMENTS, config, "--out", out, *options), seconds)
+
+
+def _started(line: list[str], seconds: float) -> subprocess.Popen[str]:
     """Starts a run whose windows take some seconds each."""
     return subprocess.Popen(
-        command(*ARGUMENTS, config, "--out", out, *options),
+        line,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         env=os.environ | ({"LAMP_SECONDS": str(seconds)} if seconds else {}),
     )  # fmt: skip
@@ -36,94 +40,63 @@ def _workers(process: subprocess.Popen[str]) -> list[int]:
         return []
 
 
-@dataclass
-class _Killer:
-    """Kills a run again and again at random moments, until it is complete.
+def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Random) -> int:
+    """Runs a command and kills it again and again, until it is complete; returns how often.
 
-    Attributes:
-        line: Command that runs it.
+    Args:
+        line: Command.
         out: Its directory.
         stride: Bytes that the journals grow by between kills, at most.
-        moments: Says when, and whom.
-        kills: Number of times that it did so.
+        moments: Chooses when, and whether the run or a worker.
     """
-
-    line: list[str]
-    out: Path
-    stride: int
-    moments: random.Random
-    kills: int = 0
-    # Deaths under a driver that lives count as the plug-ins' fault: the third might be a failure.
-    _spare: int = 2
-
-    def run(self) -> None:
-        """Starts it until it has ended by itself."""
-        while True:
-            with subprocess.Popen(
-                self.line,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=os.environ | {"LAMP_SECONDS": "0.003"},
-            ) as process:
-                while self._kills(process):
-                    pass
-                _, told = process.communicate()
-            if all((self.out / name / "lamps" / "metrics.json").exists() for name in PIPELINES):
-                return  # it had done all, and the same command would try again what failed
-            if process.returncode != -signal.SIGKILL:
-                assert process.returncode == 1, told  # some reads fail, always
-                return
-
-    def _kills(self, process: subprocess.Popen[str]) -> bool:
-        """Kills the driver or a worker; returns whether the run goes on."""
-        goal = journalled(self.out) + self.moments.randrange(self.stride)
-        if self.moments.random() < 0.8:  # while it works; else while it starts, or whenever
-            until(lambda: journalled(self.out) > goal, process)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=self.moments.uniform(0.0, 0.1))
-            return False
-        workers = _workers(process)
-        self.kills += 1
-        if workers and self._spare and self.moments.random() < 0.4:
-            self._spare -= 1
-            with suppress(ProcessLookupError):
-                os.kill(self.moments.choice(workers), signal.SIGKILL)
-            return True
-        process.kill()
-        return False
+    kills, spare = 0, 2  # a third death of a worker would count as the plug-in's fault
+    while True:
+        with _started(line, seconds=0.003) as process:
+            while process.poll() is None:
+                goal = journalled(out) + moments.randrange(stride)
+                if moments.random() < 0.8:  # while it works; else while it starts, or whenever
+                    until(lambda goal=goal: journalled(out) > goal, process)  # type: ignore[misc]
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=moments.uniform(0.0, 0.1))
+                    break
+                workers = _workers(process)
+                kills += 1
+                if workers and spare and moments.random() < 0.4:
+                    spare -= 1
+                    with suppress(ProcessLookupError):
+                        os.kill(moments.choice(workers), signal.SIGKILL)
+                else:
+                    process.kill()
+                    process.wait()
+            _, told = process.communicate()
+        if all((out / name / "lamps" / "metrics.json").exists() for name in PIPELINES):
+            return kills  # it had done all, and the same command would try again what failed
+        if process.returncode != -signal.SIGKILL:
+            assert process.returncode == 1, told  # some reads fail, always
+            return kills
 
 
-def _killed(folder: Path, kills: int, per_run: int, examples: int = 300, runs: int = 3) -> None:
-    """Kills runs with 0, 1 and 2 workers, so often in all."""
+@pytest.mark.parametrize(
+    ("kills", "per_run", "examples", "runs"),
+    [(3, 3, 100, 2), pytest.param(50, 10, 300, 3, marks=pytest.mark.slow)],
+)
+def test_runs_killed_at_random_moments_end_with_the_same_bytes(
+    tmp_path: Path, kills: int, per_run: int, examples: int, runs: int
+) -> None:
+    """SIGKILL of runs with 0, 1 and 2 workers: results are those of an uninterrupted run."""
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- shown with a failure
-    config = project(folder, examples=examples)
-    whole = folder / "whole"
+    config, whole = project(tmp_path, examples=examples), tmp_path / "whole"
     arguments = ("run", *PIPELINES, "--config", config, "--shard-examples", "50")
     leporello(*arguments, "--out", whole, "--no-cache", status=1)
-    moments = random.Random(seed)
+    moments, stride = random.Random(seed), 2 * journalled(whole) // per_run
     done = run = 0
     while done < kills or run < runs:
-        out = folder / f"killed{run}"
+        out = tmp_path / f"killed{run}"
         options = ["--workers", str(run % 3), *(["--no-cache"] if run % 2 else [])]
-        line = command(*arguments, "--out", out, *options)
-        killer = _Killer(line, out, 2 * journalled(whole) // per_run, moments)
-        killer.run()
+        done += _finish_killed(command(*arguments, "--out", out, *options), out, stride, moments)
         same_bytes(out, whole, *PIPELINES)
-        done += killer.kills
         run += 1
-
-
-def test_runs_killed_at_random_moments_end_with_the_same_bytes(tmp_path: Path) -> None:
-    """SIGKILL of drivers and workers: every file of results is that of an uninterrupted run."""
-    _killed(tmp_path, kills=3, per_run=3, examples=100, runs=2)
-
-
-@pytest.mark.slow
-def test_runs_killed_at_fifty_random_moments_end_with_the_same_bytes(tmp_path: Path) -> None:
-    """The same, oftener."""
-    _killed(tmp_path, kills=50, per_run=10)
 
 
 @pytest.mark.slow

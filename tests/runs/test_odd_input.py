@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello, read_lines
+from command_line import leporello, read_lines, write_files
 from odd_texts import Odd
 from tiny_models import save
 
 from leporello import Failure
 from leporello.api import Run, run
 from leporello.engine.limits import Limits
-
-# Nobody else's results change
-
 
 ODD_TASKS = {
     "sound": {"class": "odd_texts.Odd", "odd": False},
@@ -94,8 +91,7 @@ def test_a_question_longer_than_the_window_fails_alone(
     long = [{"id": id_, "document": sound[0]["document"], "question": q} for id_, q in LONG.items()]
     tasks = {}
     for task, rows in (("sound", sound), ("mixed", [sound[0], *long, *sound[1:]])):
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (tmp_path / f"{task}.jsonl").write_text(lines, encoding="utf-8")
+        write_files(tmp_path, {f"{task}.jsonl": rows})
         tasks[task] = {"class": "JsonLines", "path": f"{task}.jsonl"}
     chunker = {"class": "FixedTokens", "size": 9}
     done = ran(tmp_path, {"chunker": chunker, "reader": {**reader, "device": "cpu"}}, tasks)
@@ -117,17 +113,11 @@ def _words(found: Any) -> tuple[Any, ...]:
     return (found.prediction, found.read)
 
 
-# Nothing takes more than its share
-
-
-# From files
-
-
 def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
     """Through the command line: status 1, one line a faulty example, the others as without it."""
-    (tmp_path / "line.txt").write_text("word " * 200_000, encoding="utf-8")
-    (tmp_path / "empty lines.txt").write_text("\n" * 1_000_000 + "last", encoding="utf-8")
-    (tmp_path / "marks.md").write_text("\ufeff# \u202e\u2066\r\n\r\nx", encoding="utf-8")
+    files = {"line.txt": "word " * 200_000, "empty lines.txt": "\n" * 1_000_000 + "last"}
+    files |= {"marks.md": "\ufeff# \u202e\u2066\r\n\r\nx"}
+    files |= {"odd.yaml": "tasks: {odd: {class: JsonLines, path: rows.jsonl}}"}
     (tmp_path / "nul.txt").write_bytes(b"\0\1\2a\xff" * 9000)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9" * 9000)
     (tmp_path / "blank.txt").write_bytes(b" \r\n\t" * 9000)
@@ -138,11 +128,8 @@ def test_odd_files_leave_the_others_alone(tmp_path: Path) -> None:
         {"id": path, "document_path": path, "question": "which word is last?"} for path in paths
     ]
     rows.insert(5, {"id": "inline", "document": "\0\u2067 last. " * 9, "question": "\u202e\0"})
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")
-    config = tmp_path / "odd.yaml"
-    config.write_text("tasks: {odd: {class: JsonLines, path: rows.jsonl}}", encoding="utf-8")
-    arguments = ("run", "best-sentence", "--task", "odd", "--config", config)
+    write_files(tmp_path, {**files, "rows.jsonl": rows})
+    arguments = ("run", "best-sentence", "--task", "odd", "--config", tmp_path / "odd.yaml")
     done = leporello(*arguments, "--out", tmp_path / "out", status=1)
     assert "4 of 10 documents' files cannot be read" in done.stderr
     results = tmp_path / "out" / "best-sentence" / "odd"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import HERE, leporello
+from command_line import HERE, leporello, write_files
 
 from leporello.analysis.cache_misses import why
 from leporello.cache.dependencies import _version, library_versions
@@ -58,10 +58,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         text = " ".join(f"word{n} of document{d}" for n in range(200))
         rows += [{"id": f"{d}-{q}", "document_id": f"d{d}", "question": f"word{q}"} for q in "123"]
         rows[-3]["document"] = text
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "plug.py").write_text(PLUG_IN)
-    path = tmp_path / "mine.yaml"
-    path.write_text("""
+    config = """
 pipelines:
   mine:
     tasks: [rows]
@@ -71,8 +68,9 @@ pipelines:
     combiner: {class: "./plug.py:Twice"}
 tasks:
   rows: {class: JsonLines, path: rows.jsonl}
-""")
-    return path
+"""
+    write_files(tmp_path, {"rows.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": config})
+    return tmp_path / "mine.yaml"
 
 
 def _plan(config: Path, *overrides: str, out: Path | None = None) -> RunPlan:
@@ -219,10 +217,9 @@ def test_outputs_are_not_taken_for_another_document(
     config: Path, tmp_path: Path, old: str, new: str
 ) -> None:
     """Its headings, its text behind the passage and the choices may all be seen by a reader."""
-    (tmp_path / "plug.py").write_text(SEEING)
-    (tmp_path / "text.md").write_text("# One\nsome words\n\n# More\nend")
-    row = '{"id": "a", "document_path": "text.md", "question": "q", "choices": ["a"]}\n'
-    (tmp_path / "rows.jsonl").write_text(row)
+    row = {"id": "a", "document_path": "text.md", "question": "q", "choices": ["a"]}
+    text = "# One\nsome words\n\n# More\nend"
+    write_files(tmp_path, {"plug.py": SEEING, "text.md": text, "rows.jsonl": [row]})
     config.write_text("""
 pipelines:
   mine:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import HERE, leporello, read_lines
+from command_line import HERE, leporello, read_lines, write_files
 
 from leporello.analysis.datasets.analyze import analyze_run
 from leporello.analysis.score import score
@@ -16,6 +16,7 @@ PLUG_IN = """
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from leporello import Output
 
 @dataclass(frozen=True)
@@ -39,17 +40,12 @@ class Loading:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """A task of three questions on two documents, and a swept pipeline."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "a", "document_id": "x", "document": "one two three", "question": "two"},
         {"id": "b", "document_id": "y", "document": "four five", "question": "five"},
         {"id": "c", "document_id": "x", "question": "three", "references": ["THREE"]},
     ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
-    (tmp_path / "plug.py").write_text(PLUG_IN, encoding="utf-8")
-    path = tmp_path / "mine.yaml"
-    path.write_text(
-        f"""
+    config = f"""
 pipelines:
   mine:
     chunker: {{class: FixedTokens, size: 1}}
@@ -57,10 +53,9 @@ pipelines:
     reader: {{class: "./plug.py:Loading", log: "{tmp_path}/log.txt"}}
 tasks:
   rows: {{class: JsonLines, path: rows.jsonl}}
-""",
-        encoding="utf-8",
-    )
-    return path
+"""
+    write_files(tmp_path, {"rows.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": config})
+    return tmp_path / "mine.yaml"
 
 
 def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> None:
@@ -120,13 +115,11 @@ def test_a_directory_with_other_files_is_left_alone(config: Path, tmp_path: Path
 
 def test_the_faults_of_all_tasks_are_told_together(config: Path, tmp_path: Path) -> None:
     """Data is read and checked before any work."""
-    (tmp_path / "bad.jsonl").write_text("{}\n", encoding="utf-8")
-    (tmp_path / "worse.jsonl").write_text("nothing\n", encoding="utf-8")
     text = config.read_text() + (
         "  bad: {class: JsonLines, path: bad.jsonl}\n"
         "  worse: {class: JsonLines, path: worse.jsonl}\n"
     )
-    config.write_text(text, encoding="utf-8")
+    write_files(tmp_path, {"bad.jsonl": "{}\n", "worse.jsonl": "nothing\n", "mine.yaml": text})
     with pytest.raises(ConfigError) as caught:
         run(["lead"], ["bad", "worse"], config=[config], out=tmp_path / "out", workers=0)
     assert {fault.file.name for fault in caught.value.faults if fault.file} == {
@@ -147,15 +140,14 @@ def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
         ask(text, "three", pipeline="mine", config=[config])
 
 
-def _plug_in_task(folder: Path, body: str, metrics: str = '("f1",)') -> Path:
-    (folder / "tasks_of_mine.py").write_text(
-        f"""
+def _plug_in_task(folder: Path, body: str) -> Path:
+    task = f"""
 from dataclasses import dataclass
 from leporello import Document, Example, Span
 
 @dataclass(frozen=True)
 class Mine:
-    metrics: tuple[str, ...] = {metrics}
+    metrics: tuple[str, ...] = ("f1",)
 
     def examples(self):
         document = Document("d", "some text")
@@ -163,12 +155,10 @@ class Mine:
 
     def fingerprint(self):
         return "1"
-""",
-        encoding="utf-8",
-    )
-    path = folder / "tasks.yaml"
-    path.write_text('tasks: {t: {class: "./tasks_of_mine.py:Mine"}}', encoding="utf-8")
-    return path
+"""
+    config = 'tasks: {t: {class: "./tasks_of_mine.py:Mine"}}'
+    write_files(folder, {"tasks_of_mine.py": task, "tasks.yaml": config})
+    return folder / "tasks.yaml"
 
 
 @pytest.mark.parametrize(
@@ -188,10 +178,9 @@ def test_a_task_of_ones_own_that_misbehaves_is_told_of(
     tmp_path: Path, body: str, told: str
 ) -> None:
     """The task is named, and what is wrong with it; it is the user's to mend."""
+    config = [_plug_in_task(tmp_path, body)]
     with pytest.raises(UserError, match="task 't'") as caught:
-        run(
-            ["lead"], ["t"], config=[_plug_in_task(tmp_path, body)], out=tmp_path / "out", workers=0
-        )
+        run(["lead"], ["t"], config=config, out=tmp_path / "out", workers=0)
     assert told in str(caught.value)
 
 
@@ -199,8 +188,7 @@ def test_a_default_that_yaml_cannot_give_is_left_out_of_the_resolved_config(
     tmp_path: Path,
 ) -> None:
     """The run can be explained and continued all the same."""
-    (tmp_path / "plug.py").write_text(
-        """
+    plug_in = """
 from dataclasses import dataclass, field
 from leporello import Hit
 
@@ -212,15 +200,17 @@ class Odd:
 
     def retrieve(self, questions, chunks):
         return [[Hit(chunk, 1.0) for chunk in chunks[: self.k]] for _ in questions]
-""",
-        encoding="utf-8",
+"""
+    config = 'pipelines: {mine: {retriever: {class: "./plug.py:Odd"}, reader: {class: Lead}}}'
+    write_files(tmp_path, {"plug.py": plug_in, "mine.yaml": config})
+    run(
+        ["mine"],
+        ["sample"],
+        config=[tmp_path / "mine.yaml"],
+        out=tmp_path / "out",
+        limit=2,
+        workers=0,
     )
-    path = tmp_path / "mine.yaml"
-    path.write_text(
-        'pipelines: {mine: {retriever: {class: "./plug.py:Odd"}, reader: {class: Lead}}}',
-        encoding="utf-8",
-    )
-    run(["mine"], ["sample"], config=[path], out=tmp_path / "out", limit=2, workers=0)
     [point] = load_pipelines([tmp_path / "out" / "run.yaml"]).select(["mine"])
     assert point.build().retriever.weights == (1, 2)
 
@@ -243,11 +233,7 @@ def test_pipelines_and_tasks_with_dashes_keep_apart(config: Path, tmp_path: Path
 
 def _half_done(folder: Path) -> Path:
     """A plug-in that imports a module and reads a model's folder, run on two of three examples."""
-    model = folder / "model"
-    model.mkdir()
-    (model / "config.json").write_text("{}")
-    (folder / "helper_of_mine.py").write_text("SUFFIX = '!'\n")
-    (folder / "plug.py").write_text("""
+    plug_in = """
 from dataclasses import dataclass
 from leporello import Output
 from leporello.core.protocols import ModelSource
@@ -262,12 +248,8 @@ class Suffixing:
 
     def count(self, texts):
         return [0 for _ in texts]
-""")
-    (folder / "rows.jsonl").write_text(
-        "".join(json.dumps({"id": n, "document": n * 9, "question": n}) + "\n" for n in "abc")
-    )
-    path = folder / "mine.yaml"
-    path.write_text("""
+"""
+    config = """
 pipelines:
   mine:
     tasks: [rows]
@@ -275,7 +257,11 @@ pipelines:
     reader: {class: "./plug.py:Suffixing", model: ./model}
 tasks:
   rows: {class: JsonLines, path: rows.jsonl}
-""")
+"""
+    rows = [{"id": n, "document": n * 9, "question": n} for n in "abc"]
+    helper, path = "SUFFIX = '!'\n", folder / "mine.yaml"
+    files = {"plug.py": plug_in, "mine.yaml": config, "helper_of_mine.py": helper}
+    write_files(folder, {**files, "rows.jsonl": rows, "model/config.json": "{}"})
     leporello("run", *HERE, "mine", "--config", path, "--out", folder / "out", "--limit", "2")
     return path
 
@@ -312,18 +298,17 @@ def test_what_is_edited_under_a_half_done_run_is_noticed(
 
 def test_an_answer_is_scored_as_it_is_unless_the_pipeline_says_otherwise(tmp_path: Path) -> None:
     """Every table names who had it brought into the metric's form; its form is told of the raw."""
-    (tmp_path / "own.py").write_text(
+    plug_in = (
         "from leporello.tasks import JsonLines\n\nclass Shortened(JsonLines):\n"
         "    def normalise(self, text, example):\n        return text.split()[-1]\n"
     )
-    row = {"id": "a", "document": "It is four", "references": ["four"]}
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text(
+    rows = [{"id": "a", "document": "It is four", "references": ["four"]}]
+    pipelines = (
         "pipelines:\n  as-it-is: {reader: {class: Lead}}\n"
         "  rewritten: {extends: as-it-is, normalised: true}\n"
-        "tasks:\n  rows: {class: ./own.py:Shortened, path: rows.jsonl, metrics: [exact_match]}\n",
-        encoding="utf-8",
+        "tasks:\n  rows: {class: ./own.py:Shortened, path: rows.jsonl, metrics: [exact_match]}\n"
     )
+    write_files(tmp_path, {"own.py": plug_in, "rows.jsonl": rows, "mine.yaml": pipelines})
     config, out = [tmp_path / "mine.yaml"], tmp_path / "run"
     done = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out)
     assert [(r.scores["exact_match"], r.marks) for r in done.results] == [

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, leporello, until
+from command_line import ROOT, leporello, until, write_files
 
 from leporello.core.errors import UserError
 from leporello.runs.watch import JobProgress, Watch
@@ -44,8 +44,6 @@ class Slow:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A config whose reader waits at the tenth example until a file is there."""
-    (tmp_path / "mine.yaml").write_text(CONFIG)
-    (tmp_path / "slow.py").write_text(SLOW)
     rows = [
         {
             "id": f"q{n}", "document": f"The mill, {n}.", "question": f"What, {n}?",
@@ -53,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
         }
         for n in range(12)
     ]  # fmt: skip
-    (tmp_path / "mills.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_files(tmp_path, {"mine.yaml": CONFIG, "slow.py": SLOW, "mills.jsonl": rows})
     return tmp_path
 
 
@@ -108,26 +106,27 @@ def test_from_the_first_example_to_the_last(folder: Path) -> None:
     assert "finished" in leporello("watch", folder / "out").stdout
 
 
-def test_a_killed_run(folder: Path) -> None:
-    """A run that was killed is told from one that runs and one that is finished."""
-    process = begun(folder)
-    watch = Watch(folder / "out")
+def killed(folder: Path) -> Watch:
+    """Kills the run while the reader waits."""
+    process, watch = begun(folder), Watch(folder / "out")
     until(lambda: waits(only(watch)))
     process.kill()
     process.wait()
+    return watch
+
+
+def test_a_killed_run(folder: Path) -> None:
+    """A run that was killed is told from one that runs and one that is finished."""
+    watch = killed(folder)
+    assert only(watch).finished == 9
     told = json.loads(leporello("watch", folder / "out", "--json").stdout)
     assert told["running"] is False
-    assert told["jobs"][0]["finished"] == 9
     assert "no process" in leporello("watch", folder / "out").stdout
 
 
 def test_journals_as_they_are_written(folder: Path) -> None:
     """Half a line waits; what is tried again is not finished."""
-    process = begun(folder)
-    watch = Watch(folder / "out")
-    until(lambda: waits(only(watch)))
-    process.kill()
-    process.wait()
+    watch = killed(folder)
     path = folder / "out/journal/slow/mills/00003.jsonl"
     path.write_bytes(path.read_bytes() + b'{"done":0,"statistics":{},"failure":{"')
     assert only(watch).finished == 9

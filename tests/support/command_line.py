@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -90,6 +90,14 @@ def _show(err: TextIO, message: Warning | str, *given: Any) -> None:
 
 def _raise_exit(status: int) -> NoReturn:
     raise SystemExit(status)
+
+
+def write_files(folder: Path, files: Mapping[str, str | Iterable[Mapping[str, Any]]]) -> None:
+    """Writes texts, and rows as JSON Lines, to files by their names."""
+    for name, content in files.items():
+        lines = [content] if isinstance(content, str) else [f"{json.dumps(r)}\n" for r in content]
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(lines), encoding="utf-8")
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from command_line import write_files
 
 from leporello.core.records import Output, Read
 from leporello.readers import Endpoint
@@ -203,11 +204,7 @@ def project(folder: Path, server: Server, reader: str = "", examples: int = 10) 
         {"id": f"x{number:02}", "document": f"text {number}", "question": f"What is {number}?"}
         for number in range(examples)
     ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
-    path = folder / "mine.yaml"
-    path.write_text(
-        f"""
+    config = f"""
 pipelines:
   mine:
     tasks: [rows]
@@ -219,10 +216,9 @@ pipelines:
       {reader}
 tasks:
   rows: {{class: JsonLines, path: rows.jsonl}}
-""",
-        encoding="utf-8",
-    )
-    return path
+"""
+    write_files(folder, {"rows.jsonl": rows, "mine.yaml": config})
+    return folder / "mine.yaml"
 
 
 def _parsed(content: bytes) -> dict[str, Any]:

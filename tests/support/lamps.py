@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from command_line import write_files
 
 # Its answers tell who was read together, as a float reader's may; some reads fail, always. How
 # long it reads is no part of the config: a run that is stopped at leisure is resumed without.
@@ -81,20 +82,14 @@ def project(folder: Path, examples: int, log: Path | None = None, documents: int
         log: Where the reader writes down what it reads.
         documents: That the questions are on, in turn; 97 at most.
     """
-    lines = []
+    rows = []
     for n in range(examples):
         row = {"id": f"q{n}", "document_id": f"d{n % documents}", "question": f"lamp {n % 97}?"}
         if n < documents:
             words = (f"Lamp {m} hangs here, the rain falls on house {m}." for m in range(n, 97, 5))
             row["document"] = "\n\n".join(words)
-        lines.append(json.dumps(row) + "\n")
-    (folder / "lamps.jsonl").write_text("".join(lines), encoding="utf-8")
-    (folder / "plug.py").write_text(
-        PLUG_IN.replace("{began}", str(began(folder))), encoding="utf-8"
-    )
-    config = folder / "mine.yaml"
-    config.write_text(
-        f"""
+        rows.append(row)
+    config = f"""
 pipelines:
   mine:
     tasks: [lamps]
@@ -114,10 +109,10 @@ pipelines:
     combiner: {{class: "./plug.py:ThreeRounds", first: select}}
 tasks:
   lamps: {{class: JsonLines, path: lamps.jsonl}}
-""",
-        encoding="utf-8",
-    )
-    return config
+"""
+    plug_in = PLUG_IN.replace("{began}", str(began(folder)))
+    write_files(folder, {"lamps.jsonl": rows, "plug.py": plug_in, "mine.yaml": config})
+    return folder / "mine.yaml"
 
 
 def began(folder: Path) -> Path:

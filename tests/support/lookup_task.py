@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from command_line import write_files
 from tiny_encoders import whole_words
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
@@ -43,7 +43,7 @@ def write_rows(folder: Path, sizes: dict[str, int], seed: int = 0) -> None:
     chance = random.Random(seed)
     for split, count in sizes.items():
         rows = [row for number in range(count) for row in _rows(f"{split}{number}", chance)]
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_files(folder, {f"{split}.jsonl": rows})
 
 
 def _rows(document: str, chance: random.Random) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -43,11 +42,6 @@ def rows(count: int = 60) -> list[dict[str, Any]]:
             row |= {"set": "asked", "question": "is it ?", "answers": [], "yes_no": "yes"}
         made.append(row)
     return made
-
-
-def write_questions(path: Path, questions: list[dict[str, Any]]) -> None:
-    """Writes rows as JSON Lines."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in questions), encoding="utf-8")
 
 
 def save_base(name: str, place: Path) -> None:

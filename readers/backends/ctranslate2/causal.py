@@ -86,6 +86,7 @@ def _scores(model: ConvertedModel, prompt: ModelInput) -> Iterator[float]:
 
     All but the prompt's last token is read once, and its state repeated for the choices.
     """
+    import torch
     from torch.nn.functional import cross_entropy
 
     *begun, last = model.words(prompt.tokens)
@@ -99,15 +100,7 @@ def _scores(model: ConvertedModel, prompt: ModelInput) -> Iterator[float]:
     )
     for result, choice in zip(models.waited(pending), prompt.choices, strict=True):
         steps = [_tensor(step) for step in result.logits[0][: len(choice)]]
-        yield -float(cross_entropy(*_stacked(steps, choice)))
-
-
-def _stacked(
-    steps: Sequence[torch.Tensor], choice: Sequence[int]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    import torch
-
-    return torch.stack([*steps]), torch.tensor(choice)
+        yield -float(cross_entropy(torch.stack(steps), torch.tensor(choice)))
 
 
 def _tensor(view: Any) -> torch.Tensor:  # noqa: ANN401 -- CTranslate2 has no types

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from leporello.core.errors import UserError
 from leporello.core.files import at_home
 from leporello.models.locate import cache_directory, filled_once, loadable, model_fingerprint
+from leporello.readers.backends.decoding import end_tokens
 from leporello.readers.backends.pretrained import Architecture, Tokens, load_model, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
@@ -212,9 +213,7 @@ def _converter(model: str, kind: ModelKind) -> Any:  # noqa: ANN401 -- a class o
 def _facts(model: PreTrainedModel) -> ModelFacts:
     settings, config = model.generation_config, model.config
     assert settings is not None
-    eos = settings.eos_token_id
-    ends = tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
-    if not ends:
+    if not (ends := end_tokens(settings)):
         raise ValueError("it has no end token")
     reach = getattr(config, "sliding_window", None)
     if reach is not None and reach < config.max_position_embeddings:

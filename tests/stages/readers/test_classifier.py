@@ -257,7 +257,7 @@ def test_out_of_memory_halves_the_batch(bert: str, monkeypatch: pytest.MonkeyPat
     reads = [Read((f"The cat took {n} boots.",), choices=LABELS) for n in range(8)]
     classifier = Classifier(bert, max_input_tokens=120, device="cpu")
     wanted = [output.scores for output in classifier.read(reads)]
-    network, whole = classifier._network, type(classifier._network)._classify  # type: ignore[union-attr]
+    network, whole = classifier._network, type(classifier._network)._answer  # type: ignore[union-attr]
     sizes: list[int] = []
 
     def limited(self: object, batch: list[object]) -> object:
@@ -266,7 +266,7 @@ def test_out_of_memory_halves_the_batch(bert: str, monkeypatch: pytest.MonkeyPat
             raise torch.OutOfMemoryError("CUDA out of memory")
         return whole(self, batch)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(type(network), "_classify", limited)
+    monkeypatch.setattr(type(network), "_answer", limited)
     found = [output.scores for output in classifier.read(reads)]
     assert sizes[:3] == [8, 4, 2]
     for one, other in zip(found, wanted, strict=True):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leporello.core.errors import UserError
 from leporello.models.locate import locate
-from leporello.models.weights import DamagedModelError, ModelFolder
+from leporello.models.weights import ModelFolder
 from leporello.readers.embedded.summaries import NOTHING, Summariser
 from leporello.readers.embedded.summary_units import clean, word_count
 from leporello.text.english.scripts import is_script
@@ -120,5 +121,5 @@ def test_damaged_weights_are_told(tmp_path: Path) -> None:
     (tmp_path / "weights.json").write_text("{}", encoding="utf-8")
     listed = {"sha256": {"weights.json": "0" * 64}}
     (tmp_path / "config.json").write_text(json.dumps(listed), encoding="utf-8")
-    with pytest.raises(DamagedModelError, match="damaged"):
+    with pytest.raises(UserError, match="damaged"):
         Summariser(ModelFolder(tmp_path))

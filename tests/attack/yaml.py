@@ -10,8 +10,7 @@ import resource
 import textwrap
 import time
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -19,7 +18,6 @@ from random import Random
 from leporello.config import load_config
 from leporello.core.errors import UserError
 
-NAME = "yaml"
 _ROOT = Path(__file__).parents[2]
 _SECONDS, _MEGABYTES = 3.0, 200  # of computing, and more than the process had
 _TOKENS = re.compile(rb"[\w.]+|\s+|[^\w\s]")
@@ -77,15 +75,6 @@ class Mutation:
             return f"took {took:.1f} s"
         grown = _megabytes() - before
         return f"took {grown:.0f} MB" if grown > _MEGABYTES else None
-
-    def smaller(self) -> Iterator[Mutation]:
-        """Yields it without halves, quarters, … and lines."""
-        lines = self.text.splitlines(keepends=True)
-        size = len(lines)
-        while size := size // 2:
-            for start in range(0, len(lines), size):
-                kept = lines[:start] + lines[start + size :]
-                yield replace(self, text=b"".join(kept))
 
 
 @cache

