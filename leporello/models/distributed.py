@@ -40,18 +40,12 @@ def main_process_only() -> Iterator[None]:
         yield
         return
     try:
-        with _errors_of_one(), _silenced():
+        with _silenced():
             yield
     except KeyboardInterrupt:
         if is_main_process():
             raise
         sys.exit(_INTERRUPTED)
-
-
-@contextmanager
-def _errors_of_one() -> Iterator[None]:
-    try:
-        yield
     except UserError as error:
         if is_main_process():
             raise

@@ -163,12 +163,12 @@ class TrainingRun:
         record.kept = {**kept, "score": scores[number]} if scores else kept
         record.parameters = {"model": f"./{_MODEL}"}
         record.counts = dict(best.tuning.counts)
-        record.curves = curves_of(results, scores)
+        record.curves = _curves_of(results, scores)
         for result in results:
             curves = folder / "curves" / f"rate-{result.rate:g}"
             if not curves.exists():
                 shutil.copytree(result.tuning.curves, curves)
-        write_scores(folder / "curves", self.evaluation.headline, record.curves)
+        _write_scores(folder / "curves", self.evaluation.headline, record.curves)
 
     def _scores(self, results: list[RateResult], folder: Path) -> list[float]:
         """Returns what each attempt scores through the pipeline; none if losses tell the best."""
@@ -250,7 +250,7 @@ def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
     return f"./{Path(value).relative_to(folder.resolve())}" if inside else value
 
 
-def curves_of(
+def _curves_of(
     results: Sequence[RateResult], scores: Sequence[float]
 ) -> dict[str, Sequence[Mapping[str, float]]]:
     """Returns the curve of each learning rate, with the scores of its checkpoints if there are."""
@@ -262,7 +262,7 @@ def curves_of(
     return {**curves}
 
 
-def write_scores(
+def _write_scores(
     folder: Path, metric: str, curves: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> None:
     """Writes what checkpoints score for TensorBoard, beside the losses, as `eval/METRIC`.
@@ -273,15 +273,10 @@ def write_scores(
         curves: Rows of each curve, by learning rate.
     """
     for rate, rows in curves.items():
-        points = [row for row in rows if _SCORE in row]
-        if points:
-            _write(folder / f"rate-{rate}", f"eval/{metric}", points)
+        if points := [row for row in rows if _SCORE in row]:
+            from torch.utils.tensorboard import SummaryWriter
 
-
-def _write(folder: Path, tag: str, points: Sequence[Mapping[str, float]]) -> None:
-    from torch.utils.tensorboard import SummaryWriter
-
-    writer: Any = SummaryWriter
-    with writer(str(folder)) as file:
-        for row in points:
-            file.add_scalar(tag, row[_SCORE], int(row["step"]))
+            writer: Any = SummaryWriter
+            with writer(str(folder / f"rate-{rate}")) as file:
+                for row in points:
+                    file.add_scalar(f"eval/{metric}", row[_SCORE], int(row["step"]))

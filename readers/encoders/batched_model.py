@@ -45,6 +45,14 @@ class BatchedModel:
     _architecture: ClassVar[Architecture]
     _most: ClassVar[int] = 1024  # rows that are ever read at once
 
+    def load(self) -> None:
+        """Loads the model, which is otherwise done when it first reads.
+
+        Raises:
+            UserError: It cannot be had, was made for another task, or has too small a window.
+        """
+        _ = self._network
+
     @cached_property
     def tokens(self) -> Tokens:
         """The model's tokenizer."""

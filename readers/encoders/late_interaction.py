@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from leporello.readers.backends.padding import padded
-from leporello.readers.backends.pretrained import Tokens, check_positions, load_model, quiet
+from leporello.readers.backends.pretrained import quiet
 from leporello.readers.batching.memo import remembered
+from leporello.readers.encoders.batched_model import BatchedModel
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from transformers import PreTrainedModel
 
 _REMEMBERED = 2048  # texts, some 100 kB each
 # What a text's batch mates change in its vectors shows in the sixth digit of a cosine.
@@ -29,36 +29,25 @@ _DIGITS = 5
 
 
 @dataclass(frozen=True)
-class LateInteraction:
+class LateInteraction(BatchedModel):
     """Compares questions with passages; a text is encoded once, and remembered within a bound.
 
     Attributes:
-        encoder: Path, hub id or wheel of a transformers model that encodes texts.
+        model: Path, hub id or wheel of a transformers model that encodes texts.
         max_input_tokens: Tokens of the window, special tokens included; a longer text is read in
             several.
         batch_size: Number of windows encoded at once.
         device: Device as torch names it.
     """
 
-    encoder: str
+    _architecture = "AutoModel"
+    dtype = "float32"
+
+    model: str
     max_input_tokens: int
     batch_size: int
     device: str
     _cached: OrderedDict[str, NDArray[np.float32]] = field(default_factory=OrderedDict, repr=False)
-
-    def load(self) -> None:
-        """Loads the encoder.
-
-        Raises:
-            UserError: It cannot be had, or has too few positions.
-        """
-        _ = self.tokens, self._network
-
-    @cached_property
-    def tokens(self) -> Tokens:
-        """The encoder's tokenizer."""
-        check_positions(self.encoder, self.max_input_tokens)
-        return Tokens(self.encoder)
 
     def weights(self, passages: Iterable[str]) -> NDArray[np.float64]:
         """Returns what each token of the vocabulary weighs, of shape (tokens,): its squared idf.
@@ -145,10 +134,6 @@ class LateInteraction:
             unit = torch.nn.functional.normalize(states.float(), dim=-1).cpu().numpy()
         inner = [[index for index, (_, own) in enumerate(window) if own] for window in windows]
         return [vectors[indices] for vectors, indices in zip(unit, inner, strict=True)]
-
-    @cached_property
-    def _network(self) -> PreTrainedModel:
-        return load_model(self.encoder, "AutoModel", "float32", self.device)
 
 
 def _own_tokens(windows: Sequence[Sequence[tuple[int, bool]]]) -> list[int]:

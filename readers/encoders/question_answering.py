@@ -99,15 +99,6 @@ class QuestionAnswering(BatchedModel):
     max_answer_tokens: int
     knows_null: bool
 
-    def load(self) -> None:
-        """Loads the model.
-
-        Raises:
-            UserError: It cannot be had, has no head for answers, too small a window, or a
-                tokenizer that tells no offsets.
-        """
-        _ = self._network
-
     def _load_tokens(self) -> Tokens:
         tokens = super()._load_tokens()
         if not tokens.tokenizer.is_fast:

@@ -38,14 +38,6 @@ class SequenceClassification(BatchedModel):
     dtype: DType
     device: str
 
-    def load(self) -> None:
-        """Loads the model.
-
-        Raises:
-            UserError: It cannot be had, has no head for classes, or too small a window.
-        """
-        _ = self._network
-
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The classes in the order of their probabilities."""

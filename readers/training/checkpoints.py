@@ -103,17 +103,11 @@ class StepLogger(TrainerCallback):
         control.should_training_stop |= _exhausted(state.log_history, self._patience)
 
 
-def history_of(checkpoint: Path) -> Sequence[Mapping[str, float]]:
-    """Returns all that was measured up to a checkpoint."""
+def finished(checkpoint: Path, patience: int) -> Sequence[Mapping[str, float]] | None:
+    """Returns all that was measured up to a checkpoint, if training was over with it."""
     state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    history: Sequence[Mapping[str, float]] = state.log_history
-    return history
-
-
-def is_over(checkpoint: Path, patience: int) -> bool:
-    """Says whether training was over with this checkpoint."""
-    state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    return state.global_step >= state.max_steps or _exhausted(state.log_history, patience)
+    is_over = state.global_step >= state.max_steps or _exhausted(state.log_history, patience)
+    return state.log_history if is_over else None
 
 
 def _exhausted(history: Sequence[Mapping[str, float]], patience: int) -> bool:

@@ -28,8 +28,7 @@ from leporello.readers.backends.pretrained import Architecture, Tokens, quiet
 from leporello.readers.training.checkpoints import (
     CheckpointMarker,
     StepLogger,
-    history_of,
-    is_over,
+    finished,
     last_whole,
     step_of,
     whole,
@@ -114,14 +113,14 @@ def _history(
     """Trains, from the last checkpoint if there is one, and returns all that was measured."""
     with group(model.device).main_process_first():
         last = last_whole(job.directory)
-    if last and is_over(last, job.settings.patience):
-        return history_of(last)
+    if last and (history := finished(last, job.settings.patience)) is not None:
+        return history
     with _hushed():
         trainer = _trainer(model, job, examples, validation)
         trainer.train(resume_from_checkpoint=str(last) if last else None)
     group(model.device).wait_for_everyone()
-    history: Sequence[Mapping[str, float]] = trainer.state.log_history
-    return history
+    measured: Sequence[Mapping[str, float]] = trainer.state.log_history
+    return measured
 
 
 @contextmanager
@@ -173,10 +172,8 @@ def _callbacks(job: TuningJob, batches: MicroBatches) -> list[TrainerCallback]:
 def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
     from torch.utils.tensorboard import SummaryWriter
 
-    checkpoints = whole(folder)
-    after = (
-        step_of(checkpoints[-1]) + 1 if checkpoints else 0
-    )  # what a killed process wrote from there on
+    # Steps that a killed process wrote after its last checkpoint are written again.
+    after = max((step_of(checkpoint) + 1 for checkpoint in whole(folder)), default=0)
     return SummaryWriter(str(folder / CURVES), purge_step=after)
 
 

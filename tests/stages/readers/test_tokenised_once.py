@@ -94,7 +94,7 @@ KINDS: Mapping[str, Kind] = {
         asked,
     ),
     "Classifier": (
-        lambda at: Classifier(str(at / "bert"), True, max_input_tokens=80, device="cpu"),
+        lambda at: Classifier(str(at / "bert"), question=True, max_input_tokens=80, device="cpu"),
         asked,
     ),
     "PairClassifier": (
