@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
+from row_files import write_rows
 
 from leporello import Span
 from leporello.core.errors import ConfigError, UserError
@@ -23,10 +24,7 @@ from leporello.tasks import JsonLines
 
 def written(folder: Path, *rows: dict[str, Any] | str | bytes) -> Path:
     """Returns a new file of these rows; what is no object is written as it is."""
-    lines = [row if isinstance(row, str | bytes) else json.dumps(row) for row in rows]
-    path = folder / "rows.jsonl"
-    path.write_bytes(b"\n".join(x.encode() if isinstance(x, str) else x for x in lines) + b"\n")
-    return path
+    return write_rows(folder / "rows.jsonl", *rows)
 
 
 def faults(path: Path, **parameters: Any) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
+from row_files import write_rows
 from tiny_models import STORY, save, save_classifier
 
 SENTENCES = [f"{part.strip()}." for part in STORY.split(".")[:2] for part in part.split(",")]
@@ -24,8 +25,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shuffle")
     save("gpt2", folder / "gpt2")
     save_classifier("roberta", folder / "roberta", ("original", "shuffled"))
-    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
-    (folder / "texts.jsonl").write_text(lines, encoding="utf-8")
+    write_rows(folder / "texts.jsonl", *ROWS)
     (folder / "own.yaml").write_text(
         """
 pipelines:
