@@ -6,6 +6,7 @@ A model writes the plan; without one, a rule divides the question.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,15 +33,14 @@ from leporello.text.english.clauses import clause_spans
 from leporello.text.english.questions import named_choices
 from leporello.text.english.summary_requests import Wanted, wanted
 
-_STEP = regex.compile(r"^\W{0,4}(?:step )?\d{1,2}\s?[.):]\W{0,4}(\S.*)$", regex.I | regex.M)
-_ANSWER = regex.compile(r"#(\d{1,2})(?!\d)")
+_STEP = re.compile(r"^\W{0,4}(?:step )?\d{1,2}\s?[.):]\W{0,4}(\S.*)$", re.I | re.M)
+_ANSWER = re.compile(r"#(\d{1,2})(?!\d)")
 # "the spouse of", "the actress that": what must be known before the rest can be answered.
-_UNKNOWN = regex.compile(
+_UNKNOWN = (
     r"\bthe(?:\s[\w'’-]+){1,4}?\s"
-    r"(?:that|who|whose|whom|which|where|when|of|by|in|from|with|containing)\s",
-    regex.IGNORECASE,
+    r"(?:that|who|whose|whom|which|where|when|of|by|in|from|with|containing)\s"
 )
-_BARE = regex.compile(r"\W*+(?:what|who|which)\s+(?:is|are|was|were)\s*", regex.IGNORECASE)
+_BARE = re.compile(r"\W*+(?:what|who|which)\s+(?:is|are|was|were)\s*", re.IGNORECASE)
 _ENDS = " \t\r\n.?!"
 
 
@@ -68,7 +68,9 @@ def plan_by_rule(question: str, steps: int) -> list[str]:
     if len(asked) > 1:
         return asked[:steps]
     bare = question.strip(_ENDS)
-    starts = [found.start() for found in _UNKNOWN.finditer(bare, overlapped=True)]
+    starts = [
+        found.start() for found in regex.finditer(_UNKNOWN, bare, regex.IGNORECASE, overlapped=True)
+    ]
     # What only `what is` stands before is the question itself.
     inner = [start for start in reversed(starts) if not _BARE.fullmatch(bare, 0, start)]
     tails = [bare[start:] for start in inner][: steps - 1]
@@ -86,7 +88,7 @@ def _known(text: str, tails: Sequence[str]) -> str:
 def filled(step: str, answers: Sequence[str]) -> str:
     """Returns a step with the answers that it refers to; of steps without one, nothing."""
 
-    def answer(found: regex.Match[str]) -> str:
+    def answer(found: re.Match[str]) -> str:
         number = int(found[1])
         return answers[number - 1] if 0 < number <= len(answers) else found[0]
 

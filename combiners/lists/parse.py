@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import unicodedata
 from bisect import bisect, insort
 from collections.abc import Collection, Iterator, Sequence
@@ -18,11 +19,11 @@ from leporello.core.records import Chunk, Example, Output, Read, Span
 
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the head of a line.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
-_NUMBERED = regex.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
-_FENCED = regex.compile(r"```\w*+(?>\s*\n)(.*)```", regex.DOTALL)  # as code in Markdown
-_SEMICOLON = regex.compile(r"(?:(?<!\s)\s++)?+(?:;\s|；)\s*+")
-_COMMA = regex.compile(r"(?:(?<!\s)\s++)?+(?:[,،]\s|[、，])\s*+")
-_LAST = regex.compile(r"^(?:and|or|&)\s+|(?<!\s)\s++(?:and|or|&)\s++", regex.IGNORECASE)
+_NUMBERED = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
+_FENCED = re.compile(r"```\w*+(?>\s*\n)(.*)```", re.DOTALL)  # as code in Markdown
+_SEMICOLON = re.compile(r"(?:(?<!\s)\s++)?+(?:;\s|；)\s*+")
+_COMMA = re.compile(r"(?:(?<!\s)\s++)?+(?:[,،]\s|[、，])\s*+")
+_LAST = re.compile(r"^(?:and|or|&)\s+|(?<!\s)\s++(?:and|or|&)\s++", re.IGNORECASE)
 _OUTER = " \t\r\n.,;:!?\"'“”„‘’«»*_`"
 _ARTICLES = frozenset(("a", "an", "the"))
 _NOTHING = frozenset(
@@ -51,7 +52,7 @@ not applicable
 not available
 """.splitlines()
 )
-_DENIAL = regex.compile(
+_DENIAL = re.compile(
     r"no (?:\w+ ){0,2}(?:items?|answers?|names?|matches|mentions?|results?|information)\b"
     r"|there (?:is|are|was|were) (?:no|none|not any|nothing)\b"
     r"|(?:this |the )?(?:passage|text|document|excerpt)s? "
@@ -59,10 +60,10 @@ _DENIAL = regex.compile(
 )
 
 # "The ships named are: …"
-_OPENING = regex.compile(
+_OPENING = re.compile(
     r"^(?=[^:,;]*\b(?:are|is|includes?|named|mentioned|following|list(?:ed)?|items?|answers?|text"
     r"|passage)\b)[^:,;]*+:\s+",
-    regex.IGNORECASE,
+    re.IGNORECASE,
 )
 # Dashes become blanks, other punctuation falls away; within numbers both stay, and what tells
 # things apart, as in C and C#, 5 and 5%.

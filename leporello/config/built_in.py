@@ -47,9 +47,16 @@ def built_in_names() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """Returns the table of names: by section and name the file, and the row that `list` shows.
 
     Raises:
-        UserError: The table cannot be read.
+        UserError: The table cannot be read, or lacks a section.
     """
-    return _read("papers/names.json", lambda path: json.loads(path.read_text("utf-8")))
+    return _read("papers/names.json", _names)
+
+
+def _names(path: Path) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    names: dict[str, dict[str, dict[str, Any]]] = json.loads(path.read_text("utf-8"))
+    if not isinstance(names, dict) or names.keys() != {*SECTIONS}:
+        raise ValueError(f"{path}: its sections are not {', '.join(SECTIONS)}")
+    return names
 
 
 @cache

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import email
-import email.policy
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from email.headerregistry import HeaderRegistry
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.environment.input_limits import HEADER_LETTERS, MAIL_PARTS
 from leporello.core.errors import UserError
@@ -22,21 +21,25 @@ from leporello.loaders.html import Html
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, joined
 
+if TYPE_CHECKING:
+    from email.policy import EmailPolicy
+
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
 _MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
 _DEEPEST = 5  # mails in mails
 _NEVER = datetime.max.replace(tzinfo=UTC)
-_HEADERS = HeaderRegistry()
 
 
-def _header(name: str, value: str) -> Any:  # noqa: ANN401 -- a class for each name
-    """Returns a header, of which the library takes the square of its length apart."""
-    return _HEADERS(name, value[:HEADER_LETTERS])
+@cache
+def _policy() -> EmailPolicy[EmailMessage]:
+    """Returns how mails are parsed; the library takes the square of a header's length apart."""
+    from email.headerregistry import HeaderRegistry
+    from email.policy import EmailPolicy
 
-
-_POLICY = email.policy.EmailPolicy(header_factory=_header)
+    headers = HeaderRegistry()
+    return EmailPolicy(header_factory=lambda name, value: headers(name, value[:HEADER_LETTERS]))
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Mail(Format):
 def _parsed(raw: bytes) -> EmailMessage:
     head, _, _ = raw.partition(b"\n")
     body = raw if not head.startswith(b"From ") else raw[len(head) + 1 :]
-    message = email.message_from_bytes(body, policy=_POLICY)
+    message = email.message_from_bytes(body, policy=_policy())
     assert isinstance(message, EmailMessage)
     return message
 

@@ -97,6 +97,8 @@ ENTRY = "papers/names.json lists: install Leporello again"
         (lambda folder: (folder / "papers/names.json").unlink(), load_config, (NAMES,)),
         (lambda folder: (folder / "papers/names.json").unlink(), catalogue.listing, (NAMES,)),
         (lambda folder: (folder / "papers/names.json").write_text('{"'), load_config, (NAMES,)),
+        (lambda folder: (folder / "papers/names.json").write_text("{}"), load_config, (NAMES,)),
+        (lambda folder: (folder / "papers/names.json").write_text("[]"), load_config, (NAMES,)),
         (lambda folder: shutil.rmtree(folder / "papers"), load_config, (NAMES,)),
         (
             lambda folder: (folder / "pipelines.yaml").unlink(),

@@ -237,6 +237,8 @@ def test_what_is_finished_beside_is_not_run_again(
         ("shown: [rouge1, ", "shown: [", "suites.tiny.columns.long: shows 2 scores where the"
          " paper has R1/R2/RL"),
         ("average: mean", "table: resluts", "suites.tiny.table:"),
+        ("short: {score: f1", "short: {score: citations", "suites.tiny.columns.short: citations is"
+         " an opinion: it enters no average"),
     ],
 )  # fmt: skip
 def test_a_faulty_suite_is_told_with_its_line(made: Path, old: str, new: str, said: str) -> None:
@@ -248,6 +250,14 @@ def test_a_faulty_suite_is_told_with_its_line(made: Path, old: str, new: str, sa
         check_published(load_pipelines([path]).suites)
     line = CONFIG[: CONFIG.index(old)].count("\n") + 1
     assert f"{path}:{line}: {said}" in str(error.value)
+
+
+def test_an_opinion_is_a_column_of_a_suite_without_an_average(made: Path) -> None:
+    """Nothing else is made of it."""
+    text = CONFIG.replace("average: mean", "average: none").replace("score: f1", "score: judge")
+    path = made / "judged.yaml"
+    path.write_text(text.replace("    published: ./paper.yaml\n", ""), encoding="utf-8")
+    assert load_pipelines([path]).suites["tiny"].columns["short"].score == "judge"
 
 
 def test_a_faulty_data_file_is_told_with_its_line(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
     return suite, [*_own_faults(suite)]
 
 
-_OPINIONS = ("judge",)  # metrics that a reader says
+_OPINIONS = ("judge", "citations")  # metrics that a reader says
 
 
 def check_names(
@@ -91,7 +91,7 @@ def check_names(
             elif settings not in seen and (problem := _untaken(tasks, name, settings)):
                 faults.append(suite.fault(problem, "by" if suite.by else "columns", key))
             seen.add(settings)  # each value is reported once
-        if suite.average and column.score.partition("[")[0] in _OPINIONS:
+        if suite.average == "mean" and column.score.partition("[")[0] in _OPINIONS:
             text = f"{column.score} is an opinion: it enters no average of a suite"
             faults.append(suite.fault(text, "columns", key))
     for row in suite.rows:

@@ -88,7 +88,10 @@ class Row(BaseModel):
         answer: Type of the answer: `date`, `{type: number, minimum: 0}`.
     """
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    # The validator is made for the first row: a config is checked without one.
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
     id: Annotated[str, Field(min_length=1)]
     document: str | None = None
