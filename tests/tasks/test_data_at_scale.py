@@ -205,9 +205,11 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
 
 @pytest.mark.parametrize(
     ("encoding", "name"),
-    [("utf-16-le", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
+    [("utf-16", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
 )
-def test_wide_encodings_are_told_without_a_mark(tmp_path: Path, encoding: str, name: str) -> None:
+def test_wide_encodings_are_told_with_a_mark_or_without(
+    tmp_path: Path, encoding: str, name: str
+) -> None:
     """What is in UTF-16 is refused once, with the command that converts it."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(ROWS).decode().encode(encoding))

@@ -311,14 +311,6 @@ def test_a_file_without_rows_is_refused(tmp_path: Path, content: bytes) -> None:
         JsonLines(tmp_path / "rows.jsonl").check()
 
 
-def test_other_encodings_are_refused_with_the_cure(tmp_path: Path) -> None:
-    """A UTF-16 file is named as such once, not once a line."""
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(ROW), encoding="utf-16")
-    with pytest.raises(UserError, match=r"is in UTF-16-LE, .*; convert it: iconv -f UTF-16-LE"):
-        JsonLines(path).check()
-
-
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     """A path that is no file is said to be none, whatever is asked of the task."""
     with pytest.raises(UserError, match=r"gone\.jsonl: there is no such file"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import io
 import itertools
-import json
 import random
 import tracemalloc
 import zipfile
@@ -660,13 +659,6 @@ def test_a_file_of_another_kind_is_given_up_soon(tmp_path: Path) -> None:
     told = str(caught.value).splitlines()
     assert len(told) == 21
     assert "what follows was not looked at" in told[-1]
-
-
-def test_half_a_character_is_replaced(tmp_path: Path) -> None:
-    """As in every other file; a whole pair is left alone."""
-    given_row = json.dumps(row("a", "Q\n\nX")).replace("X", "\\ud83d x \\ud83d\\ude00")
-    put(tmp_path, "scrolls/qasper/validation.jsonl", [given_row])
-    assert only(Scrolls("qasper", data=tmp_path)).document.text == "\N{REPLACEMENT CHARACTER} x 😀"
 
 
 def a_zip(rows: Sequence[Row]) -> bytes:
