@@ -131,18 +131,6 @@ def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
     assert all(text in story.inputs[0].prompt for text in read.pair)
 
 
-def test_untrained_pipelines_say_what_to_do(tmp_path: Path) -> None:
-    """Before the first document is read."""
-    with pytest.raises(UserError, match="train PIPELINE --task TASK"):
-        run(
-            ["muld-style-change"],
-            ["muld/style_change"],
-            overrides=["reader.model=null"],
-            out=tmp_path / "out",
-            workers=0,
-        )
-
-
 def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:
     """Training says so; a run gives an answer that has the wrong length, which the metric knows."""
     with pytest.raises(UserError, match="use the chunker Parts"):
