@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from leporello.core.errors import Fault
 from leporello.core.files import opened, sha256, stamp
 from leporello.tasks.jsonl.columns import renamed
 from leporello.tasks.jsonl.lines import FileRows, Line, LineRows
@@ -111,11 +110,6 @@ class RowFiles:
         """Returns where a row stands, for messages."""
         file, line = self.place(number)
         return f"line {line}" + (f" of {file.name}" if len(self.files) > 1 else "")
-
-    def fault(self, number: int, text: str) -> Fault:
-        """Returns what is wrong with a row."""
-        file, line = self.place(number)
-        return Fault(file, line, text)
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Returns what differs when other files lie there: inodes, bytes, times."""
