@@ -151,9 +151,6 @@ class JsonLines(LaidOut):
         """Returns the SHA-256 of the files and of the documents' files.
 
         Files that cannot be read are told in a warning; that they cannot enters the hash.
-
-        Raises:
-            ConfigError: As `check` does.
         """
         layout = self._layout()
         digest = hashlib.sha256(bytes.fromhex(layout.facts["sha256"]))

@@ -50,11 +50,7 @@ class Pan21:
         yield from self.examples_of(self.layout(), 0)
 
     def layout(self) -> Iterator[DocumentRows]:
-        """Yields the problems' names; `bytes` is the size of the text.
-
-        Raises:
-            UserError: As `examples`.
-        """
+        """Yields the problems' names; `bytes` is the size of the text."""
         for file in self._problems():
             yield DocumentRows(1, file.stat().st_size if file.exists() else 0, file.name)
 
@@ -64,11 +60,7 @@ class Pan21:
             yield _example(self.path / str(document.rows))
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of all problems and truths.
-
-        Raises:
-            UserError: As `examples`; or one of the files cannot be read.
-        """
+        """Returns the SHA-256 of all problems and truths."""
         digest = hashlib.sha256()
         for problem in self._problems():
             for file in (f for f in (problem, _truth_file(problem)) if f.exists()):
@@ -76,11 +68,7 @@ class Pan21:
         return digest.hexdigest()
 
     def __len__(self) -> int:
-        """Returns how many problems there are.
-
-        Raises:
-            UserError: As `examples`.
-        """
+        """Returns how many problems there are."""
         return len(self._problems())
 
     def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- as every task's

@@ -112,11 +112,7 @@ class ShuffleTest:
         self._count()
 
     def examples(self) -> Iterator[Example]:
-        """Yields each text and its shuffles; no more than one text is in memory.
-
-        Raises:
-            ConfigError: As `check` does, before the first example.
-        """
+        """Yields each text and its shuffles; no more than one text is in memory."""
         self._count()
         try:
             for number, (_, row) in enumerate(rows_of(self.file, self.corpus, self.split)):
@@ -125,19 +121,11 @@ class ShuffleTest:
             raise UserError(f"{self.file}: has changed while it was read") from None
 
     def __len__(self) -> int:
-        """Returns how many examples there are.
-
-        Raises:
-            ConfigError: As `check` does.
-        """
+        """Returns how many examples there are."""
         return self._count() * (1 + len(self.block_sizes) * self.shuffles)
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the file.
-
-        Raises:
-            ConfigError: As `check` does.
-        """
+        """Returns the SHA-256 of the file."""
         self._count()
         return sha256(self.file)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import io
 import json
 import tarfile
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
+from row_files import write_rows
 
 from leporello import tasks
 from leporello.testing import TaskContract
@@ -28,10 +28,7 @@ def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
     made = more or [
         {"id": f"r{n}", "document": STORY[n // 2 :], "question": f"Who is {n}?"} for n in range(3)
     ]
-    text = "".join(json.dumps(row) + "\n" for row in made).encode()
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bz2.compress(text) if name.endswith("bz2") else text)
+    write_rows(folder / name, *made)
     return folder
 
 
@@ -62,9 +59,7 @@ def talks(folder: Path) -> Path:
 
 def shuffled(folder: Path) -> Path:
     """Writes two texts whose sentences are put in another order."""
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps({"id": i, "text": STORY}) + "\n" for i in "ab"))
-    return folder
+    return rows(folder, "rows.jsonl", *({"id": i, "text": STORY} for i in "ab"))
 
 
 def zero_scrolls(folder: Path) -> Path:

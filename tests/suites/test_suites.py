@@ -6,12 +6,12 @@ import csv
 import json
 import re
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 from command_line import HERE, leporello
 from results import reseal
+from row_files import write_rows
 from typer.testing import CliRunner
 
 from leporello.api import load_pipelines, run
@@ -83,11 +83,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for task in ("short", "long"):
         for split in ("test", "validation"):
             rows = [
-                {"id": f"{n}", "document": f"one two {n} four five", "references": [f"two {n}"]}
+                {
+                    "id": f"{n}",
+                    "document": f"one two {n} four five",
+                    "references": [f"two {n}"],
+                    "question": "?",
+                }
                 for n in range(4)
             ]
-            text = "".join(json.dumps({**row, "question": "?"}) + "\n" for row in rows)
-            (folder / f"{task}.{split}.jsonl").write_text(text, encoding="utf-8")
+            write_rows(folder / f"{task}.{split}.jsonl", *rows)
     config = [folder / "own.yaml"]
     run([], config=config, suite="tiny", out=folder / "runs" / "whole", workers=0)
     run(
@@ -359,11 +363,9 @@ def test_means_of_groups_need_all_that_is_in_them(tmp_path: Path) -> None:
 
 
 def test_every_form_can_be_asked_for(made: Path) -> None:
-    """On the command line, quickly, and as wide as it needs off a terminal."""
+    """On the command line, and as wide as it needs off a terminal."""
     options = ("--config", made / "own.yaml")
-    begun = time.monotonic()
     text = leporello("table", "tiny", made / "runs" / "whole", *options).stdout
-    assert time.monotonic() - begun < 10  # 2 s on a machine that does nothing else
     assert "long R1/R2/RL" in text
     table = ("table", "tiny", made / "runs" / "whole", *options, "--format")
     assert "| Naive | paper | 10.0 |" in here(*table, "markdown")

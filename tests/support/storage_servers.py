@@ -29,6 +29,8 @@ class Web:
         url: Of the server, without a slash at its end.
         status: With which all is refused, if not 0.
         cut: Bytes after which downloads break off, if not 0.
+        failing: Status with which downloads after the first one are refused, if not 0.
+        etag: What it says that files are, if it is not the truth.
         silent: Whether it tells no ETags.
         password: That it wants, of the user `me`.
         elsewhere: Address that it redirects to.
@@ -40,6 +42,8 @@ class Web:
     url: str = ""
     status: int = 0
     cut: int = 0
+    failing: int = 0
+    etag: str = ""
     silent: bool = False
     password: str = ""
     elsewhere: str = ""
@@ -88,12 +92,18 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small c
 
         def _answer(self, *, with_body: bool) -> None:
             path, wanted = self.path.partition("?")[0], self.headers.get("Range")
+            failing = web.failing if web.downloads(path) and with_body else 0
             web.asked.append((self.command, path, wanted))
             secret = base64.b64encode(f"me:{web.password}".encode()).decode()
             if web.password and self.headers.get("Authorization") != f"Basic {secret}":
                 self.send_error(401)
-            elif web.status or path not in web.files:
-                self.send_error(web.status or 404)
+            elif status := web.status or failing:
+                self.send_error(status)
+            elif path not in web.files:
+                self.send_response(404)
+                self.send_header("X-Error-Code", "EntryNotFound" if "/resolve/" in path else "")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
             elif web.elsewhere or web.trickle:
                 _misbehave(self, web, path)
             else:
@@ -105,7 +115,7 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- small c
             self.send_response(206 if found else 200)
             self.send_header("Content-Length", str(len(content)))
             if not web.silent:
-                self.send_header("ETag", f'"{hashlib.sha256(whole).hexdigest()}"')
+                self.send_header("ETag", f'"{web.etag or hashlib.sha256(whole).hexdigest()}"')
             self.end_headers()
             if with_body:
                 self.wfile.write(content[: web.cut or None])

@@ -21,6 +21,7 @@ import pyarrow
 import pytest
 import zstandard
 from pyarrow import feather, parquet
+from row_files import json_lines
 from storage_servers import Web, serving
 
 from leporello.core.errors import ConfigError, UserError
@@ -61,11 +62,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def lines(rows: Iterable[Any]) -> bytes:
-    """Returns JSON lines."""
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-
 def told(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
     """Says what of examples is compared; what shares a document stands together."""
     return sorted((int(e.id), e.document.text, e.question, e.references, e.fault) for e in examples)
@@ -90,7 +86,7 @@ def test_shards_are_one_file(tmp_path: Path, suffix: str, adjacent: bool) -> Non
     folder = tmp_path / "rows"
     folder.mkdir()
     for n, part in enumerate((ROWS[:4], ROWS[4:5], ROWS[5:])):
-        (folder / f"train-{n}.jsonl{suffix}").write_bytes(PACK[suffix](lines(part).rstrip()))
+        (folder / f"train-{n}.jsonl{suffix}").write_bytes(PACK[suffix](json_lines(part).rstrip()))
     (folder / "README.md").touch()
     for path in (folder, folder / "train-*", folder / "{split}-*.jsonl*"):
         split = "train" if "{split}" in path.name else ""
@@ -104,7 +100,7 @@ def test_shards_are_one_file(tmp_path: Path, suffix: str, adjacent: bool) -> Non
 def test_what_is_compressed_is_unpacked_once(tmp_path: Path, cache: Path) -> None:
     """Rows of another process, and another order, are found in the copy; a removed one is made."""
     path = tmp_path / "rows.jsonl.xz"
-    path.write_bytes(lzma.compress(lines(ROWS)))
+    path.write_bytes(lzma.compress(json_lines(ROWS)))
     task = JsonLines(path)
     layout = [*task.layout()]
     [copy] = (file for file in cache.glob("unpacked/*/*/*") if file.is_file())
@@ -117,8 +113,8 @@ def test_what_is_compressed_is_unpacked_once(tmp_path: Path, cache: Path) -> Non
 
 def test_faults_name_the_file_of_the_shard(tmp_path: Path) -> None:
     """Of several files a fault says which, with the line in it."""
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(ROWS[:3])))
-    (tmp_path / "b.jsonl").write_bytes(b"\n" + lines([ROWS[0], {"id": "x", "doc": 1}]))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(json_lines(ROWS[:3])))
+    (tmp_path / "b.jsonl").write_bytes(b"\n" + json_lines([ROWS[0], {"id": "x", "doc": 1}]))
     with pytest.raises(ConfigError) as raised:
         JsonLines(tmp_path).check()
     assert [str(fault) for fault in raised.value.faults] == [
@@ -135,7 +131,7 @@ def test_a_row_beyond_the_budget_fails_alone(tmp_path: Path, suffix: str) -> Non
     """A bomb of 80 MB costs no memory, and the rows around it are read."""
     bomb = b'{"id": "huge", "document": "' + b" " * 80_000_000 + b'"}\n'
     path = tmp_path / f"rows.jsonl{suffix}"
-    path.write_bytes(PACK[suffix](lines(ROWS[:3]) + bomb + lines(ROWS[3:])))
+    path.write_bytes(PACK[suffix](json_lines(ROWS[:3]) + bomb + json_lines(ROWS[3:])))
     del bomb
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for adjacent in (False, True):
@@ -158,7 +154,7 @@ def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
         {"id": "c", "document": "y"},
     ]
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(lines(rows))
+    path.write_bytes(json_lines(rows))
     large, lost, sound = JsonLines(path, max_row_bytes=1000).examples()
     assert "the row is larger than max_row_bytes" in large.fault
     assert lost.fault == "rows.jsonl:2: document 'D' has no text in any row that could be read"
@@ -169,7 +165,7 @@ def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
 def test_damaged_files_are_told(tmp_path: Path, suffix: str, cache: Path) -> None:
     """What was cut off while it was fetched leaves no copy, and says what to do."""
     path = tmp_path / f"rows.jsonl{suffix}"
-    path.write_bytes(PACK[suffix](lines(ROWS * 50))[:-30])
+    path.write_bytes(PACK[suffix](json_lines(ROWS * 50))[:-30])
     with pytest.raises(UserError, match=r"is cut off or damaged.*fetch it again"):
         JsonLines(path).check()
     assert not [*cache.glob("unpacked/*/*/*")]
@@ -209,12 +205,14 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
 
 @pytest.mark.parametrize(
     ("encoding", "name"),
-    [("utf-16-le", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
+    [("utf-16", "UTF-16-LE"), ("utf-16-be", "UTF-16-BE"), ("utf-32", "UTF-32-LE")],
 )
-def test_wide_encodings_are_told_without_a_mark(tmp_path: Path, encoding: str, name: str) -> None:
+def test_wide_encodings_are_told_with_a_mark_or_without(
+    tmp_path: Path, encoding: str, name: str
+) -> None:
     """What is in UTF-16 is refused once, with the command that converts it."""
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(lines(ROWS).decode().encode(encoding))
+    path.write_bytes(json_lines(ROWS).decode().encode(encoding))
     with pytest.raises(
         UserError, match=f"is in {name}, and JSON lines are UTF-8; convert it: iconv"
     ):
@@ -241,7 +239,7 @@ def test_other_encodings_are_told_by_what_they_look_like(
 def test_columns_are_fields_under_other_names(tmp_path: Path) -> None:
     """Of JSON lines too: into objects and lists, numbers as texts, other fields passed over."""
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(lines(OTHERS))
+    path.write_bytes(json_lines(OTHERS))
     check(JsonLines(path, columns=NAMES))
     nameless = JsonLines(path, columns={"document": "query"})
     assert [e.id for e in nameless.examples()] == [str(n) for n in range(1, 11)]
@@ -348,7 +346,9 @@ def test_a_webdataset_is_documents_with_their_rows(tmp_path: Path) -> None:
         tmp_path / "a-0.tar",
         {
             "x/one.html": b"<title>T</title><h1>Head</h1><p>body one",
-            "x/one.json": lines([[{"question": "q1", "references": ["r"]}, {"question": "q2"}]]),
+            "x/one.json": json_lines(
+                [[{"question": "q1", "references": ["r"]}, {"question": "q2"}]]
+            ),
             "x/two.txt": "zwei é".encode(),
         },
     )
@@ -400,11 +400,11 @@ def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.Mo
         as_parquet(tmp_path / f"{n}.parquet", part)
     files = {
         "README.md": CARD.encode(),
-        "data/train-0.jsonl.gz": gzip.compress(lines(OTHERS[:4])),
-        "data/train-1.jsonl": lines(OTHERS[4:]),
+        "data/train-0.jsonl.gz": gzip.compress(json_lines(OTHERS[:4])),
+        "data/train-1.jsonl": json_lines(OTHERS[4:]),
         "odd/0.parquet": (tmp_path / "0.parquet").read_bytes(),
         "odd/1.parquet": (tmp_path / "1.parquet").read_bytes(),
-        "more/dev.jsonl": lines(OTHERS),
+        "more/dev.jsonl": json_lines(OTHERS),
     }
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)

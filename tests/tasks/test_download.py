@@ -5,105 +5,36 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import threading
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from storage_servers import Web, serving
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.tasks import JsonLines, Muld, Scrolls, ZeroScrolls
 from leporello.tasks.official.download import Fetched, fetch
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+def put(hub: Web, repository: str, name: str, content: bytes) -> None:
+    """Publishes a file."""
+    hub.files[f"/datasets/{repository}/resolve/main/{name}"] = content
 
 
-@dataclass
-class Hub:
-    """Answers as the hub does, from a dictionary.
-
-    Attributes:
-        files: By the path of their address.
-        asked: Method, path and range of each request.
-        most: Bytes of an answer after which the connection breaks.
-        down: Status with which downloads are refused.
-        sha256: What the hub says of its files, where it is not true.
-    """
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    asked: list[tuple[str, str, str | None]] = field(default_factory=list)
-    most: int | None = None
-    down: int | None = None
-    sha256: str = ""
-    url: str = ""
-
-    def put(self, repository: str, name: str, content: bytes) -> None:
-        """Publishes a file."""
-        self.files[f"/datasets/{repository}/resolve/main/{name}"] = content
-
-    def ranges(self) -> list[str | None]:
-        """Returns the ranges of all downloads."""
-        return [asked for method, _, asked in self.asked if method == "GET"]
-
-
-def handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
-    """Returns what answers a hub's requests."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.answer(b"")
-
-        def do_GET(self) -> None:
-            if hub.down is not None and hub.ranges():
-                hub.asked.append(("GET", self.path, self.headers["Range"]))
-                self.send_error(hub.down)
-                return
-            content = hub.files.get(self.path, b"")
-            start = int((self.headers["Range"] or "bytes=0-")[6:].partition("-")[0])
-            self.answer(content[start:], start)
-
-        def answer(self, body: bytes, start: int = 0) -> None:
-            hub.asked.append((self.command, self.path, self.headers["Range"]))
-            content = hub.files.get(self.path)
-            self.send_response(404 if content is None else 206 if start else 200)
-            if content is None:
-                self.send_header("X-Error-Code", "EntryNotFound")
-                self.end_headers()
-                return
-            digest = hub.sha256 or hashlib.sha256(content).hexdigest()
-            self.send_header("ETag", f'"{digest}"')
-            self.send_header("X-Repo-Commit", COMMIT)
-            self.send_header("Content-Length", str(len(content) - start))
-            if start:
-                self.send_header(
-                    "Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}"
-                )
-            self.end_headers()
-            self.wfile.write(body[: hub.most])
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    return Handler
+def ranges(hub: Web) -> list[str | None]:
+    """Returns the ranges of all downloads."""
+    return [asked for method, _, asked in hub.asked if method == "GET"]
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub of its own on this machine."""
-    made = Hub()
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """A hub on this machine."""
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100_000)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler(made)) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        made.url = f"http://127.0.0.1:{server.server_port}"
-        monkeypatch.setenv("HF_ENDPOINT", made.url)
-        yield made
-        server.shutdown()
-        thread.join()
+    with serving(Web()) as web:
+        monkeypatch.setenv("HF_ENDPOINT", web.url)
+        yield web
 
 
 def zipped(rows: str = "") -> bytes:
@@ -120,10 +51,10 @@ def all_of(tasks: dict[str, Task], data: Path) -> list[Fetched]:
     return list(fetch(tasks, data))
 
 
-def test_a_fetched_file_is_read_as_a_task(hub: Hub, tmp_path: Path) -> None:
+def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
     """It lies where the task looks for it; size and SHA-256 are told, nothing else is left."""
     content = zipped()
-    hub.put("tau/scrolls", "qasper.zip", content)
+    put(hub, "tau/scrolls", "qasper.zip", content)
     task = Scrolls("qasper", data=tmp_path)
     [fetched] = all_of({"scrolls/qasper": task}, tmp_path)
     assert fetched == Fetched(
@@ -137,11 +68,11 @@ def test_a_fetched_file_is_read_as_a_task(hub: Hub, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "scrolls").iterdir()] == ["qasper.zip"]
 
 
-def test_every_benchmark_is_found_under_its_own_name(hub: Hub, tmp_path: Path) -> None:
+def test_every_benchmark_is_found_under_its_own_name(hub: Web, tmp_path: Path) -> None:
     """A task without a directory of its own uses the one given; splits share a zip."""
-    hub.put("tau/scrolls", "quality.zip", b"one")
-    hub.put("tau/zero_scrolls", "quality.zip", b"two")
-    hub.put("ghomasHudson/muld", "data/vlsp_test.json.bz2", b"three")
+    put(hub, "tau/scrolls", "quality.zip", b"one")
+    put(hub, "tau/zero_scrolls", "quality.zip", b"two")
+    put(hub, "ghomasHudson/muld", "data/vlsp_test.json.bz2", b"three")
     tasks: dict[str, Task] = {
         "a": Scrolls("quality"),
         "b": Scrolls("quality_hard", split="test"),
@@ -158,7 +89,7 @@ def test_every_benchmark_is_found_under_its_own_name(hub: Hub, tmp_path: Path) -
     }
 
 
-def test_a_file_that_is_there_is_left_alone(hub: Hub, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_left_alone(hub: Web, tmp_path: Path) -> None:
     """The hub is not even asked, so that one without a connection can look at what there is."""
     path = tmp_path / "scrolls" / "qasper.zip"
     path.parent.mkdir()
@@ -169,42 +100,42 @@ def test_a_file_that_is_there_is_left_alone(hub: Hub, tmp_path: Path) -> None:
     assert hub.asked == []
 
 
-def test_a_download_goes_on_where_it_broke_off(hub: Hub, tmp_path: Path) -> None:
+def test_a_download_goes_on_where_it_broke_off(hub: Web, tmp_path: Path) -> None:
     """The second command asks for the rest alone, and the whole has the right checksum."""
     content = bytes(range(256)) * 4000
-    hub.put("tau/scrolls", "qasper.zip", content)
-    hub.most, hub.down = 300_000, 503
+    put(hub, "tau/scrolls", "qasper.zip", content)
+    hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError, match="503"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
     path = tmp_path / "scrolls" / "qasper.zip"
     assert not path.exists()
-    assert hub.ranges() == [None, "bytes=300000-"]
-    hub.most = hub.down = None
+    assert ranges(hub) == [None, "bytes=300000-"]
+    hub.cut = hub.failing = 0
     hub.asked.clear()
     [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
-    assert hub.ranges() == ["bytes=300000-"]
+    assert ranges(hub) == ["bytes=300000-"]
     assert path.read_bytes() == content
     assert fetched.sha256 == hashlib.sha256(content).hexdigest()
     assert [entry.name for entry in path.parent.iterdir()] == ["qasper.zip"]
 
 
-def test_a_part_of_another_file_is_not_gone_on_with(hub: Hub, tmp_path: Path) -> None:
+def test_a_part_of_another_file_is_not_gone_on_with(hub: Web, tmp_path: Path) -> None:
     """When the hub has a new file, the part of the old one is removed."""
-    hub.put("tau/scrolls", "qasper.zip", b"old " * 100_000)
-    hub.most, hub.down = 300_000, 503
+    put(hub, "tau/scrolls", "qasper.zip", b"old " * 100_000)
+    hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError):
         all_of({"t": Scrolls("qasper")}, tmp_path)
-    hub.most = hub.down = None
-    hub.put("tau/scrolls", "qasper.zip", b"new " * 100_000)
+    hub.cut = hub.failing = 0
+    put(hub, "tau/scrolls", "qasper.zip", b"new " * 100_000)
     [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
     assert fetched.path.read_bytes() == b"new " * 100_000
     assert [entry.name for entry in fetched.path.parent.iterdir()] == ["qasper.zip"]
 
 
-def test_a_wrong_checksum_leaves_nothing(hub: Hub, tmp_path: Path) -> None:
+def test_a_wrong_checksum_leaves_nothing(hub: Web, tmp_path: Path) -> None:
     """What is not what the hub says is no file, and not gone on with either."""
-    hub.put("tau/scrolls", "qasper.zip", b"content")
-    hub.sha256 = "0" * 64
+    put(hub, "tau/scrolls", "qasper.zip", b"content")
+    hub.etag = "0" * 64
     with pytest.raises(UserError, match=r"should have 0{64}"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
     assert not list((tmp_path / "scrolls").glob("*.zip"))
@@ -223,7 +154,7 @@ def test_without_a_connection_the_user_is_told_what_to_do(
     assert f"put it at {tmp_path / 'muld' / 'vlsp_test.json.bz2'}" in told
 
 
-def test_a_file_that_the_hub_does_not_have_is_named(hub: Hub, tmp_path: Path) -> None:
+def test_a_file_that_the_hub_does_not_have_is_named(hub: Web, tmp_path: Path) -> None:
     """With its data set."""
     with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
@@ -237,7 +168,7 @@ def test_a_task_of_ones_own_has_nothing_to_fetch(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_a_split_that_is_not_published_is_not_asked_for(hub: Hub, tmp_path: Path) -> None:
+def test_a_split_that_is_not_published_is_not_asked_for(hub: Web, tmp_path: Path) -> None:
     """The benchmark's own are told instead."""
     with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
         all_of({"t": Muld("vlsp", "train")}, tmp_path)
@@ -245,11 +176,11 @@ def test_a_split_that_is_not_published_is_not_asked_for(hub: Hub, tmp_path: Path
 
 
 def test_a_full_disk_is_told_before_the_download(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How much is to be written and how much there is."""
-    hub.put("tau/scrolls", "qasper.zip", b"x" * 3_000_000)
+    put(hub, "tau/scrolls", "qasper.zip", b"x" * 3_000_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1_000_000}))
     with pytest.raises(UserError, match="3 MB are to be written, and there are 1 MB"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
-    assert hub.ranges() == []
+    assert ranges(hub) == []

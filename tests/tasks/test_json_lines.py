@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
+from row_files import write_rows
 
 from leporello import Span
 from leporello.core.errors import ConfigError, UserError
@@ -23,10 +24,7 @@ from leporello.tasks import JsonLines
 
 def written(folder: Path, *rows: dict[str, Any] | str | bytes) -> Path:
     """Returns a new file of these rows; what is no object is written as it is."""
-    lines = [row if isinstance(row, str | bytes) else json.dumps(row) for row in rows]
-    path = folder / "rows.jsonl"
-    path.write_bytes(b"\n".join(x.encode() if isinstance(x, str) else x for x in lines) + b"\n")
-    return path
+    return write_rows(folder / "rows.jsonl", *rows)
 
 
 def faults(path: Path, **parameters: Any) -> list[str]:
@@ -311,14 +309,6 @@ def test_a_file_without_rows_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "rows.jsonl").write_bytes(content)
     with pytest.raises(UserError):
         JsonLines(tmp_path / "rows.jsonl").check()
-
-
-def test_other_encodings_are_refused_with_the_cure(tmp_path: Path) -> None:
-    """A UTF-16 file is named as such once, not once a line."""
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(ROW), encoding="utf-16")
-    with pytest.raises(UserError, match=r"is in UTF-16-LE, .*; convert it: iconv -f UTF-16-LE"):
-        JsonLines(path).check()
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:

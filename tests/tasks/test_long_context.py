@@ -12,6 +12,7 @@ import pytest
 from command_line import GOLDEN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from row_files import write_rows
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
@@ -30,12 +31,8 @@ def written(data: Path, task: str, *rows: Row | str) -> Path:
     bench, _, name = task.partition("/")
     file = {"longbench": f"data/{name}.jsonl", "longbench_v2": "data.json"}
     path = data / bench / file.get(bench, f"{name}.jsonl")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if bench == "longbench_v2":
-        path.write_text(json.dumps(rows, indent=4, ensure_ascii=False), encoding="utf-8")
-    else:
-        lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    is_list = bench == "longbench_v2"
+    write_rows(path, *([json.dumps(rows, indent=4, ensure_ascii=False)] if is_list else rows))
     return data
 
 

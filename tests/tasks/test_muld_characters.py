@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
+from row_files import write_rows
 from tiny_models import save
 
 from leporello.engine.journal.serialization import calls_from_row
@@ -35,9 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(folder: Path, rows: list[tuple[str, Any]]) -> Path:
     """Writes a split of character_id as MuLD has it; returns the data directory."""
     place = folder / "data" / "muld" / "character_id_test.json.bz2"
-    place.parent.mkdir(parents=True)
-    with bz2.open(place, "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps({"input": i, "output": o}) + "\n" for i, o in rows)
+    write_rows(place, *({"input": text, "output": label} for text, label in rows))
     return folder / "data"
 
 
@@ -98,8 +96,7 @@ def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> 
     where = data(tmp_path, [*rows[:4]])
     for split in ("train", "validation"):
         place = where / "muld" / f"character_id_{split}.json.bz2"
-        with bz2.open(place, "wt", encoding="utf-8") as file:
-            file.writelines(json.dumps({"input": i, "output": o}) + "\n" for i, o in rows)
+        write_rows(place, *({"input": text, "output": label} for text, label in rows))
     name, out = "muld-character-archetype", tmp_path / "model"
     made = leporello("train", name, "--data", where, "--out", out, "--json")
     told = json.loads(made.stdout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
+from row_files import write_rows
 from tiny_models import save
 
 from leporello.engine.journal.serialization import calls_from_row
@@ -33,15 +33,13 @@ def book(number: int) -> str:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with data in MuLD's layout and a tiny T5."""
     made = tmp_path_factory.mktemp("muld")
-    (made / "data/muld").mkdir(parents=True)
     rows = [
         {"input": f"{QUESTION.format(place)}\n\n{book(n)}", "output": [f"Person{n}{p}", "someone"]}
         for n in range(2)
         for p, place in enumerate(PLACES[:2])
     ]
     for name in ("narrativeqa_test", "hotpotqa_validation"):
-        with bz2.open(made / f"data/muld/{name}.json.bz2", "wt", encoding="utf-8") as file:
-            file.writelines(f"{json.dumps(row)}\n" for row in rows)
+        write_rows(made / f"data/muld/{name}.json.bz2", *rows)
     save("t5", made / "t5")
     return made
 

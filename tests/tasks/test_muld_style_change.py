@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 import random
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from row_files import write_rows
 
 from leporello.api import Run, UserError, explain, load_pipelines, run
 from leporello.core.records import Chunk
@@ -47,11 +47,8 @@ def data(tmp_path: Path) -> Path:
         "validation": [row(((1, 5), (2, 6)), 6)],
         "test": [row(((1, 8), (2, 8), (1, 5)), 3), row(((1, 9),), 4), row(((1, 1),), 5)],
     }
-    (tmp_path / "data" / "muld").mkdir(parents=True)
     for split, rows in splits.items():
-        lines = "".join(f"{json.dumps(each)}\n" for each in rows).encode()
-        place = tmp_path / "data" / "muld" / f"style_change_{split}.json.bz2"
-        place.write_bytes(bz2.compress(lines))
+        write_rows(tmp_path / f"data/muld/style_change_{split}.json.bz2", *rows)
     return tmp_path / "data"
 
 
@@ -132,18 +129,6 @@ def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
     [story] = explain(done.directory, example.id)
     assert read.pair is not None
     assert all(text in story.inputs[0].prompt for text in read.pair)
-
-
-def test_untrained_pipelines_say_what_to_do(tmp_path: Path) -> None:
-    """Before the first document is read."""
-    with pytest.raises(UserError, match="train PIPELINE --task TASK"):
-        run(
-            ["muld-style-change"],
-            ["muld/style_change"],
-            overrides=["reader.model=null"],
-            out=tmp_path / "out",
-            workers=0,
-        )
 
 
 def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:

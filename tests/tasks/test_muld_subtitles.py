@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
+from row_files import write_rows
 from tiny_models import save
 
 from leporello.engine.journal.serialization import calls_from_row
@@ -53,11 +53,8 @@ class Shout:
 def folder(tmp_path: Path) -> Path:
     """A data directory with a split as MuLD has it, a config, and a tiny T5."""
     save("t5", tmp_path / "t5")
-    place = tmp_path / "data" / "muld" / "opensubtitles_test.json.bz2"
-    place.parent.mkdir(parents=True)
-    with bz2.open(place, "wt", encoding="utf-8", newline="") as file:
-        rows = ({"input": film, "output": film.splitlines()} for film in FILMS)
-        file.writelines(json.dumps(row) + "\n" for row in rows)
+    rows = ({"input": film, "output": film.splitlines()} for film in FILMS)
+    write_rows(tmp_path / "data/muld/opensubtitles_test.json.bz2", *rows)
     (tmp_path / "mine.py").write_text(PLUG_INS, encoding="utf-8")
     (tmp_path / "a.srt").write_bytes(b"\xef\xbb\xbf" + SRT.replace("\n", "\r\n").encode())
     (tmp_path / "a.vtt").write_text(VTT, encoding="utf-8")
@@ -67,8 +64,7 @@ def folder(tmp_path: Path) -> Path:
         {"id": "row", "document": SRT},
         {"id": "plain", "document": "No subtitles.\n"},
     ]
-    lines = "".join(json.dumps(row) + "\n" for row in given)
-    (tmp_path / "files.jsonl").write_text(lines, encoding="utf-8")
+    write_rows(tmp_path / "files.jsonl", *given)
     config: dict[str, Any] = {
         "pipelines": {
             "tiny": {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
+from row_files import write_rows
 from tiny_models import save
 
 TEXT = "The eldest took the mill, the second the donkey, and the youngest had nothing but the cat."
@@ -46,9 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"input": f"{MARKED}\n\n{APPENDIX}", "output": ["The cat wins.", "Boots are bought."]},
         {"input": PLAIN, "output": ["The cat asks."]},
     ]
-    (folder / "muld").mkdir()
-    packed = bz2.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
-    (folder / "muld" / "vlsp_test.json.bz2").write_bytes(packed)
+    write_rows(folder / "muld/vlsp_test.json.bz2", *rows)
     return folder
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import io
 import itertools
-import json
 import random
 import tracemalloc
 import zipfile
@@ -17,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from row_files import json_lines, write_rows
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
@@ -30,18 +30,9 @@ STORY = "A fox sat\n\non a gate.\nIt saw — nothing.\n\n"
 OPTIONS = "\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog, or two\n\n"
 
 
-def lines(rows: Sequence[Row | str]) -> bytes:
-    """Returns rows as JSON Lines; what is text stands as it is."""
-    return b"".join(
-        (row if isinstance(row, str) else json.dumps(row)).encode() + b"\n" for row in rows
-    )
-
-
-def unpacked(data: Path, place: str, rows: Sequence[Row | str]) -> Path:
-    """Writes a split as plain rows; returns the data directory."""
-    path = data / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(lines(rows))
+def put(data: Path, place: str, rows: Sequence[Row | str]) -> Path:
+    """Writes a split as the benchmark has it; returns the data directory."""
+    write_rows(data / place, *rows)
     return data
 
 
@@ -52,14 +43,6 @@ def zipped(data: Path, place: str, members: Mapping[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    return data
-
-
-def packed(data: Path, place: str, rows: Sequence[Row | str]) -> Path:
-    """Writes a split as MuLD has it; returns the data directory."""
-    path = data / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bz2.compress(lines(rows)))
     return data
 
 
@@ -156,7 +139,7 @@ def test_an_input_is_taken_apart(
     tmp_path: Path, name: Any, given_input: str, parts: tuple[str, str, tuple[str, ...]]
 ) -> None:
     """A query is above the first blank line, but for summaries; options are without letters."""
-    unpacked(tmp_path, f"scrolls/{name}/validation.jsonl", [row("a", given_input)])
+    put(tmp_path, f"scrolls/{name}/validation.jsonl", [row("a", given_input)])
     example = only(Scrolls(name, data=tmp_path, instruction="Say."))
     assert (example.question, example.document.text, example.choices) == parts
     assert (example.instruction, example.references) == ("Say.", ("gold",))
@@ -168,7 +151,7 @@ def test_the_hard_questions_are_a_task_of_their_own(tmp_path: Path) -> None:
     rows = [
         row(i, f"Q{OPTIONS}{STORY}", is_hard=hard) for i, hard in (("a", 0), ("b", 1), ("c", True))
     ]
-    unpacked(tmp_path, "scrolls/quality/validation.jsonl", rows)
+    put(tmp_path, "scrolls/quality/validation.jsonl", rows)
     hard = Scrolls("quality_hard", data=tmp_path)
     assert [example.id for example in hard.examples()] == ["b", "c"]
     assert len(hard) == 2
@@ -178,7 +161,7 @@ def test_the_hard_questions_are_a_task_of_their_own(tmp_path: Path) -> None:
 
 def test_hard_questions_that_nobody_marked_are_not_guessed(tmp_path: Path) -> None:
     """A file without the mark has none of them."""
-    unpacked(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
+    put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     with pytest.raises(UserError, match="none of its 1 rows is of this task"):
         len(Scrolls("quality_hard", data=tmp_path))
 
@@ -188,7 +171,7 @@ def test_a_pattern_leaves_out_what_a_file_has_no_rows_of(
 ) -> None:
     """With one line; a task that is named is refused."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
-    unpacked(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
+    put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     assert [job.task.name for job in prepare(["lead"], ["scrolls/qualit*"])] == ["scrolls/quality"]
     assert "scrolls/quality_hard is left out: " in caplog.text
     with pytest.raises(UserError, match="none of its 1 rows is of this task"):
@@ -200,7 +183,7 @@ def test_missing_data_of_a_suite_are_told_at_once(
 ) -> None:
     """With the tasks whose data are there."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
-    unpacked(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
+    put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     with pytest.raises(UserError) as caught:
         prepare(["lead"], suite="scrolls", split="validation")
     *missing, others = str(caught.value).splitlines()
@@ -222,7 +205,7 @@ def test_rows_with_one_id_are_one_example(tmp_path: Path) -> None:
         row("c", "Q\n\nText", "far"),
         row("a", f"Q\n\n{STORY}", "third"),
     ]
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", rows)
+    put(tmp_path, "scrolls/qasper/validation.jsonl", rows)
     task = Scrolls("qasper", data=tmp_path)
     found = {example.id: example.references for example in task.examples()}
     assert found == {"a": ("first", "second", "third"), "b": ("other", "other"), "c": ("far",)}
@@ -242,10 +225,10 @@ def questions(stories: int = 7, each: int = 5) -> list[Row]:
 
 def test_a_document_is_one_however_its_rows_are_shuffled(tmp_path: Path) -> None:
     """Its examples are yielded together; only the order is that of the rows."""
-    ordered = unpacked(tmp_path / "a", "scrolls/narrative_qa/train.jsonl", questions())
+    ordered = put(tmp_path / "a", "scrolls/narrative_qa/train.jsonl", questions())
     rows = questions()
     random.Random(5).shuffle(rows)
-    shuffled = unpacked(tmp_path / "b", "scrolls/narrative_qa/train.jsonl", rows)
+    shuffled = put(tmp_path / "b", "scrolls/narrative_qa/train.jsonl", rows)
     first, second = (Scrolls("narrative_qa", "train", data=data) for data in (ordered, shuffled))
     assert [len(ids) for _, ids in by_document(second)] == [5] * 7
     assert sorted((t, sorted(ids)) for t, ids in by_document(second)) == sorted(by_document(first))
@@ -258,8 +241,8 @@ def test_a_document_is_one_however_its_rows_are_shuffled(tmp_path: Path) -> None
 
 def test_a_zip_and_a_folder_are_the_same_data(tmp_path: Path) -> None:
     """Examples and fingerprint; in the zip, only the split that is asked for matters."""
-    content = lines(questions())
-    unpacked(tmp_path / "a", "scrolls/qasper/validation.jsonl", questions())
+    content = json_lines(questions())
+    put(tmp_path / "a", "scrolls/qasper/validation.jsonl", questions())
     members = {"qasper/train.jsonl": b"nonsense", "qasper/validation.jsonl": content}
     zipped(tmp_path / "b", "scrolls/qasper.zip", members)
     folder, archive = (Scrolls("qasper", data=tmp_path / name) for name in "ab")
@@ -269,11 +252,11 @@ def test_a_zip_and_a_folder_are_the_same_data(tmp_path: Path) -> None:
 
 def test_other_rows_are_other_data(tmp_path: Path) -> None:
     """The fingerprint follows the file, also within one process."""
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", questions(1))
+    put(tmp_path, "scrolls/qasper/validation.jsonl", questions(1))
     task = Scrolls("qasper", data=tmp_path)
     before, number = task.fingerprint(), len(task)
     assert task.fingerprint() == before
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", questions(2))
+    put(tmp_path, "scrolls/qasper/validation.jsonl", questions(2))
     assert task.fingerprint() != before
     assert len(task) == 2 * number
 
@@ -282,7 +265,7 @@ def test_a_test_split_without_gold_runs(tmp_path: Path) -> None:
     """Whether its outputs are null or left out; nothing is scored."""
     rows = [row("a", f"Q\n\n{STORY}", None), row("b", f"Q\n\n{STORY}")]
     del rows[1]["output"]
-    unpacked(tmp_path, "scrolls/qasper/test.jsonl", rows)
+    put(tmp_path, "scrolls/qasper/test.jsonl", rows)
     examples = list(Scrolls("qasper", "test", data=tmp_path).examples())
     assert [(example.references, example.fault) for example in examples] == [((), ""), ((), "")]
 
@@ -296,7 +279,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         for q in range(10)
         for place in range(30)
     ]
-    zipped(tmp_path, "scrolls/narrative_qa.zip", {"narrative_qa/train.jsonl": lines(rows)})
+    zipped(tmp_path, "scrolls/narrative_qa.zip", {"narrative_qa/train.jsonl": json_lines(rows)})
     del rows
     task = Scrolls("narrative_qa", "train", data=tmp_path)
     tracemalloc.start()
@@ -311,7 +294,7 @@ def test_the_data_directory_is_given_or_of_the_environment_or_data(
 ) -> None:
     """In this order."""
     for name in ("given", "environment", "data"):
-        unpacked(tmp_path / name, "scrolls/qasper/test.jsonl", [row(name, "Q\n\nText")])
+        put(tmp_path / name, "scrolls/qasper/test.jsonl", [row(name, "Q\n\nText")])
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LEPORELLO_DATA", raising=False)
     assert only(Scrolls("qasper", "test")).id == "data"
@@ -368,7 +351,7 @@ def test_a_prompt_is_taken_apart(
 ) -> None:
     """Instruction, three headers, question and document; the response header is not a query."""
     given_row = prompted("a", query=query, over=over)
-    unpacked(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
+    put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
     example = only(ZeroScrolls(name, data=tmp_path))
     assert (example.document.text, example.instruction) == (STORY, "Read this. Answer well.")
     assert (example.question, example.headers) == (query, headers)
@@ -378,7 +361,7 @@ def test_a_prompt_is_taken_apart(
 def test_the_authors_truncation_has_its_pieces(tmp_path: Path) -> None:
     """They cut in front of the query, and put their own separator there."""
     given_row = prompted("a", query="Who sat?")
-    unpacked(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
+    put(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
     example = only(ZeroScrolls("qmsum", data=tmp_path))
     prompt = OfficialPrompt.of(example)
     assert prompt is not None
@@ -395,7 +378,7 @@ def test_the_authors_truncation_has_its_pieces(tmp_path: Path) -> None:
 def test_chat_models_are_told_otherwise(tmp_path: Path, name: Any, told: str, over: bool) -> None:
     """No response header, and outside of summaries no explanation, as the authors do it."""
     given_row = prompted("a", query="Who sat?", over=over)
-    unpacked(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
+    put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
     example = only(ZeroScrolls(name, chat=True, data=tmp_path))
     assert example.instruction == f"Read this. Answer well.{told}"
     assert example.headers == ("Story", "Question", "")
@@ -408,7 +391,7 @@ def test_chat_models_are_told_otherwise(tmp_path: Path, name: Any, told: str, ov
 def test_claude_is_asked_in_turns(tmp_path: Path, name: Any) -> None:
     """Its answer begins behind an opening tag and ends where it is closed; a summary has no tag."""
     given_row = prompted("a", query="Who sat?")
-    unpacked(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
+    put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
     text = whole(only(ZeroScrolls(name, chat="claude", data=tmp_path)))
     tags = "" if name == "qmsum" else (
         " Do not provide any explanation, and please highlight your final answer with"
@@ -426,7 +409,7 @@ def test_what_chat_models_are_told_is_told_once(tmp_path: Path) -> None:
     given_row["input"] = given_row["input"].replace("Answer well.", f"Answer well.{sentence}")
     for name in zero_scrolls._OFFSETS:
         given_row[name] += len(sentence)
-    unpacked(tmp_path, "zero_scrolls/musique/validation.jsonl", [given_row])
+    put(tmp_path, "zero_scrolls/musique/validation.jsonl", [given_row])
     example = only(ZeroScrolls("musique", chat=True, data=tmp_path))
     assert example.instruction == f"Read this. Answer well.{sentence}"
     assert example.document.text == STORY
@@ -438,7 +421,7 @@ def test_inner_documents_are_parts(tmp_path: Path) -> None:
     given_row = prompted("a", text=text, output="50%")
     start = given_row["document_start_index"]
     given_row["inner_docs_start_indices"] = [start, start + 16]
-    unpacked(tmp_path, "zero_scrolls/space_digest/validation.jsonl", [given_row])
+    put(tmp_path, "zero_scrolls/space_digest/validation.jsonl", [given_row])
     example = only(ZeroScrolls("space_digest", data=tmp_path))
     assert example.document.parts == (Span(0, 14), Span(16, 29))
     texts = [example.document.text[part.start : part.end] for part in example.document.parts]
@@ -449,7 +432,7 @@ def test_options_in_a_prompt_are_choices(tmp_path: Path) -> None:
     """The gold answer stays the letter that the metric looks for."""
     query = "Who sat?\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog"
     given_row = prompted("a", query=query, output="B", header="Question and Possible Answers")
-    unpacked(tmp_path, "zero_scrolls/quality/validation.jsonl", [given_row])
+    put(tmp_path, "zero_scrolls/quality/validation.jsonl", [given_row])
     example = only(ZeroScrolls("quality", data=tmp_path))
     assert (example.question, example.references) == ("Who sat?", ("B",))
     assert example.choices == ("a fox", "The gate", "C", "a dog")
@@ -477,9 +460,7 @@ def test_a_question_is_told_from_a_book(
     tmp_path: Path, given_input: str, question: str, text: str
 ) -> None:
     """Nothing between the two can be relied upon."""
-    packed(
-        tmp_path, "muld/narrativeqa_test.json.bz2", [{"input": given_input, "output": ["x", "y"]}]
-    )
+    put(tmp_path, "muld/narrativeqa_test.json.bz2", [{"input": given_input, "output": ["x", "y"]}])
     example = only(Muld("narrativeqa", data=tmp_path))
     assert (example.question, example.document.text) == (question, text)
     assert (example.id, example.references) == ("test-0", ("x", "y"))
@@ -489,7 +470,7 @@ def test_a_question_is_told_from_a_book(
 def test_a_book_without_a_question_fails_alone(tmp_path: Path) -> None:
     """Its row and file are named."""
     rows = [{"input": "word " * 300, "output": "x"}, {"input": "Who? Me.", "output": "x"}]
-    packed(tmp_path, "muld/hotpotqa_train.json.bz2", rows)
+    put(tmp_path, "muld/hotpotqa_train.json.bz2", rows)
     first, second = Muld("hotpotqa", "train", data=tmp_path).examples()
     assert first.fault.startswith("hotpotqa_train.json.bz2:1: no question can be told")
     assert (second.fault, second.id) == ("", "train-1")
@@ -513,7 +494,7 @@ def test_outputs_are_references(
 ) -> None:
     """A list of subtitles is one; two abstracts stay two; further fields may be gold."""
     given_row = {"input": given_input, "output": output, "metadata": '{"pronoun": "es"}'}
-    packed(tmp_path, f"muld/{name}_test.json.bz2", [given_row])
+    put(tmp_path, f"muld/{name}_test.json.bz2", [given_row])
     example = only(Muld(name, data=tmp_path))
     assert example.references == references
     assert example.metadata["gold"] == {"pronoun": "es"}
@@ -539,7 +520,7 @@ def test_outputs_are_references(
 def test_authors_of_paragraphs_are_read_as_they_are_written(tmp_path: Path, output: object) -> None:
     """The reference is one list, whichever way the file has it; paragraphs are lines."""
     given_row = {"input": "It was.\nIt is.\n\nThen\u2028so.", "output": output, "metadata": ""}
-    packed(tmp_path, "muld/style_change_test.json.bz2", [given_row])
+    put(tmp_path, "muld/style_change_test.json.bz2", [given_row])
     example = only(Muld("style_change", data=tmp_path))
     texts = [example.document.text[part.start : part.end] for part in example.document.parts]
     assert texts == ["It was.", "It is.", "Then\u2028so."]
@@ -573,7 +554,7 @@ def test_what_the_metric_would_choke_on_fails_alone(
         prompted("a", query="Q", output=sound) | given_row,
         prompted("b", query="Q", output=sound),
     ]
-    unpacked(tmp_path, f"zero_scrolls/{name}/validation.jsonl", rows)
+    put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", rows)
     first, second = ZeroScrolls(name, data=tmp_path).examples()
     assert first.fault.startswith(f"validation.jsonl:1: {fault}")
     assert first.references == ()
@@ -583,7 +564,7 @@ def test_what_the_metric_would_choke_on_fails_alone(
 def test_a_second_reference_that_is_unfit_fails_its_example(tmp_path: Path) -> None:
     """Whether or not its document came with it."""
     rows = [prompted(name, query=name, output=gold) for gold in "AX" for name in "ab"]
-    unpacked(tmp_path, "zero_scrolls/quality/validation.jsonl", rows)
+    put(tmp_path, "zero_scrolls/quality/validation.jsonl", rows)
     examples = list(ZeroScrolls("quality", data=tmp_path).examples())
     assert [bool(example.fault) for example in examples] == [True, True]
 
@@ -600,7 +581,7 @@ def test_an_input_that_cannot_be_taken_apart_fails_alone(
 ) -> None:
     """The others are as if it were not there."""
     rows = [row("b", f"Q{OPTIONS}{STORY}"), given_row, row("c", f"Q{OPTIONS}{STORY}")]
-    unpacked(tmp_path, f"scrolls/{name}/validation.jsonl", rows)
+    put(tmp_path, f"scrolls/{name}/validation.jsonl", rows)
     found = {example.id: example.fault for example in Scrolls(name, data=tmp_path).examples()}
     assert found["a"].startswith(f"validation.jsonl:2: {fault}")
     assert (found["b"], found["c"]) == ("", "")
@@ -618,7 +599,7 @@ def test_authors_that_do_not_fit_the_paragraphs_fail_alone(
     tmp_path: Path, output: object, fault: str
 ) -> None:
     """Their numbers are told."""
-    packed(tmp_path, "muld/style_change_test.json.bz2", [{"input": "a\nb\nc", "output": output}])
+    put(tmp_path, "muld/style_change_test.json.bz2", [{"input": "a\nb\nc", "output": output}])
     assert (
         only(Muld("style_change", data=tmp_path)).fault == f"style_change_test.json.bz2:1: {fault}"
     )
@@ -627,7 +608,7 @@ def test_authors_that_do_not_fit_the_paragraphs_fail_alone(
 def test_a_label_that_is_none_fails_alone(tmp_path: Path) -> None:
     """Nobody could give it."""
     rows = [{"input": "Ann\nScript", "output": gold} for gold in ("Sidekick", "hero")]
-    packed(tmp_path, "muld/character_id_test.json.bz2", rows)
+    put(tmp_path, "muld/character_id_test.json.bz2", rows)
     first, second = Muld("character_id", data=tmp_path).examples()
     assert first.fault == "character_id_test.json.bz2:1: gold answer 'Sidekick' is no label"
     assert second.references == ("Hero",)
@@ -653,7 +634,7 @@ def test_a_row_that_is_none_is_told_with_its_line(
     tmp_path: Path, wrong: Row | str, fault: str
 ) -> None:
     """Before any work."""
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", [OK, "", wrong])
+    put(tmp_path, "scrolls/qasper/validation.jsonl", [OK, "", wrong])
     with pytest.raises(ConfigError) as caught:
         Scrolls("qasper", data=tmp_path).fingerprint()
     path = tmp_path / "scrolls" / "qasper" / "validation.jsonl"
@@ -665,14 +646,14 @@ def test_an_offset_that_is_missing_is_told(tmp_path: Path, field: str) -> None:
     """With the name that it should have, misspelt as it is."""
     given_row = prompted("a", query="Q")
     del given_row[field]
-    unpacked(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
+    put(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
     with pytest.raises(ConfigError, match=f":1: field '{field}'"):
         len(ZeroScrolls("qmsum", data=tmp_path))
 
 
 def test_a_file_of_another_kind_is_given_up_soon(tmp_path: Path) -> None:
     """Twenty faults are enough."""
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", ["no row"] * 500)
+    put(tmp_path, "scrolls/qasper/validation.jsonl", ["no row"] * 500)
     with pytest.raises(ConfigError) as caught:
         Scrolls("qasper", data=tmp_path).fingerprint()
     told = str(caught.value).splitlines()
@@ -680,18 +661,11 @@ def test_a_file_of_another_kind_is_given_up_soon(tmp_path: Path) -> None:
     assert "what follows was not looked at" in told[-1]
 
 
-def test_half_a_character_is_replaced(tmp_path: Path) -> None:
-    """As in every other file; a whole pair is left alone."""
-    given_row = json.dumps(row("a", "Q\n\nX")).replace("X", "\\ud83d x \\ud83d\\ude00")
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", [given_row])
-    assert only(Scrolls("qasper", data=tmp_path)).document.text == "\N{REPLACEMENT CHARACTER} x 😀"
-
-
 def a_zip(rows: Sequence[Row]) -> bytes:
     """Returns a zip of a split."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("qasper/validation.jsonl", lines(rows))
+        archive.writestr("qasper/validation.jsonl", json_lines(rows))
     return target.getvalue()
 
 
@@ -715,7 +689,7 @@ def with_a_wrong_byte(content: bytes) -> bytes:
         (Scrolls("qasper"), "scrolls/qasper.zip", with_a_wrong_byte(a_zip(rows_of_noise(3))),
          r"is cut off or damaged after line \d+|not JSON|not UTF-8"),
         (Muld("hotpotqa", "validation"), "muld/hotpotqa_validation.json.bz2",
-         bz2.compress(lines(rows_of_noise(4)))[:300_000],
+         bz2.compress(json_lines(rows_of_noise(4)))[:300_000],
          r"bz2: is cut off or damaged after line \d+: .*fetch it"),
     ],
     ids=["zip, cut off", "zip, wrong byte", "bz2, cut off"],
@@ -732,14 +706,14 @@ def test_a_damaged_archive_is_told(
 
 def test_a_zip_without_the_split_says_what_it_has(tmp_path: Path) -> None:
     """Its members are named."""
-    zipped(tmp_path, "scrolls/qasper.zip", {"qasper/train.jsonl": lines([OK])})
+    zipped(tmp_path, "scrolls/qasper.zip", {"qasper/train.jsonl": json_lines([OK])})
     with pytest.raises(UserError, match=r"has no qasper/test\.jsonl; it holds qasper/train\.jsonl"):
         len(Scrolls("qasper", "test", data=tmp_path))
 
 
 def test_a_split_without_rows_is_told(tmp_path: Path) -> None:
     """Blank lines are none."""
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", ["", "  "])
+    put(tmp_path, "scrolls/qasper/validation.jsonl", ["", "  "])
     with pytest.raises(UserError, match="has no rows"):
         len(Scrolls("qasper", data=tmp_path))
 
@@ -776,7 +750,7 @@ def test_a_split_that_the_benchmark_does_not_have_is_told(task: Task, told: str)
 def test_rows_that_change_under_the_reader_are_noticed(tmp_path: Path) -> None:
     """Nothing of another file is taken for the first one's."""
     rows = [row(str(n), f"Q\n\nA fox. {n} {'x' * 100_000}") for n in range(3)]
-    unpacked(tmp_path, "scrolls/qasper/validation.jsonl", rows)
+    put(tmp_path, "scrolls/qasper/validation.jsonl", rows)
     task = Scrolls("qasper", data=tmp_path)
     examples: Iterator[Example] = task.examples()
     next(examples)

@@ -127,15 +127,6 @@ def test_evidence_is_exact_and_nothing_else_decides(name: str) -> None:
     assert made(name, length=2048, seed=1).example(2).document.text != text
 
 
-def test_rows_are_found_without_those_before_them() -> None:
-    """Workers make the documents that they are given."""
-    task = made("niah_single_1", length=512, samples=4)
-    rows = [*task.layout()]
-    texts = [example.document.text for example in task.examples_of(rows[2:], 2)]
-    assert texts == [task.example(2).document.text, task.example(3).document.text]
-    assert len(task) == len(rows) == 4
-
-
 def test_questions_stand_among_other_documents(tmp_path: Path) -> None:
     """qa_1 and qa_2, from files in the official form; a missing or foreign file is told."""
     folder = tmp_path / "ruler"

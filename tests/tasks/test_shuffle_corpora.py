@@ -8,17 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from row_files import write_rows
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.tasks import ScientificPapers, ShuffleTest
 
 TEXT = "Dr. Ina fixed the pump. It ran all night. By morning the cellar was dry."
-
-
-def lines(path: Path, *rows: dict[str, Any]) -> None:
-    """Writes rows as JSON Lines."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 @pytest.fixture
@@ -48,7 +43,7 @@ def told(metadata: Any) -> str:
 def test_bills_are_the_first_thousand_in_punkts_sentences(tmp_path: Path) -> None:
     """The rest is left alone, and so are rows without text."""
     rows = [{"bill_id": f"b{n}", "text": TEXT} for n in range(1002)]
-    lines(
+    write_rows(
         tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "e", "text": " "}, *rows
     )
     task = ShuffleTest(corpus="billsum", split="test", unit="punkt", data=tmp_path, shuffles=1,
@@ -64,7 +59,7 @@ def test_posts_are_the_last_thousand_and_the_others_are_learnt_from(tmp_path: Pa
     file = tmp_path / "reddit_tifu/tifu_all_tokenized_and_filtered.json"
     usual = {"selftext_without_tldr": TEXT, "trimmed_title": "a title"}
     untitled = {"id": "none", **usual, "trimmed_title": ""}
-    lines(file, untitled, *({"id": f"p{n}", **usual} for n in range(1003)))
+    write_rows(file, untitled, *({"id": f"p{n}", **usual} for n in range(1003)))
     sizes: dict[str, Any] = {"data": tmp_path, "shuffles": 1, "block_sizes": (1,)}
     tested = texts(ShuffleTest(corpus="reddit_tifu", split="test", **sizes))
     assert (len(tested), tested[0], tested[-1]) == (1000, "p3", "p1002")
@@ -82,7 +77,7 @@ def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
 
 def test_faults_of_published_files_are_told_with_their_lines(tmp_path: Path) -> None:
     """A field that is missing, a file that is not there, a split that there is not."""
-    lines(tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "a", "txt": "x"})
+    write_rows(tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "a", "txt": "x"})
     with pytest.raises(ConfigError, match=r"us_test_data_final_OFFICIAL\.jsonl:1: .*'text'"):
         ShuffleTest(corpus="billsum", split="test", data=tmp_path).check()
     with pytest.raises(UserError, match="tifu_all_tokenized"):
@@ -101,7 +96,7 @@ def test_punkts_data_that_are_missing_are_told(
 
     nltk.tokenize._get_punkt_tokenizer.cache_clear()
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    lines(tmp_path / "rows.jsonl", {"text": TEXT})
+    write_rows(tmp_path / "rows.jsonl", {"text": TEXT})
     with pytest.raises(UserError, match=r"python -m nltk\.downloader punkt_tab"):
         ShuffleTest(tmp_path / "rows.jsonl", unit="punkt").check()
 
@@ -119,7 +114,7 @@ PAPER = {
 def test_papers_are_read_from_folder_or_zip(tmp_path: Path, zipped: bool) -> None:
     """Paragraphs are lines, the marks of an abstract's sentences go, empty papers are left out."""
     inner = tmp_path / "scientific_papers/arxiv-dataset/val.txt"
-    lines(inner, {**PAPER, "article_id": "e", "article_text": []}, PAPER)
+    write_rows(inner, {**PAPER, "article_id": "e", "article_text": []}, PAPER)
     if zipped:
         with zipfile.ZipFile(inner.parent.with_suffix(".zip"), "w") as file:
             file.write(inner, "arxiv-dataset/val.txt")
@@ -133,6 +128,6 @@ def test_faults_of_papers_are_told_with_their_lines(tmp_path: Path) -> None:
     """Also where the files are not there at all, with where they are to be had."""
     with pytest.raises(UserError, match="it is at https://github"):
         list(ScientificPapers("pubmed", data=tmp_path).examples())
-    lines(tmp_path / "scientific_papers/arxiv-dataset/val.txt", {**PAPER, "article_text": "x"})
+    write_rows(tmp_path / "scientific_papers/arxiv-dataset/val.txt", {**PAPER, "article_text": "x"})
     with pytest.raises(UserError, match=r"val\.txt:1: .*'article_text' must be a list of texts"):
         list(ScientificPapers("arxiv", data=tmp_path).examples())

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
+from row_files import write_rows
 from tiny_models import STORY, save, save_classifier
+
+from leporello.api import load_pipelines
+from leporello.core.errors import ConfigError
 
 SENTENCES = [f"{part.strip()}." for part in STORY.split(".")[:2] for part in part.split(",")]
 ROWS: list[dict[str, Any]] = [
@@ -24,8 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shuffle")
     save("gpt2", folder / "gpt2")
     save_classifier("roberta", folder / "roberta", ("original", "shuffled"))
-    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
-    (folder / "texts.jsonl").write_text(lines, encoding="utf-8")
+    write_rows(folder / "texts.jsonl", *ROWS)
     (folder / "own.yaml").write_text(
         """
 pipelines:
@@ -116,18 +119,13 @@ def test_texts_that_fail_are_missing_pairs(place: Path, tmp_path: Path) -> None:
     assert accuracy <= 100 / 3 + 1e-3  # what is missing is not right
 
 
-def test_what_is_wrong_with_the_file_is_told_before_any_work(place: Path, tmp_path: Path) -> None:
-    """Rows with their lines, and parameters with theirs in the config."""
-    (tmp_path / "texts.jsonl").write_text('{"txt": "x"}\n{"text": 3}\n', encoding="utf-8")
-    own = (place / "own.yaml").read_text(encoding="utf-8").replace("./", f"{place}/")
-    (tmp_path / "own.yaml").write_text(own, encoding="utf-8")
-    config = ("--task", "texts", "--config", tmp_path / "own.yaml", "--out", tmp_path / "run")
-    told = leporello("run", *HERE, "tiny", *config, status=2).stderr
-    assert "texts.jsonl:1: unknown field 'txt'; did you mean 'text'" in told
-    assert "texts.jsonl:2: text: must be a text, got 3" in told
-    faulty = own.replace("size: 24, stride: 12", "size: 24, stride: 25")
-    faulty = faulty.replace("shuffles: 3", "shuffles: 0").replace("[1, 2]", "[1, 1]")
-    (tmp_path / "own.yaml").write_text(faulty, encoding="utf-8")
-    told = leporello("check", "--config", tmp_path / "own.yaml", status=2).stderr
+def test_what_is_wrong_with_parameters_is_told_before_any_work(place: Path) -> None:
+    """With their lines in the config."""
+    faulty = (place / "own.yaml").read_text(encoding="utf-8")
+    faulty = faulty.replace("size: 24, stride: 12", "size: 24, stride: 25")
+    (place / "faulty.yaml").write_text(faulty.replace("shuffles: 3", "shuffles: 0"))
+    with pytest.raises(ConfigError) as raised:
+        load_pipelines([place / "faulty.yaml"])
+    told = str(raised.value)
     assert "stride (25) must not be more than size (24)" in told
     assert "shuffles" in told

@@ -13,6 +13,7 @@ import pytest
 from command_line import GOLDEN
 from hypothesis import given
 from hypothesis import strategies as st
+from row_files import write_rows
 
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import ConfigError, UserError
@@ -31,10 +32,7 @@ STORY = "Ina fixed the pump. It ran all night. By morning the cellar was dry.  N
 
 def written(folder: Path, *rows: Mapping[str, Any] | str) -> Path:
     """Returns a new file of these rows; a text is written as it is."""
-    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-    path = folder / "rows.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_rows(folder / "rows.jsonl", *rows)
 
 
 def told(example: Example) -> dict[str, Any]:

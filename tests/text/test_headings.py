@@ -334,6 +334,3 @@ def test_a_name_is_a_title_without_label_and_marks() -> None:
         "Introduction {#i .u}",
     )
     assert {name_of(title) for title in titles} == {"introduction"}
-
-
-# Time

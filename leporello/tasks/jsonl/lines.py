@@ -34,14 +34,15 @@ class Line(NamedTuple):
     given: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class LineRows:
-    """A JSON Lines file, read in the memory of the largest line that may be read.
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of a file of one format.
 
     Attributes:
         local: Path of the file on this machine.
         path: Path of the file as the user names it.
-        limit: Bytes of a line at most; a longer one has no content.
+        limit: Bytes of a row at most; a larger one has no content.
+        seeks: Whether beginning in the middle is as quick as going on.
     """
 
     seeks: ClassVar[bool] = True
@@ -51,11 +52,19 @@ class LineRows:
     limit: int
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the lines that are not blank, from the one with this number and offset on.
+        """Yields the row of this number, which a `Line` had with this offset, and all after it.
 
         Raises:
-            UserError: The file is in UTF-16 or UTF-32.
+            UserError: The file is damaged, or not of this format.
         """
+        raise NotImplementedError
+
+
+class LineRows(FileRows):
+    """A JSON Lines file, read in the memory of the largest line that may be read."""
+
+    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
+        """Yields the lines that are not blank; see `FileRows.rows`."""
         with opened(self.local) as file:
             if not offset:
                 self._check_encoding(file.read(_HEAD))

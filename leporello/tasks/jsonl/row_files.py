@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Protocol
 
-from leporello.core.errors import Fault
 from leporello.core.files import opened, sha256, stamp
 from leporello.tasks.jsonl.columns import renamed
-from leporello.tasks.jsonl.lines import Line, LineRows
+from leporello.tasks.jsonl.lines import FileRows, Line, LineRows
 from leporello.tasks.jsonl.schema import Row, decode, validated
 from leporello.tasks.jsonl.tables import ArrowRows, ArrowStream, ParquetRows
 from leporello.tasks.jsonl.tars import PACKED, TarRows
@@ -24,21 +22,7 @@ _LINE = (1 << LINES) - 1
 _USTAR = 257  # where a tar has its mark
 
 
-class _OpenedRows(Protocol):
-    """What a format offers: its rows, from one of them on.
-
-    Attributes:
-        seeks: Whether beginning in the middle is as quick as going on.
-    """
-
-    seeks: ClassVar[bool]
-
-    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the row of this number, which a `Line` had with this offset, and all behind it."""
-        ...
-
-
-_MARKS: Mapping[bytes, Callable[[Path, Path, int, tuple[str, ...]], _OpenedRows]] = {
+_MARKS: Mapping[bytes, type[ArrowRows]] = {
     b"PAR1": ParquetRows,
     b"ARROW1": ArrowRows,
     b"\xff\xff\xff\xff": ArrowStream,
@@ -92,7 +76,7 @@ class RowFiles:
             (line._replace(number=file << LINES | line.number) for line in rows) if file else rows
         )
 
-    def opened(self, number: int) -> _OpenedRows:
+    def opened(self, number: int) -> FileRows:
         """Returns a file by what its content says that it is; not by its suffix."""
         path = self.files[number]
         local = unpacked(path)
@@ -127,11 +111,6 @@ class RowFiles:
         file, line = self.place(number)
         return f"line {line}" + (f" of {file.name}" if len(self.files) > 1 else "")
 
-    def fault(self, number: int, text: str) -> Fault:
-        """Returns what is wrong with a row."""
-        file, line = self.place(number)
-        return Fault(file, line, text)
-
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Returns what differs when other files lie there: inodes, bytes, times."""
         return tuple(map(stamp, self.files))
@@ -154,7 +133,7 @@ class RowReader:
 
     source: RowFiles
     _file: int = field(default=-1, init=False)
-    _opened: _OpenedRows = field(init=False)
+    _opened: FileRows = field(init=False)
     _rows: Iterator[Line] = field(init=False)
     _next: int = field(init=False)
 

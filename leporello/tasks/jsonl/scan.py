@@ -124,7 +124,7 @@ class Scan:
             raise ConfigError(self._faults)
 
     def _fault(self, line: int, text: str) -> None:
-        self._faults.append(self._files.fault(line, text))
+        self._faults.append(Fault(*self._files.place(line), text))
 
     def _rows(self) -> Iterator[RowPlace]:
         """Yields the rows that can be read."""

@@ -5,42 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.environment.extras import require
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError, did_you_mean
-from leporello.tasks.jsonl.lines import Line
+from leporello.tasks.jsonl.lines import FileRows, Line
 
 _TOGETHER = 8  # rows that are decoded at once: each may be as large as a row may be
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowRows:
+@dataclass(frozen=True)
+class ArrowRows(FileRows):
     """An Arrow file (which is Feather too) or stream, in record batches that are read one by one.
 
+    An offset is the number of a batch, or of a row group.
+
     Attributes:
-        local: Path of the file on this machine.
-        path: Path of the file as the user names it.
-        limit: Bytes of a row at most.
         columns: Names of the columns that are read; all if empty.
     """
 
     seeks: ClassVar[bool] = False
 
-    local: Path
-    path: Path
-    limit: int
     columns: tuple[str, ...]
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the rows from this one on.
-
-        Args:
-            number: Number of the row.
-            offset: Number of its batch, or row group.
-        """
+        """Yields rows; see `FileRows.rows`."""
         require(f"{self.path}: reading it", "pyarrow")
         with self._explained():
             for first, group, batch in self.batches(offset):

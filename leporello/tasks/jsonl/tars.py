@@ -10,40 +10,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.files import opened
-from leporello.tasks.jsonl.lines import Line
+from leporello.tasks.jsonl.lines import FileRows, Line
 
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # what WebDataset takes for key and extension
 PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, size and name
 _BLOCK = 512  # bytes of a tar's blocks: what an offset has beyond them tells the row of a list
 
 
-@dataclass(frozen=True, slots=True)
-class TarRows:
+@dataclass(frozen=True)
+class TarRows(FileRows):
     """A tar without compression, in which the members of each row follow each other.
 
     `KEY.json` has the fields of a row, or a list of rows on the document; another member is the
     document, of a format by its content and suffix. Rows without an id are called by the key.
 
     Attributes:
-        local: Path of the file on this machine.
-        path: Path of the file as the user names it.
-        limit: Bytes of a row's members at most.
         file: Number of the file among the task's.
     """
 
-    seeks: ClassVar[bool] = True
-
-    local: Path
-    path: Path
-    limit: int
     file: int
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields the rows from the one on that has this offset."""
+        """Yields rows; see `FileRows.rows`."""
         try:
             with opened(self.local) as file:
                 file.seek(offset - offset % _BLOCK)

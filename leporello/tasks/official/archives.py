@@ -18,8 +18,8 @@ from typing import IO, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import opened
-from leporello.storage import to_path
+from leporello.core.files import at_home, opened
+from leporello.storage import RemotePath, to_path
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
 # Bytes of a JSON list: an object in which there is none, and the end.
@@ -32,16 +32,9 @@ _DAMAGE = (EOFError, OSError, zipfile.BadZipFile, zlib.error)
 
 
 def data_directory(folder: Path | None) -> Path:
-    """Returns where the benchmarks' files lie: as given, else `LEPORELLO_DATA`, else `data`.
-
-    Raises:
-        UserError: It is in the home of a user who is not there.
-    """
+    """Returns where the benchmarks' files lie: as given, else `LEPORELLO_DATA`, else `data`."""
     path = folder or to_path(os.environ.get("LEPORELLO_DATA") or "data")
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        raise UserError(f"data directory {path}: there is no such user") from None
+    return path if isinstance(path, RemotePath) else at_home(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,17 +143,10 @@ class Benchmark(LaidOut):
 
 @lru_cache(maxsize=16)
 def _cached_layout(task: Benchmark, archive: Archive, stamp: tuple[int, int, int]) -> Layout:  # noqa: ARG001 -- a file with another stamp is read again
-    facts: dict[str, JSON] = {}
+    index = RowIndex(task.take_all, archive)
     is_own = type(task).__module__.startswith("leporello.")  # a plug-in's code is not looked at
     key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_own else None
-    return cached_layout(key, _documents(task, archive, facts), facts)
-
-
-def _documents(task: Benchmark, archive: Archive, facts: dict[str, JSON]) -> Iterator[DocumentRows]:
-    first_pass = RowIndex(task.take_all, archive)
-    for group in first_pass.read():
-        yield group.rows()
-    facts["sha256"] = first_pass.sha256
+    return cached_layout(key, index.read(), index.facts)
 
 
 @lru_cache(maxsize=16)

@@ -58,17 +58,17 @@ class RowIndex:
     """Checks rows, and notes what stands on which document.
 
     Attributes:
-        sha256: SHA-256 of all rows, when they have been read.
+        facts: SHA-256 of all rows as `sha256`, when they have been read.
     """
 
     def __init__(self, take: Take, archive: Archive) -> None:
-        self.sha256 = ""
+        self.facts: dict[str, JSON] = {}
         self._take, self._archive = take, archive
         self._faults: list[Fault] = []
         self._documents: dict[str, DocumentGroup] = {}
         self._ids: dict[str, DocumentGroup] = {}
 
-    def read(self) -> Iterator[DocumentGroup]:
+    def read(self) -> Iterator[DocumentRows]:
         """Reads all rows, then yields the documents, as they first appear.
 
         Raises:
@@ -89,8 +89,8 @@ class RowIndex:
                     f"{self._archive}: none of its {number} rows is of this task"
                 )
             raise UserError(f"{self._archive}: has no rows")
-        self.sha256 = digest.hexdigest()
-        yield from self._documents.values()
+        self.facts["sha256"] = digest.hexdigest()
+        yield from (group.rows() for group in self._documents.values())
 
     def _row(self, line: int, number: int, content: bytes) -> None:
         try:

@@ -1,0 +1,23 @@
+"""Files of rows, as JSON Lines."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def json_lines(rows: Iterable[Any]) -> bytes:
+    """Returns a line for each row; a text, or bytes, are written as they are."""
+    lines = (row if isinstance(row, str | bytes) else json.dumps(row) for row in rows)
+    return b"".join((x.encode() if isinstance(x, str) else x) + b"\n" for x in lines)
+
+
+def write_rows(path: Path, *rows: Any) -> Path:
+    """Writes a file of rows, compressed if its name ends with `.bz2`; returns its path."""
+    content = json_lines(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bz2.compress(content) if path.suffix == ".bz2" else content)
+    return path
