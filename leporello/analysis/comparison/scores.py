@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leporello.analysis.comparison.outcomes import Outcome
+from leporello.jobs.results import ExampleStatistics
 from leporello.metrics import Metric, Resampled, Statistics
 from leporello.metrics.own import resampled
 
@@ -84,7 +84,7 @@ class Score:
 
 
 def compared(
-    rows: Sequence[Sequence[Outcome]],
+    rows: Sequence[Sequence[ExampleStatistics]],
     metrics: Mapping[str, Metric],
     baseline: int | None,
     draws: Draws,
@@ -92,7 +92,7 @@ def compared(
     """Returns the scores of each pipeline by metric.
 
     Args:
-        rows: Outcomes of each pipeline: the same examples, in the same order.
+        rows: Finished examples of each pipeline: the same examples, in the same order.
         metrics: Metrics by name.
         baseline: Index of the pipeline that the others are tested against; None tests nothing.
         draws: Settings of the resampling.
@@ -106,7 +106,7 @@ def compared(
 def _scores(
     name: str,
     metric: Metric,
-    rows: Sequence[Sequence[Outcome]],
+    rows: Sequence[Sequence[ExampleStatistics]],
     baseline: int | None,
     draws: Draws,
 ) -> list[Score]:
@@ -148,7 +148,7 @@ def scores_of(
     return trial.scores() if baseline is None else trial.against(baseline)
 
 
-def _owners(rows: Sequence[Sequence[Outcome]], scored: Sequence[int]) -> list[int]:
+def _owners(rows: Sequence[Sequence[ExampleStatistics]], scored: Sequence[int]) -> list[int]:
     """Returns by example the number of its document."""
     numbers: dict[str, int] = {}
     owners = []
