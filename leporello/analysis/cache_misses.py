@@ -16,15 +16,15 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import read_rows
 from leporello.core.hashing import differences
 from leporello.core.records import Example
 from leporello.engine.enriching import makers
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.journal.serialization import calls_from_row, read_from_row
+from leporello.engine.journal.serialization import read_from_row
 from leporello.engine.reading import digest_of
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.models.locate import cache_directory
 
 
@@ -67,7 +67,7 @@ def why(run: Path, example_id: str) -> list[Reuse]:
         for example in examples_of(config.tasks[task].spec.build(), task):
             ids.append(example.id)
             if example.id == example_id:
-                needed = _needs(stages, example, directory.results(pipeline, task))
+                needed = _needs(stages, example, JobFiles(directory, pipeline, task))
                 reuses += [cached_keys.reuse(pipeline, task, *need) for need in needed]
                 break
     if not reuses:
@@ -76,7 +76,7 @@ def why(run: Path, example_id: str) -> list[Reuse]:
 
 
 def _needs(
-    stages: Pipeline, example: Example, folder: Path
+    stages: Pipeline, example: Example, files: JobFiles
 ) -> Iterator[tuple[str, type, Mapping[str, Any] | None]]:
     """Yields kind, class and cache key of everything that an example needs."""
     chunker, document = stages.chunker, example.document
@@ -94,19 +94,17 @@ def _needs(
         chunks = cached_passages(chunks, used) or chunks
     for part in indexers(stages.retriever):
         yield "index", type(part), index_key(document, part, chunks, fingerprint)
-    for role, digest in dict.fromkeys(_digests(example, folder)):
+    for role, digest in dict.fromkeys(_digests(example, files)):
         reader = stages.reader_of(role)
         known = fingerprint(reader)
         key = None if known is None else {"reader": {**known}, "read": digest}
         yield "outputs", type(reader), key
 
 
-def _digests(example: Example, folder: Path) -> Iterator[tuple[str, str]]:
+def _digests(example: Example, files: JobFiles) -> Iterator[tuple[str, str]]:
     """Yields role and digest of each read that the run made of an example."""
-    path = folder / "calls.jsonl"
-    rows = read_rows(path) if path.exists() else ()
-    row = next((row for row in rows if row["id"] == example.id), None)
-    for call in calls_from_row(row["calls"]) if row else ():
+    finished = files.example(example.id)
+    for call in finished.calls if finished else ():
         yield call["role"], digest_of(read_from_row(call, example.document))
 
 

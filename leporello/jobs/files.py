@@ -207,6 +207,10 @@ class JobFiles:
                 else:
                     yield ExampleFiles(example, next(predictions), next(calls)["calls"])
 
+    def example(self, example_id: str) -> ExampleFiles | None:
+        """Returns one finished example; None if it is not finished."""
+        return next((e for e in self.examples() if e.statistics.id == example_id), None)
+
     def _folders(self) -> Iterator[Path]:
         """Yields the folders that hold the results: the merged ones, or each shard's."""
         if self.is_merged:

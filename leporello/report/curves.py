@@ -69,9 +69,7 @@ def _recall(packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
     series = []
     for job in packed.jobs:
         traced = facts.by_job.get(job.key, {}).values()
-        recalls = [
-            _recall_by_rank(example.gains) for example in traced if example.gains is not None
-        ]
+        recalls = [_recall_by_rank(example.gains) for example in traced if example.gold]
         ranks = enumerate(zip(*recalls, strict=True), 1)
         series.append(Series(job.label, tuple(_mean(rank, shares) for rank, shares in ranks)))
     title = f"Recall of the evidence by the first k hits, {packed.task}"

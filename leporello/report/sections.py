@@ -112,8 +112,8 @@ def _seconds(job: JobRows) -> str:
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
     summary = Summary({})
-    for row in job.rows():
-        summary.add(row.statistics)
+    for statistics in job.files.statistics():
+        summary.add(statistics)
     return summary.ways
 
 

@@ -4,13 +4,17 @@ It reads runs and their tasks' data, and divides documents again by the cache. B
 which makes a trace an example (`example_trace`); `counts` adds them up.
 """
 
-from leporello.analysis.funnel.collect import answer_metric, trace_examples
+from leporello.analysis.funnel.collect import (
+    FinishedExamples,
+    answer_score,
+    check_document,
+    trace_examples,
+)
 from leporello.analysis.funnel.counts import Funnel, FunnelStage, count_losses, funnels
 from leporello.analysis.funnel.example_trace import (
     ANSWERED,
     STAGES,
     ChunkCover,
-    ExampleResult,
     ExampleTrace,
     Gold,
     gold_of,
@@ -21,12 +25,13 @@ __all__ = [
     "ANSWERED",
     "STAGES",
     "ChunkCover",
-    "ExampleResult",
     "ExampleTrace",
+    "FinishedExamples",
     "Funnel",
     "FunnelStage",
     "Gold",
-    "answer_metric",
+    "answer_score",
+    "check_document",
     "count_losses",
     "funnels",
     "gold_of",
