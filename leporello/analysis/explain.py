@@ -7,16 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.funnel import (
-    ChunkCover,
-    ExampleTrace,
-    answer_score,
-    check_document,
-    gold_of,
-    trace_example,
-)
+from leporello.analysis.funnel.collect import answer_score, check_document, scored_by
+from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
 from leporello.config import Pipeline, PipelineSpec, load_config
-from leporello.config.metrics import metrics_of
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
@@ -118,7 +111,7 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
         example = next((e for e in examples if _remember(ids, e.id) == example_id), None)
         if example is not None:
             job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
-            explanations.append(job.explain(metrics_of(config.tasks[task].metrics_of(source))))
+            explanations.append(job.explain(scored_by(signature, source)))
     if not explanations:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
     if finished := [job for job in explanations if job is not None]:

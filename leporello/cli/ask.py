@@ -25,6 +25,9 @@ from leporello.storage import to_path
 from leporello.storage.paths import is_there
 
 OVER = "over-files"  # the pipeline of `--over`
+Files = Annotated[
+    list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
+]
 PipelineName = Annotated[str, typer.Option("--pipeline", help="[default: the default one]")]
 
 
@@ -110,9 +113,7 @@ def _schema(path: Path | None, kind: str) -> str:
 
 
 def extract(
-    files: Annotated[
-        list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
-    ],
+    files: Files,
     *,
     schema: Annotated[
         Path, typer.Option("--schema", help="JSON or YAML: `fields`, or JSON Schema of an object.")

@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from leporello.cli.ask import PipelineName
+from leporello.cli.ask import Files, PipelineName
 from leporello.cli.options import ConfigFiles, Model, NoCache, Overrides, stdout, with_model
 from leporello.storage import to_path
 
 
 def serve(
     *,
-    files: Annotated[
-        list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
-    ],
+    files: Files,
     port: Annotated[int, typer.Option("--port", help="On 127.0.0.1; 0 takes a free one.")] = 0,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     pipeline: PipelineName = "",
@@ -50,9 +48,7 @@ def serve(
 
 def mcp(
     *,
-    files: Annotated[
-        list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
-    ],
+    files: Files,
     pipeline: PipelineName = "",
     model: Model = "",
     config: ConfigFiles = None,

@@ -11,7 +11,6 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -25,19 +24,6 @@ _LAST = 10  # runs that an estimate is made from
 _log = logging.getLogger("leporello")
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How long a unit of work took.
-
-    Attributes:
-        seconds: Seconds for one unit: the median of the last runs.
-        runs: Number of runs that it is the median of.
-    """
-
-    seconds: float
-    runs: int
-
-
 def selecting_key(pipeline: PipelineSpec) -> str:
     """Returns what tells pipelines apart that divide and select otherwise."""
     stages = {key: pipeline.stages[key].resolved() for key in ("chunker", "retriever")}
@@ -47,6 +33,11 @@ def selecting_key(pipeline: PipelineSpec) -> str:
 def reading_key(pipeline: PipelineSpec, role: str = ANSWER) -> str:
     """Returns what tells pipelines apart that read otherwise, in a role."""
     return digest(pipeline.readers[role].resolved())
+
+
+def sizes_key(pipeline: PipelineSpec) -> str:
+    """Returns what the sizes that its readers found themselves are kept under in a run."""
+    return " ".join(reading_key(pipeline, role) for role in pipeline.readers)
 
 
 class Timings:
@@ -76,13 +67,13 @@ class Timings:
         except OSError as error:
             _log.warning("timings are not kept for `plan`: %s: %s", self.path, error.strerror)
 
-    def rates(self) -> Mapping[tuple[str, str], Rate]:
-        """Returns the rate of each stage and unit that was timed here."""
+    def rates(self) -> Mapping[tuple[str, str], float]:
+        """Returns the seconds of one unit by stage and unit: the median of the last runs here."""
         seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         with suppress(OSError):  # none there, or none that may be read: nothing is known
             for line in self.path.read_bytes().splitlines():
                 self._take(line, seconds)
-        return {key: Rate(median(v[-_LAST:]), len(v[-_LAST:])) for key, v in seconds.items()}
+        return {key: median(values[-_LAST:]) for key, values in seconds.items()}
 
     @staticmethod
     def _take(line: bytes, seconds: defaultdict[tuple[str, str], list[float]]) -> None:

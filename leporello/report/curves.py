@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import accumulate, pairwise
 from statistics import fmean, stdev
 
-from leporello.analysis.comparison import PipelineScores, TaskComparison
+from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.jobs.confidence import Answers, reliability, scores_by_coverage
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts

@@ -10,14 +10,9 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from leporello.analysis.funnel import (
-    ExampleTrace,
-    FinishedExamples,
-    Funnel,
-    check_document,
-    count_losses,
-    trace_examples,
-)
+from leporello.analysis.funnel.collect import FinishedExamples, check_document, trace_examples
+from leporello.analysis.funnel.counts import Funnel, count_losses
+from leporello.analysis.funnel.example_trace import ExampleTrace
 from leporello.core.errors import UserError
 from leporello.core.records import Example
 from leporello.jobs.directory import RunDirectory

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from leporello.analysis.comparison import TaskComparison
+from leporello.analysis.comparison.tables import TaskComparison
 from leporello.report.curves import ascending, measured
 from leporello.report.plots import Plot, Point, Series, lines
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from leporello.core.records import JSON
 from leporello.jobs.results import ExampleStatistics
 from leporello.metrics import Statistics
 from leporello.metrics.own import resampled
@@ -33,7 +34,7 @@ class Estimate:
     interval: tuple[float, float] | None
 
     @property
-    def row(self) -> dict[str, float | list[float] | None]:
+    def row(self) -> JSON:
         """The numbers as a file holds them."""
         return {"value": self.value, "interval": [*self.interval] if self.interval else None}
 

@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from leporello import Document, Example, Span
-from leporello.analysis.funnel import (
-    ChunkCover,
-    ExampleTrace,
-    Funnel,
-    count_losses,
-    funnels,
-    gold_of,
-    trace_examples,
-)
+from leporello.analysis.funnel.collect import trace_examples
+from leporello.analysis.funnel.counts import Funnel, count_losses, funnels
+from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of
 from leporello.api import UserError, explain, run
 from leporello.cli import application
 

@@ -23,7 +23,7 @@ from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memory import memo_key
 from leporello.core.errors import UserError
 from leporello.core.notes import collect_notes
-from leporello.core.protocols import Chunker
+from leporello.core.protocols import Chunker, Task
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import divided
@@ -48,6 +48,11 @@ def trace_examples(run: Path) -> Iterator[ExampleTrace]:
     for task in dict.fromkeys(task for _, task in jobs):
         pipelines = [pipeline for pipeline, other in jobs if other == task]
         yield from _of_task(directory, config, task, pipelines)
+
+
+def scored_by(signature: Mapping[str, Any], source: Task) -> dict[str, Metric]:
+    """Returns the metrics that a job was scored by, by name, in the task's order."""
+    return metrics_of(signature["task"].get("metrics") or source.metrics)
 
 
 def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
@@ -94,8 +99,9 @@ def _of_task(
     directory: RunDirectory, config: Config, task: str, pipelines: Sequence[str]
 ) -> Iterator[ExampleTrace]:
     source = config.tasks[task].spec.build()
-    metrics = metrics_of(config.tasks[task].metrics_of(source))
-    jobs = [*_job_readers(directory, config, task, pipelines, metrics)]
+    signatures = {pipeline: directory.jobs()[pipeline, task] for pipeline in pipelines}
+    metrics = {name: scored_by(signature, source) for name, signature in signatures.items()}
+    jobs = [*_job_readers(directory, config, task, metrics)]
     every = examples_of(source, task)
     # Behind the last row of the last job the data are not read on.
     examples = takewhile(lambda _: any(job.rows.next for job in jobs), every)
@@ -122,15 +128,14 @@ def _job_readers(
     directory: RunDirectory,
     config: Config,
     task: str,
-    pipelines: Sequence[str],
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[str, Mapping[str, Metric]],
 ) -> Iterator[_JobReader]:
     factory = StageFactory()
-    for pipeline in pipelines:
+    for pipeline in metrics:
         [point] = config.select([pipeline])
         chunker = factory.stage(point.stages["chunker"])
         rows = FinishedExamples(JobFiles(directory, pipeline, task))
-        yield _JobReader((pipeline, task), chunker, rows, metrics)
+        yield _JobReader((pipeline, task), chunker, rows, metrics[pipeline])
 
 
 @dataclass
