@@ -13,7 +13,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -319,15 +319,10 @@ class JobFiles:
             if number in parts and _is_whole(self.part(number)):
                 yield number, self.part(number)
                 continue
-            with self._derived(number) as part:
+            with TemporaryDirectory() as folder:
+                part = Path(folder) / "part"
+                self.write_part(number, part)
                 yield number, part
-
-    @contextmanager
-    def _derived(self, number: int) -> Iterator[Path]:
-        with TemporaryDirectory() as folder:
-            part = Path(folder) / "part"
-            self.write_part(number, part)
-            yield part
 
     def discard(self) -> None:
         """Removes everything."""
