@@ -107,21 +107,17 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
         source = config.tasks[task].spec.build()
         [point] = config.select([pipeline])
         stages, changed = point.build(), _changed(point, signature)
-        examples = examples_of(source, task)
-        example = next((e for e in examples if _remember(ids, e.id) == example_id), None)
-        if example is not None:
-            job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
-            explanations.append(job.explain(scored_by(signature, source)))
+        for example in examples_of(source, task):
+            ids.append(example.id)
+            if example.id == example_id:
+                job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
+                explanations.append(job.explain(scored_by(signature, source)))
+                break
     if not explanations:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
     if finished := [job for job in explanations if job is not None]:
         return finished
     raise UserError(f"{run}: example {example_id!r} is not finished yet")
-
-
-def _remember(ids: list[str], one: str) -> str:
-    ids.append(one)
-    return one
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,8 @@ class InProcess:
             spec: The batch that is to be run.
             check: Function that is called before each step; raises `Stopped` if the run is to end.
         """
-        self._check = check
-        self._report: Callable[[ProgressCounts], None] = lambda _: None
-        # By another name, since what is reported to is known only when it runs.
-        reporter = Reporter(self._reported, check)
-        self._worker = ShardWorker(spec, reporter, logs_attempts=False)
+        self._reporter = Reporter(lambda _: None, check)
+        self._worker = ShardWorker(spec, self._reporter, logs_attempts=False)
 
     @property
     def workers(self) -> int:
@@ -54,9 +51,6 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
-    def _reported(self, progressed: ProgressCounts) -> None:
-        self._report(progressed)
-
     def sizes(self) -> dict[str, int]:
         """Returns the sizes of batches that the reader finds itself."""
         return self._worker.sizes()
@@ -65,7 +59,7 @@ class InProcess:
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
     ) -> Iterator[ShardResult]:
         """Yields what came of each order; see `Executor`."""
-        self._report = report
+        self._reporter.report = report
         for result in self._worker.run(iter(orders)):
             yield result
             if result.outcome == "stopped":

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from leporello.cache.reuse import collect_reuse, undeclared
@@ -34,7 +35,7 @@ from leporello.jobs.files import METRICS_FILE, JobFiles, RowCounts
 from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
-from leporello.jobs.timings import Timings, reading_key, selecting_key, sizes_key
+from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
 from leporello.runs.budget import RunBudgets
 from leporello.runs.later import LaterMetrics
@@ -339,15 +340,11 @@ class Batch:
         """Keeps how long stages took, for the estimates of `plan`."""
         if self.context.cache is None:
             return
-        timings, pipeline = Timings(self.context.cache.root), self.jobs[index].pipeline
-        share = self._shares[index]
-        timings.record(
-            selecting_key(pipeline),
-            "character",
-            share.selecting.characters,
-            share.selecting.seconds,
-        )
+        record = partial(record_timing, self.context.cache.root)
+        pipeline, share = self.jobs[index].pipeline, self._shares[index]
+        selecting = share.selecting
+        record(selecting_key(pipeline), "character", selecting.characters, selecting.seconds)
         for role, told in share.reading.items():
             key = reading_key(pipeline, role)
-            timings.record(key, "read", told.reads, told.seconds)
-            timings.record(key, "input token", told.input_tokens, told.seconds)
+            record(key, "read", told.reads, told.seconds)
+            record(key, "input token", told.input_tokens, told.seconds)

@@ -22,7 +22,7 @@ from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory
-from leporello.jobs.timings import Timings, reading_key, selecting_key
+from leporello.jobs.timings import reading_key, selecting_key, timed_rates
 from leporello.models.locate import cache_directory
 from leporello.runs.estimate import WorkEstimate
 
@@ -174,7 +174,7 @@ class _Planner:
     def __init__(self, cache: Cache, limit: int | None) -> None:
         self.cache, self.limit = cache, limit
         self.steps: dict[tuple[str, ...], StagePlan] = {}
-        self._rates = Timings(cache.root).rates()
+        self._rates = timed_rates(cache.root)
 
     def count(self, jobs: Sequence[_Planned]) -> None:
         """Counts what jobs on one task have left."""
