@@ -31,12 +31,7 @@ class InProcess:
     """Works at shards in this process, one after the other; see `Executor`."""
 
     def __init__(self, spec: BatchSpec, check: Callable[[], None]) -> None:
-        """Builds the pipelines.
-
-        Args:
-            spec: The batch that is to be run.
-            check: Function that is called before each step; raises `Stopped` if the run is to end.
-        """
+        """Builds the pipelines; see `executor_for`."""
         self._reporter = Reporter(lambda _: None, check)
         self._worker = ShardWorker(spec, self._reporter, logs_attempts=False)
 
@@ -78,15 +73,7 @@ class ProcessPool:
     def __init__(
         self, spec: BatchSpec, placement: Placement, count: int, check: Callable[[], None]
     ) -> None:
-        """Starts none before there is anything to do.
-
-        Args:
-            spec: The batch that is to be run.
-            placement: Number of workers, and the threads and memory of each.
-            count: Number of processes.
-            check: Function that is called several times a second; raises `Stopped` if the run is to
-                end.
-        """
+        """Starts none before there is anything to do; `count` are the most. See `executor_for`."""
         self._spec, self._check = dump(spec), check
         self._attempts = partial(
             RunDirectory(spec.directory).attempts, spec.pipelines[0], spec.task

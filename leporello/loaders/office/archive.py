@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.environment.input_limits import ARCHIVE_ENTRIES
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders.files import LARGEST
+from leporello.loaders.files import LARGEST, ZIP, Format
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -33,6 +33,23 @@ def members(data: bytes) -> frozenset[str]:
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         found = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
         return frozenset(name[:length].decode() for length, name in found)
+
+
+class ArchiveFormat(Format):
+    """Format of zip archives that a member tells from others.
+
+    Attributes:
+        member: Name of that member.
+    """
+
+    begins: ClassVar[re.Pattern[bytes]] = ZIP
+    marked: ClassVar[bool] = True
+    member: ClassVar[str]
+
+    @classmethod
+    def recognises(cls, head: bytes, path: Path) -> bool:  # noqa: ARG003 -- the content says it
+        """Returns whether it is a zip archive with the member."""
+        return cls.member in members(head)
 
 
 def _check_entries(data: bytes) -> None:
