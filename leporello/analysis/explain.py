@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.funnel.collect import answer_score, check_document, scored_by
+from leporello.analysis.finished import check_document
+from leporello.analysis.funnel.collect import answer_score, scored_by
 from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
 from leporello.config import Pipeline, PipelineSpec, load_config
 from leporello.core.calls.contracts import asks_question

@@ -10,7 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from leporello.analysis.funnel.collect import FinishedExamples, check_document, trace_examples
+from leporello.analysis.finished import FinishedExamples, check_document
+from leporello.analysis.funnel.collect import trace_examples
 from leporello.analysis.funnel.counts import Funnel, count_losses
 from leporello.analysis.funnel.example_trace import ExampleTrace
 from leporello.core.errors import UserError
@@ -80,10 +81,7 @@ def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[
         if not any(head.next for head in heads):
             return
     for job, head in zip(jobs, heads, strict=True):
-        if head.next:
-            raise UserError(
-                f"{job.label}: the data have no example {_id(head.next)!r} in its place"
-            )
+        head.check_end(job.label)
 
 
 def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:

@@ -8,6 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.finished import FinishedExamples, check_document
 from leporello.analysis.funnel.example_trace import (
     ChunkCover,
     ExampleTrace,
@@ -62,39 +63,6 @@ def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float
     return None if statistics is None else metrics[name].score(statistics)
 
 
-def check_document(name: str, example: Example, finished: ExampleFiles) -> None:
-    """Compares the document of an example with the one that the run read.
-
-    Raises:
-        UserError: It has another text; the message begins with the name.
-    """
-    if finished.statistics.document not in ("", example.document.sha256):
-        raise UserError(
-            f"{name}: document {example.document.id!r} is not what it was when the run was made;"
-            " put the data back, or run again with --update"
-        )
-
-
-class FinishedExamples:
-    """The finished examples of one pipeline on one task, which are taken in task order.
-
-    Attributes:
-        next: Example that is taken next; None at the end.
-    """
-
-    def __init__(self, files: JobFiles) -> None:
-        """Reads the first example."""
-        self._examples = files.examples()
-        self.next = next(self._examples, None)
-
-    def take(self, example_id: str) -> ExampleFiles | None:
-        """Returns the next example if it has this id."""
-        if self.next is None or self.next.statistics.id != example_id:
-            return None
-        taken, self.next = self.next, next(self._examples, None)
-        return taken
-
-
 def _of_task(
     directory: RunDirectory, config: Config, task: str, pipelines: Sequence[str]
 ) -> Iterator[ExampleTrace]:
@@ -116,12 +84,7 @@ def _of_task(
                 job.trace(example, gold, result, covers) for job, result in results if result
             )
     for job in jobs:
-        if left := job.rows.next:
-            raise UserError(
-                f"{directory.path}: the data of task {task!r} are not what they were: they have no"
-                f" example {left.statistics.id!r} in its place; put the data back, or run again"
-                " with --update"
-            )
+        job.rows.check_end(f"{directory.path}: {task}")
 
 
 def _job_readers(
