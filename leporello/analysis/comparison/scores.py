@@ -178,16 +178,20 @@ class _Resample:
 
     def scores(self, baseline: int | None) -> list[Score]:
         """Returns the scores with their intervals, and their differences to the baseline."""
-        from leporello.analysis.comparison.significance import bootstrap, holm, randomisation
+        from leporello.analysis.comparison.significance import (
+            bootstrap,
+            holm,
+            interval,
+            randomisation,
+        )
 
         sums = [self.metric.summands(statistics) for statistics in self.table]
         how: Any = {
             "samples": self.draws.samples, "seed": self.draws.seed, "units": self.owners,
         }  # fmt: skip
         drawn = bootstrap(sums, self.metric.of_sums, **how)
-        scores = [
-            replace(s, interval=self._ends(d)) for s, d in zip(self.plain, drawn, strict=True)
-        ]
+        ends = [interval(numbers, self.draws.confidence) for numbers in drawn]
+        scores = [replace(s, interval=e) for s, e in zip(self.plain, ends, strict=True)]
         others = [i for i in range(len(sums)) if i != baseline] if baseline is not None else []
         if baseline is None or not others:
             return scores
@@ -203,10 +207,10 @@ class _Resample:
     def _difference(
         self, index: int, baseline: int, resampled: Numbers, p: float, corrected: float
     ) -> Difference:
-        from leporello.analysis.comparison.significance import p_of_bootstrap
+        from leporello.analysis.comparison.significance import interval, p_of_bootstrap
 
         value = self.plain[index].value - self.plain[baseline].value
-        low, high = self._ends(resampled)
+        low, high = interval(resampled, self.draws.confidence)
         gains = [
             self.metric.score(one) - self.metric.score(other)
             for one, other in zip(self.table[index], self.table[baseline], strict=True)
@@ -223,9 +227,3 @@ class _Resample:
             ties=len(gains) - wins - losses,
             losses=losses,
         )
-
-    def _ends(self, resampled: Numbers) -> tuple[float, float]:
-        from leporello.analysis.comparison.significance import interval
-
-        low, high = interval(resampled, self.draws.confidence)
-        return round(low, 4), round(high, 4)

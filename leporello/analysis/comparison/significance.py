@@ -153,10 +153,10 @@ def p_of_bootstrap(differences: Numbers, seen: float) -> float:
 
 
 def interval(resampled: Numbers, confidence: float = 0.95) -> tuple[float, float]:
-    """Returns the ends of the percentile interval."""
+    """Returns the ends of the percentile interval, to four decimals."""
     tail = 50 * (1 - confidence)
     low, high = np.percentile(resampled, [tail, 100 - tail])
-    return float(low), float(high)
+    return round(float(low), 4), round(float(high), 4)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
