@@ -99,16 +99,13 @@ def parsed(data: bytes) -> _Element:
     return fromstring(data, XMLParser(resolve_entities=False, no_network=True))
 
 
-def losses_of(
-    names: Iterable[str], kinds: Mapping[str, tuple[str, str]], furniture: bool = False
-) -> Iterator[Loss]:
+def losses_of(names: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> Iterator[Loss]:
     """Yields what members of an archive are lost.
 
     Args:
         names: Names of the members.
         kinds: What they are and why they are lost, by a pattern that begins their names.
-        furniture: Whether that is on purpose.
     """
     of = Counter(p for n in names for p in kinds if re.match(p, n))
     for pattern, count in of.items():
-        yield Loss(*kinds[pattern], count=count, furniture=furniture)
+        yield Loss(*kinds[pattern], count=count)
