@@ -138,7 +138,7 @@ class _ExampleOfJob:
         check_document(self.task, self.example, finished)
         row, failure, statistics = finished.prediction, finished.failure, finished.statistics
         prediction = prediction_from_row(row) if row else empty_prediction(self.example)
-        known = {} if failure else statistics.statistics
+        by_metric = {} if failure else statistics.statistics
         stage = failure["stage"] if failure else ""
         chunks = () if stage in ("task", "chunker") else self._chunks()
         job, gold, cover = (self.pipeline, self.task), gold_of(self.example), ChunkCover.of(chunks)
@@ -151,7 +151,7 @@ class _ExampleOfJob:
             failure=self._with_traceback(failure) if failure else None,
             chunks=chunks,
             inputs=tuple(map(self._input, finished.calls)),
-            scores={n: metrics[n].score(s) for n, s in known.items() if s is not None},
+            scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
             notes=(*statistics.notes, *statistics.faults.values(), *self.changed),
             fate=trace_example(job, self.example, gold, cover, finished, score=score),
             passages=self._passages(prediction),

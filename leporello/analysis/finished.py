@@ -25,8 +25,8 @@ class FinishedExamples:
         """Returns the next example if it has this id."""
         if self.next is None or self.next.statistics.id != example_id:
             return None
-        taken, self.next = self.next, next(self._examples, None)
-        return taken
+        example, self.next = self.next, next(self._examples, None)
+        return example
 
     def check_end(self, name: str) -> None:
         """Compares the examples with the data, all of which were offered.

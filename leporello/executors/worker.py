@@ -28,7 +28,7 @@ class Reporter:
     """The listener of a worker's engines: sums up what they do, and reports it now and then.
 
     Attributes:
-        report: Function that is told of what has been done since the last time.
+        report: Function that receives the progress since the last report.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Reporter:
         """Reports nothing yet.
 
         Args:
-            report: Function that is told of what has been done since the last time.
+            report: Function that receives the progress since the last report.
             check: Function that is called before each step; raises `Stopped` if the run is to end.
         """
         self.report, self._check = report, check

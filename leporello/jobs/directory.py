@@ -167,7 +167,7 @@ class RunDirectory:
         return sizes
 
     def _read(self) -> dict[str, Any]:
-        """Returns the manifest; empty if no run lies here."""
+        """Returns the manifest; empty where it does not exist."""
         manifest: dict[str, Any] = read_json(self.manifest) if self.manifest.exists() else {}
         return manifest
 

@@ -131,7 +131,7 @@ def _packed(document: Document) -> Index:
         "title": document.title,
         "notes": [*document.notes],
         **{
-            name: [[*dataclasses.astuple(one)] for one in getattr(document, name)]
+            name: [[*dataclasses.astuple(record)] for record in getattr(document, name)]
             for name in ("sections", "parts", "places", "losses")
         },
     }

@@ -41,7 +41,7 @@ class TrainingSummary:
 
 
 def trainings(jobs: Sequence[JobRows]) -> tuple[list[TrainingSummary], list[str]]:
-    """Returns how the readers that `train` made were trained, and notes on what is not known."""
+    """Returns how the readers that `train` made were trained, and notes on those left out."""
     users: dict[tuple[str, JSON], list[str]] = {}
     for job in jobs:
         for used in _models(job):

@@ -189,18 +189,17 @@ class _Resample:
         how: Any = {
             "samples": self.draws.samples, "seed": self.draws.seed, "units": self.owners,
         }  # fmt: skip
-        drawn = bootstrap(sums, self.metric.of_sums, **how)
-        ends = [interval(numbers, self.draws.confidence) for numbers in drawn]
+        samples = bootstrap(sums, self.metric.of_sums, **how)
+        ends = [interval(numbers, self.draws.confidence) for numbers in samples]
         scores = [replace(s, interval=e) for s, e in zip(self.plain, ends, strict=True)]
-        others = [i for i in range(len(sums)) if i != baseline] if baseline is not None else []
-        if baseline is None or not others:
+        if baseline is None or len(sums) == 1:
             return scores
+        others = [index for index in range(len(sums)) if index != baseline]
         tested = [sums[index] for index in others]
         p_values = randomisation(sums[baseline], tested, self.metric.of_sums, **how)
         for index, p, corrected in zip(others, p_values, holm(p_values), strict=True):
-            difference = self._difference(
-                index, baseline, drawn[index] - drawn[baseline], p, corrected
-            )
+            resampled = samples[index] - samples[baseline]
+            difference = self._difference(index, baseline, resampled, p, corrected)
             scores[index] = replace(scores[index], difference=difference)
         return scores
 

@@ -48,12 +48,12 @@ def bootstrap(
     Returns:
         Shape (pipelines, samples).
     """
-    whole, cuts = _side_by_side(tables)
+    combined, cuts = _side_by_side(tables)
     owner = _owners(tables[0], units)
 
     def scores(weights: Numbers) -> Numbers:
         counts = weights.sum(axis=1)
-        parts = np.split(weights @ whole, cuts, axis=1)
+        parts = np.split(weights @ combined, cuts, axis=1)
         return np.stack([scorer(part, counts) for part in parts])
 
     drawn = _drawn(int(owner.max()) + 1, samples, np.random.default_rng(seed))

@@ -75,7 +75,7 @@ def _answers(files: JobFiles, examples: Iterable[Example]) -> Iterator[tuple[Exa
     """Yields each example with its answer as it was given; None where it has none."""
     finished = FinishedExamples(files)
     for example in examples:
-        taken = finished.take(example.id)
-        row = taken.prediction if taken else None
+        files_of_example = finished.take(example.id)
+        row = files_of_example.prediction if files_of_example else None
         yield example, as_text(row["raw"]) if row else None
     finished.check_end(f"{files.pipeline} on {files.task}")

@@ -36,7 +36,7 @@ def members(data: bytes) -> frozenset[str]:
 
 
 class ArchiveFormat(Format):
-    """Format of zip archives that a member tells from others.
+    """Format of zip archives that is recognised by one of their members.
 
     Attributes:
         member: Name of that member.
@@ -104,7 +104,7 @@ def losses_of(names: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> Ite
 
     Args:
         names: Names of the members.
-        kinds: What they are and why they are lost, by a pattern that begins their names.
+        kinds: Name of the loss and its reason, by a pattern that begins the names of members.
     """
     of = Counter(p for n in names for p in kinds if re.match(p, n))
     for pattern, count in of.items():
