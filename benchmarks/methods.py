@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.evidence import RESAMPLES, hotpotqa, musique
-from leporello.analysis.comparison import PipelineScores, TaskComparison, compare
+from leporello.analysis.comparison.comparison import compare
+from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.core.files import read_rows
 from leporello.core.records import Prediction, Span
 from leporello.core.spans import merge, overlap

@@ -16,9 +16,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from leporello.analysis.comparison import Comparison, compare
+from leporello.analysis.comparison.comparison import compare
+from leporello.analysis.comparison.tables import Comparison
 from leporello.analysis.explain import Explanation, explain
-from leporello.analysis.funnel import ExampleTrace, Funnel, funnels, trace_examples
+from leporello.analysis.funnel.collect import trace_examples
+from leporello.analysis.funnel.counts import Funnel, funnels
+from leporello.analysis.funnel.example_trace import ExampleTrace
 from leporello.analysis.score import score
 from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages

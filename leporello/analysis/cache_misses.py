@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,15 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import read_rows
 from leporello.core.hashing import differences
 from leporello.core.records import Example
 from leporello.engine.enriching import makers
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.journal.serialization import calls_from_row, read_from_row
+from leporello.engine.journal.serialization import read_from_row
 from leporello.engine.reading import digest_of
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.models.locate import cache_directory
 
 
@@ -59,7 +58,7 @@ def why(run: Path, example_id: str) -> list[Reuse]:
         UserError: No run lies there, or it has no such example.
     """
     directory = RunDirectory.of_run(run)
-    config, cached_keys = load_config([directory.config]), _CachedKeys(Cache(cache_directory()))
+    config, entries = load_config([directory.config]), _entries()
     ids: list[str] = []
     reuses: list[Reuse] = []
     for pipeline, task in directory.jobs():
@@ -67,8 +66,11 @@ def why(run: Path, example_id: str) -> list[Reuse]:
         for example in examples_of(config.tasks[task].spec.build(), task):
             ids.append(example.id)
             if example.id == example_id:
-                needed = _needs(stages, example, directory.results(pipeline, task))
-                reuses += [cached_keys.reuse(pipeline, task, *need) for need in needed]
+                needed = _needs(stages, example, JobFiles(directory, pipeline, task))
+                reuses += [
+                    _reuse((pipeline, task, kind, cls.__name__), key, entries.get(kind, ()))
+                    for kind, cls, key in needed
+                ]
                 break
     if not reuses:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
@@ -76,7 +78,7 @@ def why(run: Path, example_id: str) -> list[Reuse]:
 
 
 def _needs(
-    stages: Pipeline, example: Example, folder: Path
+    stages: Pipeline, example: Example, files: JobFiles
 ) -> Iterator[tuple[str, type, Mapping[str, Any] | None]]:
     """Yields kind, class and cache key of everything that an example needs."""
     chunker, document = stages.chunker, example.document
@@ -94,58 +96,51 @@ def _needs(
         chunks = cached_passages(chunks, used) or chunks
     for part in indexers(stages.retriever):
         yield "index", type(part), index_key(document, part, chunks, fingerprint)
-    for role, digest in dict.fromkeys(_digests(example, folder)):
+    for role, digest in dict.fromkeys(_digests(example, files)):
         reader = stages.reader_of(role)
         known = fingerprint(reader)
         key = None if known is None else {"reader": {**known}, "read": digest}
         yield "outputs", type(reader), key
 
 
-def _digests(example: Example, folder: Path) -> Iterator[tuple[str, str]]:
+def _digests(example: Example, files: JobFiles) -> Iterator[tuple[str, str]]:
     """Yields role and digest of each read that the run made of an example."""
-    path = folder / "calls.jsonl"
-    rows = read_rows(path) if path.exists() else ()
-    row = next((row for row in rows if row["id"] == example.id), None)
-    for call in calls_from_row(row["calls"]) if row else ():
+    finished = files.example(example.id)
+    for call in finished.calls if finished else ():
         yield call["role"], digest_of(read_from_row(call, example.document))
 
 
-@dataclass(frozen=True)
-class _CachedKeys:
-    """Keys of all entries of a cache."""
+def _entries() -> Mapping[str, Sequence[tuple[CacheEntry, Mapping[str, Any]]]]:
+    """Returns all entries of the cache by kind, each with what it was made from."""
+    entries: defaultdict[str, list[tuple[CacheEntry, Mapping[str, Any]]]] = defaultdict(list)
+    for entry in Cache(cache_directory()).entries():
+        if key := entry.recipe():
+            entries[entry.kind].append((entry, key))
+    return entries
 
-    cache: Cache
 
-    def reuse(
-        self, pipeline: str, task: str, kind: str, cls: type, key: Mapping[str, Any] | None
-    ) -> Reuse:
-        """Compares one key with those of its kind."""
-        found = pipeline, task, kind, cls.__name__
-        if key is None:
-            cause = "it is not a frozen dataclass of plain fields, or declares repeatable = False"
-            return Reuse(*found, False, f"{cls.__name__} is not cached: {cause}", None)
-        entries = [(entry, _part(made_from, key)) for entry, made_from in self._entries[kind]]
-        if same := next((entry for entry, old in entries if old == key), None):
-            return Reuse(*found, True, "", same.path)
+def _reuse(
+    found: tuple[str, str, str, str],
+    key: Mapping[str, Any] | None,
+    kept: Sequence[tuple[CacheEntry, Mapping[str, Any]]],
+) -> Reuse:
+    """Compares one key with those of its kind."""
+    if key is None:
+        cause = "it is not a frozen dataclass of plain fields, or declares repeatable = False"
+        return Reuse(*found, False, f"{found[-1]} is not cached: {cause}", None)
+    entries = [(entry, _part(made_from, key)) for entry, made_from in kept]
+    if same := next((entry for entry, old in entries if old == key), None):
+        return Reuse(*found, True, "", same.path)
+    if not entries:
+        return Reuse(*found, False, "", None)
 
-        def rank(pair: tuple[CacheEntry, Mapping[str, Any]]) -> tuple[bool, int, float]:
-            entry, old = pair
-            fields = sum(1 for _ in differences(old, key))
-            return not _same_subject(old, key), fields, -entry.last_use
+    def rank(pair: tuple[CacheEntry, Mapping[str, Any]]) -> tuple[bool, int, float]:
+        entry, old = pair
+        fields = sum(1 for _ in differences(old, key))
+        return not _same_subject(old, key), fields, -entry.last_use
 
-        if not entries:
-            return Reuse(*found, False, "", None)
-        nearest, old = min(entries, key=rank)
-        return Reuse(*found, False, next(differences(old, key), ""), nearest.path)
-
-    @cached_property
-    def _entries(self) -> Mapping[str, Sequence[tuple[CacheEntry, Mapping[str, Any]]]]:
-        """All entries by kind, each header read once."""
-        entries: defaultdict[str, list[tuple[CacheEntry, Mapping[str, Any]]]] = defaultdict(list)
-        for entry in self.cache.entries():
-            if key := entry.recipe():
-                entries[entry.kind].append((entry, key))
-        return entries
+    nearest, old = min(entries, key=rank)
+    return Reuse(*found, False, next(differences(old, key), ""), nearest.path)
 
 
 def _part(old: Mapping[str, Any], key: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.funnel import (
-    ChunkCover,
-    ExampleResult,
-    ExampleTrace,
-    answer_metric,
-    gold_of,
-    trace_example,
-)
+from leporello.analysis.finished import check_document
+from leporello.analysis.funnel.collect import answer_score, scored_by
+from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
 from leporello.config import Pipeline, PipelineSpec, load_config
-from leporello.config.metrics import metrics_of
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
 from leporello.engine.journal.serialization import (
-    calls_from_row,
     empty_prediction,
     prediction_from_row,
     read_from_row,
 )
 from leporello.engine.task_examples import examples_of
 from leporello.executors.shard_passages import passages_in
-from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import named_files
 from leporello.metrics import Metric
-from leporello.metrics.own import statistics_of
 from leporello.text.outline import cited
 
 
@@ -117,21 +108,17 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
         source = config.tasks[task].spec.build()
         [point] = config.select([pipeline])
         stages, changed = point.build(), _changed(point, signature)
-        examples = examples_of(source, task)
-        example = next((e for e in examples if _remember(ids, e.id) == example_id), None)
-        if example is not None:
-            job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
-            explanations.append(job.explain(metrics_of(config.tasks[task].metrics_of(source))))
+        for example in examples_of(source, task):
+            ids.append(example.id)
+            if example.id == example_id:
+                job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
+                explanations.append(job.explain(scored_by(signature, source)))
+                break
     if not explanations:
         raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
     if finished := [job for job in explanations if job is not None]:
         return finished
     raise UserError(f"{run}: example {example_id!r} is not finished yet")
-
-
-def _remember(ids: list[str], one: str) -> str:
-    ids.append(one)
-    return one
 
 
 @dataclass(frozen=True)
@@ -145,34 +132,17 @@ class _ExampleOfJob:
 
     def explain(self, metrics: Mapping[str, Metric]) -> Explanation | None:
         """Returns the explanation, or None if the example is not finished."""
-        prediction_row = self._row("predictions.jsonl")
-        failure = self._row("failures.jsonl")
-        if prediction_row is None and failure is None:
+        finished = JobFiles(self.directory, self.pipeline, self.task).example(self.example.id)
+        if finished is None:
             return None
-        prediction = (
-            prediction_from_row(prediction_row)
-            if prediction_row
-            else empty_prediction(self.example)
-        )
-        if prediction.document_sha256 != self.example.document.sha256:
-            raise UserError(
-                f"{self.task}: document {self.example.document.id!r} is not what it was when the"
-                " run was made; put the data back, or run again with --update"
-            )
+        check_document(self.task, self.example, finished)
+        row, failure, statistics = finished.prediction, finished.failure, finished.statistics
+        prediction = prediction_from_row(row) if row else empty_prediction(self.example)
+        by_metric = {} if failure else statistics.statistics
         stage = failure["stage"] if failure else ""
         chunks = () if stage in ("task", "chunker") else self._chunks()
-        counting = {} if failure else metrics
-        statistics, faults = statistics_of(counting, prediction, self.example)
-        scores = {n: metrics[n].score(s) for n, s in statistics.items() if s is not None}
-        calls = self._row("calls.jsonl")
-        inputs = calls_from_row(calls["calls"]) if calls else []
-        finished = ExampleResult(
-            self.example.id,
-            None if failure else prediction,
-            inputs,
-            stage,
-            scores.get(answer_metric([*metrics])),
-        )
+        job, gold, cover = (self.pipeline, self.task), gold_of(self.example), ChunkCover.of(chunks)
+        score = answer_score(finished, metrics)
         return Explanation(
             pipeline=self.pipeline,
             task=self.task,
@@ -180,10 +150,10 @@ class _ExampleOfJob:
             prediction=prediction,
             failure=self._with_traceback(failure) if failure else None,
             chunks=chunks,
-            inputs=tuple(map(self._input, inputs)),
-            scores=scores,
-            notes=(*(calls["notes"] if calls else ()), *faults.values(), *self.changed),
-            fate=self._trace(chunks, finished),
+            inputs=tuple(map(self._input, finished.calls)),
+            scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
+            notes=(*statistics.notes, *statistics.faults.values(), *self.changed),
+            fate=trace_example(job, self.example, gold, cover, finished, score=score),
             passages=self._passages(prediction),
         )
 
@@ -196,18 +166,6 @@ class _ExampleOfJob:
         known = {(p.kind, p.reading, p.spans): p for p in made if isinstance(p, Passage)}
         asked = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
         return {rank: known[key] for rank, key in asked if key in known}
-
-    def _trace(self, chunks: Sequence[Span], finished: ExampleResult) -> ExampleTrace:
-        job, gold = (self.pipeline, self.task), gold_of(self.example)
-        return trace_example(job, self.example, gold, ChunkCover.of(chunks), finished)
-
-    def _row(self, name: str) -> Mapping[str, Any] | None:
-        folder = self.directory.results(self.pipeline, self.task)
-        check_results(folder, name)
-        path = folder / name
-        if not path.exists():  # killed before its files were derived
-            return None
-        return next((row for row in read_rows(path) if row["id"] == self.example.id), None)
 
     def _with_traceback(self, failure: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns the failure with its traceback in place of the file's name."""

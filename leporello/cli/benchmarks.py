@@ -8,8 +8,16 @@ from typing import Annotated
 
 import typer
 
-from leporello.cli.options import AsJson, ConfigFiles, Data, RunsAt, Split, print_json, stdout
-from leporello.storage import on_disk
+from leporello.cli.options import (
+    AsJson,
+    ConfigFiles,
+    Data,
+    RunsAt,
+    Split,
+    out_option,
+    print_json,
+    stdout,
+)
 
 
 def fetch(
@@ -40,7 +48,7 @@ def submit(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", help="The CSV, or a folder for it.", parser=on_disk, metavar="PATH"),
+        out_option("The CSV, or a folder for it.", show_default=True),
     ] = Path(),
     pipeline: Annotated[
         str, typer.Option("--pipeline", help="The one that counts, or a row, if there are several.")

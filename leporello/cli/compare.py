@@ -17,24 +17,25 @@ from leporello.cli.options import (
     RunAt,
     RunsAt,
     Tasks,
+    out_option,
     print_json,
     run_at_argument,
     stdout,
 )
-from leporello.storage import on_disk
 
 Format = Literal["table", "markdown", "csv", "json", "latex"]
+Baseline = Annotated[
+    str,
+    typer.Option(
+        "--baseline", help="What the others are tested against. [default: the first pipeline]"
+    ),
+]
 
 
 def compare(
     runs: RunsAt,
     *,
-    baseline: Annotated[
-        str,
-        typer.Option(
-            "--baseline", help="What the others are tested against. [default: the first pipeline]"
-        ),
-    ] = "",
+    baseline: Baseline = "",
     task: Tasks = None,
     common: Annotated[
         bool, typer.Option("--common", help="Only the examples that all pipelines have finished.")
@@ -48,9 +49,11 @@ def compare(
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
     """Compares the pipelines of finished runs, with intervals and paired tests."""
-    from leporello.analysis.comparison import Draws, csv_of, latex, markdown, tables_of
-    from leporello.analysis.comparison import compare as compare_runs
+    from leporello.analysis.comparison.comparison import compare as compare_runs
+    from leporello.analysis.comparison.scores import Draws
+    from leporello.analysis.comparison.tables import csv_of, tables_of
     from leporello.cli.display import comparison
+    from leporello.core.table import latex, markdown
 
     draws = Draws(samples, seed, by_document)
     compared = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
@@ -70,20 +73,13 @@ def compare(
 def report(
     runs: RunsAt,
     *,
-    out: Annotated[
-        Path, typer.Option("--out", help="The file.", parser=on_disk, metavar="PATH")
-    ] = Path("report.html"),
+    out: Annotated[Path, out_option("The file.", show_default=True)] = Path("report.html"),
     inputs: Annotated[
         int,
         typer.Option("--inputs", min=0, help="Examples a task with the readers' exact inputs."),
     ] = 100,
     task: Tasks = None,
-    baseline: Annotated[
-        str,
-        typer.Option(
-            "--baseline", help="What the others are tested against. [default: the first pipeline]"
-        ),
-    ] = "",
+    baseline: Baseline = "",
     section: Annotated[
         list[str] | None,
         typer.Option(

@@ -36,7 +36,7 @@ def explain(
 
 def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
     """Prints where each pipeline of a run loses answers."""
-    from leporello.analysis.funnel import funnels
+    from leporello.analysis.funnel.counts import funnels
     from leporello.cli.display.funnel import show_funnels
 
     if stage:
@@ -53,7 +53,7 @@ def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
 def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> None:
     """Prints everything about one example, or about one stage of it."""
     from leporello.analysis.explain import explain as explain_example
-    from leporello.analysis.funnel import STAGES
+    from leporello.analysis.funnel.example_trace import STAGES
     from leporello.cli.display.explanation import show_explanation
 
     stages = STAGES[1:]

@@ -14,10 +14,11 @@ from leporello.cli.options import (
     Metrics,
     RunAt,
     Split,
+    out_option,
     print_json,
     stdout,
 )
-from leporello.storage import on_disk, to_path
+from leporello.storage import to_path
 
 
 def export(
@@ -29,18 +30,12 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="A folder. [default: RUN/export]",
-            show_default=False,
-            parser=on_disk,
-            metavar="PATH",
-        ),
+        out_option("A folder. [default: RUN/export]"),
     ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
 ) -> None:
     """Writes a run's predictions and scores as Parquet, or its retrieval in TREC's formats."""
-    from leporello.analysis.export import write_parquet, write_trec
+    from leporello.analysis.export.formats import write_parquet, write_trec
 
     write = write_parquet if form == "parquet" else write_trec
     for path in write(run, out or run / "export"):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from leporello.cli.options import AsJson, ConfigFiles, print_json, stdout
-
-if TYPE_CHECKING:
-    from leporello.config.reference.class_page import ClassPage
 
 
 def list_things(
@@ -31,22 +27,18 @@ def list_things(
     from leporello.cli.display import tables
     from leporello.config.reference.catalogue import KINDS_OF_THINGS, listing
 
-    page = _class_page(what, config or ()) if what and what not in KINDS_OF_THINGS else None
-    if page is not None:
-        print_json(page.as_json()) if as_json else tables.page(stdout(), page)
-        return
+    if what and what not in KINDS_OF_THINGS:
+        from leporello.config import load_config
+        from leporello.config.reference.class_page import class_page
+
+        if page := class_page(load_config(config or ()), what):
+            print_json(page.as_json()) if as_json else tables.page(stdout(), page)
+            return
     lists = listing(config or (), what)
     if as_json:
         print_json(lists)
     else:
         tables.listing(stdout(), lists)
-
-
-def _class_page(name: str, config: Sequence[Path]) -> ClassPage | None:
-    from leporello.config import load_config
-    from leporello.config.reference.class_page import class_page
-
-    return class_page(load_config(config), name)
 
 
 def models(

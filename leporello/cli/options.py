@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from leporello.core.errors import UserError
-from leporello.storage import to_path
+from leporello.storage import on_disk, to_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -175,6 +175,13 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads o
 
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor fill the cache.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def out_option(help_: str, *, show_default: bool = False) -> Any:  # noqa: ANN401 -- as typer has it
+    """Returns the option `--out` of a verb that writes to this machine's disk."""
+    return typer.Option(
+        "--out", help=help_, show_default=show_default, parser=on_disk, metavar="PATH"
+    )
 
 
 def with_model(overrides: list[str] | None, model: str) -> list[str]:

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from leporello.cli.options import AsJson, ConfigFiles, Data, Limit, NoCache, Overrides, print_json
+from leporello.cli.options import (
+    AsJson,
+    ConfigFiles,
+    Data,
+    Limit,
+    NoCache,
+    Overrides,
+    out_option,
+    print_json,
+)
 from leporello.core.errors import UserError
-from leporello.storage import on_disk
 
 if TYPE_CHECKING:
     from leporello.training import FittedCalibration, Trained
@@ -56,13 +64,7 @@ def train(
     limit: Limit = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="The model's directory. [default: models/NAME]",
-            show_default=False,
-            parser=on_disk,
-            metavar="PATH",
-        ),
+        out_option("The model's directory. [default: models/NAME]"),
     ] = None,
     update: Annotated[
         bool,
@@ -100,24 +102,21 @@ def train(
     if as_json:
         print_json(asdict(done))
         return
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False, soft_wrap=True)
     for line in _summary(done):
-        console.print(line)
+        typer.echo(line)
     files = [part for file in (*(config or ()), done.config) for part in ("--config", str(file))]
-    console.print(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
+    typer.echo(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
 
 
 def _tell_calibration(done: FittedCalibration, *, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(done), "file": str(done.file)})
         return
-    print(  # noqa: T201 -- the verb's result
+    typer.echo(
         f"fitted to {done.answers:,} answers on {done.documents:,} documents; expected calibration"
         f" error {done.before:.3f}, {done.after:.3f} on documents not fitted to; to use it:"
     )
-    print(shlex.join(["--set", f"reader.calibration={done.file}"]))  # noqa: T201 -- as above
+    typer.echo(shlex.join(["--set", f"reader.calibration={done.file}"]))
 
 
 def _of_row(suite: str, row: str, task: str, config: Sequence[Path]) -> str:
@@ -162,13 +161,7 @@ def examples(
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="A JSON Lines file. [default: examples/NAME.jsonl]",
-            show_default=False,
-            parser=on_disk,
-            metavar="PATH",
-        ),
+        out_option("A JSON Lines file. [default: examples/NAME.jsonl]"),
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Replace what lies there.")] = False,
     no_cache: NoCache = False,
@@ -194,9 +187,6 @@ def examples(
         print_json(asdict(done))
         return
     skipped = f" ({done.skipped:,} skipped: they failed, or their answer is no choice)"
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False, soft_wrap=True)
     drawn = f"{done.examples:,} worked examples{skipped if done.skipped else ''}"
-    console.print(f"{drawn}; to show them to a reader:")
-    console.print(shlex.join(["--set", f"reader.examples={done.file}"]))
+    typer.echo(f"{drawn}; to show them to a reader:")
+    typer.echo(shlex.join(["--set", f"reader.examples={done.file}"]))

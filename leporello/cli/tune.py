@@ -20,11 +20,11 @@ from leporello.cli.options import (
     Overrides,
     Split,
     Tasks,
+    out_option,
     print_json,
     stderr,
     stdout,
 )
-from leporello.storage import on_disk
 
 if TYPE_CHECKING:
     from leporello.tuning import Tuned
@@ -59,13 +59,7 @@ def tune(
     limit: Limit = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="The config that is written. [default: tuned/PIPELINE.yaml]",
-            show_default=False,
-            parser=on_disk,
-            metavar="PATH",
-        ),
+        out_option("The config that is written. [default: tuned/PIPELINE.yaml]"),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of documents and proposals.")] = 0,
     no_cache: NoCache = False,

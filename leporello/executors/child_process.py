@@ -66,12 +66,6 @@ class ChildProcess:
         """Number of the process."""
         return self._process.pid
 
-    def status(self) -> int:
-        """Returns how the process ended; one that only closed its end is killed."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=_PATIENCE)
-        return self.end()
-
     def stop(self) -> int:
         """Asks the process to end, and kills it if it does not."""
         self._process.terminate()
@@ -86,8 +80,10 @@ class ChildProcess:
         return self._process.wait()
 
     def cause(self) -> str:
-        """Says how the process ended."""
-        status = self.status()
+        """Says how the process ended; one that only closed its end is killed."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=_PATIENCE)
+        status = self.end()
         if status < 0:
             return f"was killed by signal {-status} (9 is often lack of memory)"
         return f"ended with status {status}"

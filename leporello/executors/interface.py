@@ -64,14 +64,19 @@ class BatchSpec:
     budgets: Sequence[Budget] = ()
     abstains: Sequence[float | None] = ()
 
+    def all_specs(self) -> Iterator[Spec]:
+        """Yields the classes of stages, task and metrics of the user's own, with those in them."""
+        stages = (spec for stages in self.stages for spec in stages.values())
+        for root in (*stages, self.source, *own_metrics(self.metrics)):
+            yield from root.all_specs()
+
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""
         if sys.platform == "win32":  # which has no workers
             return ""
-        stages = (spec for stages in self.stages for spec in stages.values())
-        roots = (*stages, self.source, *own_metrics(self.metrics))
-        specs = (each for spec in roots for each in spec.all_specs())
-        foreign = (s.name for s in specs if not s.cls.__module__.startswith("leporello."))
+        foreign = (
+            s.name for s in self.all_specs() if not s.cls.__module__.startswith("leporello.")
+        )
         if name := next(foreign, ""):
             return f"{name} is no class of Leporello's"
         limited = self.limits.example_timeout is not None

@@ -31,17 +31,9 @@ class InProcess:
     """Works at shards in this process, one after the other; see `Executor`."""
 
     def __init__(self, spec: BatchSpec, check: Callable[[], None]) -> None:
-        """Builds the pipelines.
-
-        Args:
-            spec: The batch that is to be run.
-            check: Function that is called before each step; raises `Stopped` if the run is to end.
-        """
-        self._check = check
-        self._report: Callable[[ProgressCounts], None] = lambda _: None
-        # By another name, since what is reported to is known only when it runs.
-        reporter = Reporter(self._reported, check)
-        self._worker = ShardWorker(spec, reporter, logs_attempts=False)
+        """Builds the pipelines; see `executor_for`."""
+        self._reporter = Reporter(lambda _: None, check)
+        self._worker = ShardWorker(spec, self._reporter, logs_attempts=False)
 
     @property
     def workers(self) -> int:
@@ -54,9 +46,6 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
-    def _reported(self, progressed: ProgressCounts) -> None:
-        self._report(progressed)
-
     def sizes(self) -> dict[str, int]:
         """Returns the sizes of batches that the reader finds itself."""
         return self._worker.sizes()
@@ -65,7 +54,7 @@ class InProcess:
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
     ) -> Iterator[ShardResult]:
         """Yields what came of each order; see `Executor`."""
-        self._report = report
+        self._reporter.report = report
         for result in self._worker.run(iter(orders)):
             yield result
             if result.outcome == "stopped":
@@ -84,15 +73,7 @@ class ProcessPool:
     def __init__(
         self, spec: BatchSpec, placement: Placement, count: int, check: Callable[[], None]
     ) -> None:
-        """Starts none before there is anything to do.
-
-        Args:
-            spec: The batch that is to be run.
-            placement: Number of workers, and the threads and memory of each.
-            count: Number of processes.
-            check: Function that is called several times a second; raises `Stopped` if the run is to
-                end.
-        """
+        """Starts none before there is anything to do; `count` are the most. See `executor_for`."""
         self._spec, self._check = dump(spec), check
         self._attempts = partial(
             RunDirectory(spec.directory).attempts, spec.pipelines[0], spec.task

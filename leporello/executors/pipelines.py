@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import Cache
 from leporello.config import Pipeline
-from leporello.config.metrics import metrics_of, own_metrics
+from leporello.config.metrics import metrics_of
 from leporello.config.specs import StageFactory
 from leporello.core.errors import UserError
 from leporello.engine.task_examples import Normalizer, no_answer_of, normalizer_of
@@ -93,11 +93,7 @@ class Pipelines:
         self.worker = this_worker()
 
     def _check_sources(self) -> None:
-        specs = (
-            s for stages in self.spec.stages for stage in stages.values() for s in stage.all_specs()
-        )
-        own = own_metrics(self.spec.metrics)
-        classes = {spec.name: spec.cls for spec in (*specs, self.spec.source, *own)}
+        classes = {spec.name: spec.cls for spec in self.spec.all_specs()}
         for name, expected in self.spec.sources.items():
             if source_hash(classes[name]) != expected:
                 raise UserError(

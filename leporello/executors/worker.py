@@ -21,24 +21,28 @@ from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
 
+_EVERY = 0.2  # seconds between reports at least
+
 
 class Reporter:
-    """The listener of a worker's engines: sums up what they do, and reports it now and then."""
+    """The listener of a worker's engines: sums up what they do, and reports it now and then.
+
+    Attributes:
+        report: Function that receives the progress since the last report.
+    """
 
     def __init__(
         self,
         report: Callable[[ProgressCounts], None],
         check: Callable[[], None],
-        every: float = 0.2,
     ) -> None:
         """Reports nothing yet.
 
         Args:
-            report: Function that is told of what has been done since the last time.
+            report: Function that receives the progress since the last report.
             check: Function that is called before each step; raises `Stopped` if the run is to end.
-            every: Seconds between reports at least.
         """
-        self._report, self._check, self._every = report, check, every
+        self.report, self._check = report, check
         self._progressed, self._reported = ProgressCounts(), 0.0
         self._tokens: dict[int, int] = {}
 
@@ -49,18 +53,18 @@ class Reporter:
     def document(self) -> None:
         """See `Listener`."""
         self._progressed.documents += 1
-        self.flush(self._every)
+        self.flush(_EVERY)
 
     def example(self, *, failed: bool = False) -> None:
         """See `Listener`."""
         self._progressed.examples += 1
         self._progressed.failed += failed
-        self.flush(0.0 if failed else self._every)
+        self.flush(0.0 if failed else _EVERY)
 
     def reading(self, reads: int) -> None:
         """See `Listener`."""
         self._progressed.reading = reads
-        self.flush(self._every)
+        self.flush(_EVERY)
 
     def has_read(self, statistics: ReadStatistics) -> None:
         """See `Listener`."""
@@ -74,7 +78,7 @@ class Reporter:
         if (now := time.monotonic()) - self._reported >= after:
             self._reported = now
             progressed, self._progressed = self._progressed, ProgressCounts()
-            self._report(progressed)
+            self.report(progressed)
 
 
 class ShardWorker:

@@ -7,13 +7,11 @@ score says, 0 to 100; where confidence is equal, no order counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
 from statistics import fmean
-from typing import Any, Protocol, TypeAlias
-
-from leporello.metrics.protocol import Metric
+from typing import TypeAlias
 
 # Of answers: (confidence 0 to 1, score 0 to 100).
 Answers: TypeAlias = Sequence[tuple[float, float]]
@@ -23,36 +21,6 @@ _COVERAGES = (50, 80, 90)  # per cent
 TOLD = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for share in _COVERAGES))
 _BINS, _IN_BIN = 10, 10  # at most so many bins, of so many answers at least
 _FULL = 100.0
-
-
-class Rated(Protocol):
-    """A finished example, as far as `answers_of` looks at it."""
-
-    @property
-    def statistics(self) -> Mapping[str, Any]:
-        """By metric."""
-        ...
-
-    @property
-    def confidence(self) -> float | None:
-        """Probability that the answer is right."""
-        ...
-
-    @property
-    def abstained(self) -> bool:
-        """Whether it was withheld."""
-        ...
-
-
-def answers_of(
-    examples: Iterable[Rated], metrics: Mapping[str, Metric]
-) -> Iterator[tuple[float, float]]:
-    """Yields confidence and score, by the first metric, of answers that were given with both."""
-    for example in examples:
-        for name, metric in [*metrics.items()][:1]:
-            value = example.statistics.get(name)
-            if example.confidence is not None and not example.abstained and value is not None:
-                yield example.confidence, metric.score(value)
 
 
 def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:

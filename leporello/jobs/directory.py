@@ -52,6 +52,10 @@ def safe_name(name: str) -> str:
     return f"{safe[: _BYTES_LIMIT - 10].decode(errors='ignore')}-{digest(name)}"
 
 
+def _folder(root: Path, pipeline: str, task: str) -> Path:
+    return root.joinpath(safe_name(pipeline), *map(safe_name, task.split("/")))
+
+
 @dataclass(frozen=True)
 class RunDirectory:
     """Paths of a run, and what is written to them."""
@@ -83,18 +87,15 @@ class RunDirectory:
 
     def results(self, pipeline: str, task: str) -> Path:
         """Where the files of one pipeline on one task lie; a task's `/` are folders."""
-        return self.path.joinpath(safe_name(pipeline), *map(safe_name, task.split("/")))
+        return _folder(self.path, pipeline, task)
 
     def journals(self, pipeline: str, task: str) -> Path:
         """Where the journals of one pipeline on one task lie, one a shard."""
-        return self.path.joinpath("journal", safe_name(pipeline), *map(safe_name, task.split("/")))
+        return _folder(self.path / "journal", pipeline, task)
 
     def attempts(self, pipeline: str, task: str, shard: int) -> Path:
         """Where what is begun at a shard is written down, by the first pipeline of a batch."""
-        folder = self.path.joinpath(
-            "attempts", safe_name(pipeline), *map(safe_name, task.split("/"))
-        )
-        return folder / f"{shard:05}.jsonl"
+        return _folder(self.path / "attempts", pipeline, task) / f"{shard:05}.jsonl"
 
     def tidy(self) -> None:
         """Removes folders in which attempts at shards stood, once they are over."""
@@ -135,10 +136,8 @@ class RunDirectory:
         return {job: row.get("examples") for job, row in self._jobs().items()}
 
     def _jobs(self) -> dict[tuple[str, str], Mapping[str, Any]]:
-        if not self.manifest.exists():
-            return {}
         try:
-            rows = read_json(self.manifest)["jobs"]
+            rows = self._read()["jobs"] if self.manifest.exists() else ()
             jobs = {(row["pipeline"], row["task"]): row for row in rows if row["signature"]}
         except (KeyError, TypeError):
             raise UserError(f"{self.manifest}: is no manifest of a run") from None
@@ -159,21 +158,22 @@ class RunDirectory:
 
     def limits(self) -> Mapping[str, JSON]:
         """Returns the limits that an earlier run here had; none if there was none."""
-        limits: Mapping[str, JSON] = {}
-        if self.manifest.exists():
-            limits = read_json(self.manifest).get("limits", {})
+        limits: Mapping[str, JSON] = self._read().get("limits", {})
         return limits
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """Returns the sizes that each reader found itself, by what `timings.reading_key` says."""
-        sizes: dict[str, dict[str, int]] = {}
-        if self.manifest.exists():
-            sizes = read_json(self.manifest).get("sizes", {})
+        sizes: dict[str, dict[str, int]] = self._read().get("sizes", {})
         return sizes
+
+    def _read(self) -> dict[str, Any]:
+        """Returns the manifest; empty where it does not exist."""
+        manifest: dict[str, Any] = read_json(self.manifest) if self.manifest.exists() else {}
+        return manifest
 
     def keep_sizes(self, key: str, sizes: Mapping[str, int]) -> None:
         """Writes a reader's sizes into the manifest."""
-        manifest = read_json(self.manifest)
+        manifest = self._read()
         manifest["sizes"] = {**self.sizes(), key: dict(sizes)}
         write_json(self.manifest, manifest)
 

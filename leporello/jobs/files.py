@@ -13,7 +13,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -207,6 +207,10 @@ class JobFiles:
                 else:
                     yield ExampleFiles(example, next(predictions), next(calls)["calls"])
 
+    def example(self, example_id: str) -> ExampleFiles | None:
+        """Returns one finished example; None if it is not finished."""
+        return next((e for e in self.examples() if e.statistics.id == example_id), None)
+
     def _folders(self) -> Iterator[Path]:
         """Yields the folders that hold the results: the merged ones, or each shard's."""
         if self.is_merged:
@@ -315,15 +319,10 @@ class JobFiles:
             if number in parts and _is_whole(self.part(number)):
                 yield number, self.part(number)
                 continue
-            with self._derived(number) as part:
+            with TemporaryDirectory() as folder:
+                part = Path(folder) / "part"
+                self.write_part(number, part)
                 yield number, part
-
-    @contextmanager
-    def _derived(self, number: int) -> Iterator[Path]:
-        with TemporaryDirectory() as folder:
-            part = Path(folder) / "part"
-            self.write_part(number, part)
-            yield part
 
     def discard(self) -> None:
         """Removes everything."""

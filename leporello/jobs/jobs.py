@@ -110,14 +110,16 @@ def prepare(
         UserError: Whatever is wrong, all of it where it can be known at once.
     """
     flags = placement_flags(placement or {})
-    wanted = _of_suite(suite, pipelines, tasks, config) if suite else []
+    declared = Layers(config).pipelines if suite else ()
+    wanted = suite_named(suite, config).jobs(pipelines, tasks, declared) if suite else []
     names = [*dict.fromkeys(pipeline for pipeline, _, _ in wanted)] or pipelines
     loaded = load_config(config, [*_laid_under(flags), *overrides], names)
     entries = [*map(entry_of, specs_of(metrics))]
     asked = (
         [
-            (point, _split(loaded.tasks_named([t])[0], own))
+            (point, task.with_split(own) if own and task.has_splits else task)
             for p, t, own in wanted
+            for task in loaded.tasks_named([t])
             for point in loaded.select([p])
         ]
         if suite
@@ -162,17 +164,6 @@ def _check_roles(pipeline: PipelineSpec, task: str, entries: Sequence[MetricEntr
     for role in pipeline.unasked():
         if role not in asked:
             _log.info("%s.readers.%s: nobody asks that role", pipeline.name, role)
-
-
-def _of_suite(
-    suite: str, rows: Sequence[str], tasks: Sequence[str], config: Sequence[ConfigSource]
-) -> list[tuple[str, str, str]]:
-    """Returns names of pipeline, task and split of what fills rows of a suite."""
-    return suite_named(suite, config).jobs(rows, tasks, Layers(config).pipelines)
-
-
-def _split(task: TaskSpec, split: str) -> TaskSpec:
-    return task.with_split(split) if split and task.has_splits else task
 
 
 def _check_overridden(default: str, pairs: Iterable[tuple[PipelineSpec, TaskSpec]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from statistics import fmean
@@ -18,7 +18,7 @@ from leporello.core.records import JSON
 from leporello.engine.failures import CURED
 from leporello.engine.journal.journal import FinishedExample
 from leporello.engine.journal.serialization import by_role, cost_of, given_characters
-from leporello.jobs.confidence import answers_of, selectivity
+from leporello.jobs.confidence import selectivity
 from leporello.metrics import Metric
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import is_later
@@ -189,6 +189,17 @@ class ExampleStatistics:
         always: dict[str, JSON] = {"number": self.number, "id": self.id}
         always["statistics"] = {**self.statistics}
         return {**always, **filled, **({"failure": failure} if failure else {})}
+
+
+def answers_of(
+    examples: Iterable[ExampleStatistics], metrics: Mapping[str, Metric]
+) -> Iterator[tuple[float, float]]:
+    """Yields confidence and score, by the first metric, of answers that were given with both."""
+    for example in examples:
+        for name, metric in [*metrics.items()][:1]:
+            value = example.statistics.get(name)
+            if example.confidence is not None and not example.abstained and value is not None:
+                yield example.confidence, metric.score(value)
 
 
 @dataclass

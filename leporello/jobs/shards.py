@@ -49,17 +49,6 @@ class Shard:
             self.documents[begin:end],
         )
 
-    def to_json(self) -> JSON:
-        """Returns the shard as JSON, for another machine."""
-        documents: JSON = [[d.examples, d.bytes, d.rows] for d in self.documents]
-        return [self.number, self.first_document, self.first_example, documents]
-
-    @classmethod
-    def from_json(cls, value: Any) -> Shard:  # noqa: ANN401 -- JSON that `to_json` gave
-        """Returns the shard that `to_json` was called on."""
-        number, document, example, documents = value
-        return cls(number, document, example, tuple(DocumentRows(*rows) for rows in documents))
-
 
 def cut(
     layout: Iterable[DocumentRows],

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -20,22 +18,10 @@ from leporello.core.hashing import digest
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON
 
+_FILE = "timings.jsonl"
 _LAST = 10  # runs that an estimate is made from
 
 _log = logging.getLogger("leporello")
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """How long a unit of work took.
-
-    Attributes:
-        seconds: Seconds for one unit: the median of the last runs.
-        runs: Number of runs that it is the median of.
-    """
-
-    seconds: float
-    runs: int
 
 
 def selecting_key(pipeline: PipelineSpec) -> str:
@@ -49,45 +35,32 @@ def reading_key(pipeline: PipelineSpec, role: str = ANSWER) -> str:
     return digest(pipeline.readers[role].resolved())
 
 
-class Timings:
-    """The file of past timings."""
+def sizes_key(pipeline: PipelineSpec) -> str:
+    """Returns what the sizes that its readers found themselves are kept under in a run."""
+    return " ".join(reading_key(pipeline, role) for role in pipeline.readers)
 
-    def __init__(self, root: Path) -> None:
-        """Reads nothing yet.
 
-        Args:
-            root: The user's cache.
-        """
-        self.path = root / "timings.jsonl"
+def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -> None:
+    """Notes in the cache that so many units took so long; warns if it cannot be written."""
+    if not count:
+        return
+    path = root / _FILE
+    row: dict[str, JSON] = {"stage": key, "unit": unit, "count": count, "seconds": seconds}
+    line = json.dumps(row).encode() + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            file.write(line)  # one call: lines of two processes do not mix
+    except OSError as error:
+        _log.warning("timings are not kept for `plan`: %s: %s", path, error.strerror)
 
-    def record(self, key: str, unit: str, count: int, seconds: float) -> None:
-        """Notes that so many units took so long; a file that cannot be written is told, no more."""
-        if not count:
-            return
-        row: dict[str, JSON] = {"stage": key, "unit": unit, "count": count, "seconds": seconds}
-        line = json.dumps(row).encode() + b"\n"
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                os.write(file, line)  # one call: lines of two processes do not mix
-            finally:
-                os.close(file)
-        except OSError as error:
-            _log.warning("timings are not kept for `plan`: %s: %s", self.path, error.strerror)
 
-    def rates(self) -> Mapping[tuple[str, str], Rate]:
-        """Returns the rate of each stage and unit that was timed here."""
-        seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        with suppress(OSError):  # none there, or none that may be read: nothing is known
-            for line in self.path.read_bytes().splitlines():
-                self._take(line, seconds)
-        return {key: Rate(median(v[-_LAST:]), len(v[-_LAST:])) for key, v in seconds.items()}
-
-    @staticmethod
-    def _take(line: bytes, seconds: defaultdict[tuple[str, str], list[float]]) -> None:
-        try:
-            row = json.loads(line)
-            seconds[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
-        except (ValueError, KeyError, TypeError, ZeroDivisionError):
-            return  # torn by a kill: an estimate can do without
+def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
+    """Returns the seconds of one unit by stage and unit: the median of the last runs here."""
+    seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    with suppress(OSError):  # none there, or none that may be read: nothing is known
+        for line in (root / _FILE).read_bytes().splitlines():
+            with suppress(ValueError, KeyError, TypeError, ZeroDivisionError):  # torn by a kill
+                row = json.loads(line)
+                seconds[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
+    return {key: median(values[-_LAST:]) for key, values in seconds.items()}

@@ -130,10 +130,10 @@ def _packed(document: Document) -> Index:
         "sha256": document.sha256,
         "title": document.title,
         "notes": [*document.notes],
-        "sections": [[*dataclasses.astuple(section)] for section in document.sections],
-        "parts": [[*dataclasses.astuple(part)] for part in document.parts],
-        "places": [[*dataclasses.astuple(place)] for place in document.places],
-        "losses": [[*dataclasses.astuple(loss)] for loss in document.losses],
+        **{
+            name: [[*dataclasses.astuple(record)] for record in getattr(document, name)]
+            for name in ("sections", "parts", "places", "losses")
+        },
     }
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import accumulate, pairwise
 from statistics import fmean, stdev
 
-from leporello.analysis.comparison import PipelineScores, TaskComparison
+from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.jobs.confidence import Answers, reliability, scores_by_coverage
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts
@@ -69,9 +69,7 @@ def _recall(packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
     series = []
     for job in packed.jobs:
         traced = facts.by_job.get(job.key, {}).values()
-        recalls = [
-            _recall_by_rank(example.gains) for example in traced if example.gains is not None
-        ]
+        recalls = [_recall_by_rank(example.gains) for example in traced if example.gold]
         ranks = enumerate(zip(*recalls, strict=True), 1)
         series.append(Series(job.label, tuple(_mean(rank, shares) for rank, shares in ranks)))
     title = f"Recall of the evidence by the first k hits, {packed.task}"

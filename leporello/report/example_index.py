@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leporello.analysis.funnel import STAGES
+from leporello.analysis.funnel.example_trace import STAGES
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
@@ -18,7 +18,7 @@ from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
 from leporello.report.example_details import Detail, ExcerptBudget, job_detail
 from leporello.report.join import ExampleFacts, JobRows, JoinedExample, Row, with_data, without_data
-from leporello.report.rendered_prompts import Configs, Prompts
+from leporello.report.rendered_prompts import Prompts
 
 _SHORT = 80  # characters of questions and predictions in a list
 _PIECE = 100  # examples
@@ -78,16 +78,15 @@ def pack(
         inputs: Number of examples that are shown with their exact inputs.
     """
     signature = RunDirectory(jobs[0].run).jobs()[jobs[0].pipeline, task]
-    scorers, configs = metrics_of_run(signature, metrics), Configs()
-    budget, prompts = ExcerptBudget(characters), Prompts(configs)
+    scorers, prompts = metrics_of_run(signature, metrics), Prompts()
     try:
-        source = configs.of(jobs[0].run).tasks[task].spec.build()
+        source = prompts.config(jobs[0].run).tasks[task].spec.build()
         rows = with_data(jobs, examples_of(source, task))
-        packing = _Packing(Packed(task, jobs), scorers, facts, Detail(jobs, budget, prompts))
-        return packing.of(rows, inputs)
+        detail = Detail(jobs, ExcerptBudget(characters), prompts)
+        return _Packing(Packed(task, jobs), scorers, facts, detail).of(rows, inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
-    detail = Detail(jobs, ExcerptBudget(characters), Prompts(configs))
+    detail = Detail(jobs, ExcerptBudget(characters), Prompts())
     examples = _Packing(Packed(task, jobs), scorers, facts, detail).of(without_data(jobs), 0)
     examples.notes.insert(0, note)
     return examples

@@ -10,7 +10,10 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from leporello.analysis.funnel import ExampleTrace, Funnel, count_losses, trace_examples
+from leporello.analysis.finished import FinishedExamples, check_document
+from leporello.analysis.funnel.collect import trace_examples
+from leporello.analysis.funnel.counts import Funnel, count_losses
+from leporello.analysis.funnel.example_trace import ExampleTrace
 from leporello.core.errors import UserError
 from leporello.core.records import Example
 from leporello.jobs.directory import RunDirectory
@@ -40,9 +43,10 @@ class JobRows:
         """What tells it from all others."""
         return self.run, self.pipeline, self.task
 
-    def rows(self) -> Iterator[Row]:
-        """Yields its finished examples, in task order."""
-        yield from JobFiles(RunDirectory(self.run), self.pipeline, self.task).examples()
+    @property
+    def files(self) -> JobFiles:
+        """Its files, which hold its finished examples."""
+        return JobFiles(RunDirectory(self.run), self.pipeline, self.task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +70,18 @@ def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[
     Raises:
         UserError: The data are not what they were when a job ran.
     """
-    heads = [_Head(job.rows()) for job in jobs]
+    heads = [FinishedExamples(job.files) for job in jobs]
     for example in examples:
         rows = tuple(head.take(example.id) for head in heads)
         for job, row in zip(jobs, rows, strict=True):
-            _check(job, example, row)
+            if row:
+                check_document(job.label, example, row)
         if any(rows):
             yield JoinedExample(example.id, example, rows)
         if not any(head.next for head in heads):
             return
     for job, head in zip(jobs, heads, strict=True):
-        if head.next:
-            raise UserError(
-                f"{job.label}: the data have no example {_id(head.next)!r} in its place"
-            )
+        head.check_end(job.label)
 
 
 def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
@@ -96,56 +98,14 @@ def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
 
 
 def _numbered(job: JobRows, index: int) -> Iterator[tuple[int, int, Row]]:
-    return ((row.statistics.number, index, row) for row in job.rows())
-
-
-class _Head:
-    """The next row of a job."""
-
-    def __init__(self, rows: Iterator[Row]) -> None:
-        self._rows = rows
-        self.next = next(rows, None)
-
-    def take(self, example_id: str) -> Row | None:
-        """Returns the next row if it is this example's."""
-        if self.next is None or _id(self.next) != example_id:
-            return None
-        row, self.next = self.next, next(self._rows, None)
-        return row
+    return ((row.statistics.number, index, row) for row in job.files.examples())
 
 
 def _id(row: Row) -> str:
     return row.statistics.id
 
 
-def _check(job: JobRows, example: Example, row: Row | None) -> None:
-    document = row.statistics.document if row else ""
-    if document and document != example.document.sha256:
-        raise UserError(
-            f"{job.label}: document {example.document.id!r} is not what it was when the run was"
-            " made"
-        )
-
-
 _GONE = "where answers are lost, and curves that need the documents, are left out"
-
-
-@dataclass(frozen=True, slots=True)
-class FactsByExample:
-    """What is known of one example of one pipeline.
-
-    Attributes:
-        length: Length of the document, in characters.
-        position: Position in it at which the proof begins, 0 to 1, where one is known.
-        lost_at: Name of the stage that lost the answer, or empty.
-        gains: Recall curve, (rank, share): what the hits up to a rank keep of the proof, where that
-            grows; None where no proof is known.
-    """
-
-    length: int
-    position: float | None
-    lost_at: str
-    gains: tuple[tuple[int, float], ...] | None
 
 
 @dataclass
@@ -153,12 +113,12 @@ class ExampleFacts:
     """Of all runs.
 
     Attributes:
-        by_job: Facts by run, pipeline and task, then by the example's id.
+        by_job: Traces by run, pipeline and task, then by the example's id.
         funnels: Funnels by run, pipeline and task.
         notes: Notes on the runs of which nothing of this is known, and why.
     """
 
-    by_job: dict[tuple[Path, str, str], dict[str, FactsByExample]] = field(
+    by_job: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = field(
         default_factory=lambda: defaultdict(dict)
     )
     funnels: dict[tuple[Path, str, str], Funnel] = field(default_factory=dict)
@@ -180,7 +140,5 @@ def facts(runs: Sequence[Path]) -> ExampleFacts:
 
 def _noted(run: Path, gathered: ExampleFacts) -> Iterator[ExampleTrace]:
     for trace in trace_examples(run):
-        gathered.by_job[run, trace.pipeline, trace.task][trace.id] = FactsByExample(
-            trace.length, trace.position, trace.lost_at, trace.gains if trace.gold else None
-        )
+        gathered.by_job[run, trace.pipeline, trace.task][trace.id] = trace
         yield trace

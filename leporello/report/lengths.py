@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from leporello.analysis.comparison import TaskComparison
+from leporello.analysis.comparison.tables import TaskComparison
 from leporello.report.curves import ascending, measured
 from leporello.report.plots import Plot, Point, Series, lines
 
@@ -79,14 +79,13 @@ def effective_lengths(boards: Sequence[TaskComparison]) -> str:
 THRESHOLD = 85.6
 
 
-def effective_length(averages: Mapping[int, float], threshold: float = THRESHOLD) -> int | None:
+def effective_length(averages: Mapping[int, float]) -> int | None:
     """Returns the longest length whose average is not below the threshold; None if none is.
 
     Args:
         averages: Means over the tasks of RULER, 0 to 100, by length in tokens.
-        threshold: Score that counts as coping.
     """
-    return max((length for length, mean in averages.items() if mean >= threshold), default=None)
+    return max((length for length, mean in averages.items() if mean >= THRESHOLD), default=None)
 
 
 def length_of(task: str) -> tuple[str, int] | None:

@@ -22,34 +22,26 @@ _ALL = 40_000  # of all inputs of an example
 
 
 @dataclass
-class Configs:
-    """The configs of runs, each loaded once."""
-
-    _loaded: dict[Path, Config] = field(default_factory=dict)
-
-    def of(self, run: Path) -> Config:
-        """Returns a run's config.
-
-        Raises:
-            ConfigError: What it names is not there any more.
-        """
-        if run not in self._loaded:
-            self._loaded[run] = load_config([RunDirectory(run).config])
-        return self._loaded[run]
-
-
-@dataclass
 class Prompts:
     """Renders inputs; from the first failure of a job's reader on, none of that job.
 
     Attributes:
-        configs: Configs of the runs.
         notes: Reasons why a job's inputs are left out, one for each such job.
     """
 
-    configs: Configs
     notes: list[str] = field(default_factory=list)
     _stages: dict[JobRows, Pipeline | None] = field(default_factory=dict)
+    _configs: dict[Path, Config] = field(default_factory=dict)
+
+    def config(self, run: Path) -> Config:
+        """Returns a run's config, which is loaded once.
+
+        Raises:
+            ConfigError: What it names is not there any more.
+        """
+        if run not in self._configs:
+            self._configs[run] = load_config([RunDirectory(run).config])
+        return self._configs[run]
 
     def of(
         self, job: JobRows, calls: Sequence[Mapping[str, Any]], example: Example
@@ -69,7 +61,7 @@ class Prompts:
     def _built(self, job: JobRows) -> Pipeline | None:
         directory = RunDirectory(job.run)
         try:
-            [point] = self.configs.of(job.run).select([job.pipeline])
+            [point] = self.config(job.run).select([job.pipeline])
             stages = point.build()
             then = directory.jobs()[job.pipeline, job.task].get("files", {})
             changed = named_files(point) != then

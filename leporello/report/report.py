@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.comparison import (
-    Comparison,
-    Draws,
-    ResultTable,
-    TaskComparison,
-    compare,
-    tables_of,
-)
+from leporello.analysis.comparison.comparison import compare
+from leporello.analysis.comparison.scores import Draws
+from leporello.analysis.comparison.tables import Comparison, TaskComparison, tables_of
 from leporello.config.sweeps import spec_of
 from leporello.core.environment.own_lines import own_errors
 from leporello.core.errors import UserError
@@ -36,40 +31,6 @@ _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufde
 _FULL = 100
 
 
-@dataclass(frozen=True, slots=True)
-class PageSource:
-    """One run: its name, its config and its manifest as they stand in its files."""
-
-    name: str
-    config: str
-    manifest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Everything that the page shows.
-
-    Attributes:
-        title: Title of the page.
-        tables: Tables of the comparison.
-        scores: Plots of the scores.
-        sections: Sections that follow, by their ids.
-        sources: Sources: one a run.
-        tasks: Names and packed indexes, one of each task's examples.
-        pieces: Ids and packed data of the examples' details.
-        notes: Notes on what is left out, and why.
-    """
-
-    title: str
-    tables: Sequence[ResultTable]
-    scores: Sequence[Plot]
-    sections: Sequence[tuple[str, ReportSection]]
-    sources: Sequence[PageSource]
-    tasks: Sequence[tuple[str, str]]
-    pieces: Sequence[tuple[str, str]]
-    notes: Sequence[str]
-
-
 def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
     """Yields the scores of a task, one plot a metric."""
     for metric, score in comparison.metrics.items():
@@ -83,8 +44,12 @@ def score_plots(comparison: TaskComparison) -> Iterator[Plot]:
             yield dots(f"{score} on {comparison.task}, with 95 % intervals", rows, top=top)
 
 
-def write(page: Page, out: Path) -> None:
+def write(page: Mapping[str, Any], out: Path) -> None:
     """Writes the page, whole or not at all.
+
+    Args:
+        page: What the template shows, by name.
+        out: The file.
 
     Raises:
         UserError: It cannot be written there.
@@ -181,16 +146,16 @@ def report(
     shown = [*_sections(data, sections)]
     notes = [*example_facts.notes, *chain.from_iterable(one.notes for _, one in shown)]
     notes += chain.from_iterable(map(_notes, comparison.boards, packed))
-    page = Page(
-        title=f"Report on {', '.join(run.resolve().name for run in runs)}",
-        tables=tables_of(comparison),
-        scores=[plot for task in comparison.boards for plot in score_plots(task)],
-        sections=[(name, one) for name, one in shown if _says_anything(one)],
-        sources=[_source(run) for run in runs],
-        tasks=[(one.task, one.index) for one in packed],
-        pieces=[*_pieces(packed)],
-        notes=notes,
-    )
+    page = {
+        "title": f"Report on {', '.join(run.resolve().name for run in runs)}",
+        "tables": tables_of(comparison),
+        "scores": [plot for task in comparison.boards for plot in score_plots(task)],
+        "sections": [(name, one) for name, one in shown if _says_anything(one)],
+        "sources": [_source(run) for run in runs],
+        "tasks": [(one.task, one.index) for one in packed],
+        "pieces": [*_pieces(packed)],
+        "notes": notes,
+    }
     write(page, out)
     return Report(out, out.stat().st_size, sum(len(one.ids) for one in packed), tuple(notes))
 
@@ -238,8 +203,9 @@ def _pieces(packed: Sequence[Packed]) -> Iterator[tuple[str, str]]:
             yield f"piece-{task}-{number}", data
 
 
-def _source(run: Path) -> PageSource:
+def _source(run: Path) -> dict[str, str]:
+    """Returns the name of a run, its config and its manifest as they stand in its files."""
     directory = RunDirectory(run)
-    files = (directory.config, directory.manifest)
-    texts = (file.read_text("utf-8", "replace") if file.exists() else "" for file in files)
-    return PageSource(run.resolve().name, *texts)
+    files = {"config": directory.config, "manifest": directory.manifest}
+    texts = {n: f.read_text("utf-8", "replace") if f.exists() else "" for n, f in files.items()}
+    return {"name": run.resolve().name, **texts}

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from leporello.analysis.comparison import Comparison, ResultTable
-from leporello.analysis.funnel import Funnel
+from leporello.analysis.comparison.tables import Comparison
+from leporello.analysis.funnel.counts import Funnel
 from leporello.config.suites import read_suites
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
+from leporello.core.table import ResultTable
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary
 from leporello.jobs.ways import ways_table
@@ -112,8 +113,8 @@ def _seconds(job: JobRows) -> str:
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
     summary = Summary({})
-    for row in job.rows():
-        summary.add(row.statistics)
+    for statistics in job.files.statistics():
+        summary.add(statistics)
     return summary.ways
 
 
@@ -142,8 +143,8 @@ class TrainedReaders:
 
     def section(self, data: ReportData) -> ReportSection:
         """Returns a part a trained reader."""
-        found = trainings([job for one in data.packed for job in one.jobs])
-        return ReportSection("Training", parts=found.summaries, notes=found.notes)
+        parts, notes = trainings([job for one in data.packed for job in one.jobs])
+        return ReportSection("Training", parts=parts, notes=notes)
 
 
 class PapersTables:

@@ -40,21 +40,8 @@ class TrainingSummary:
     plots: Sequence[Plot]
 
 
-@dataclass(frozen=True, slots=True)
-class Trainings:
-    """Those of all runs.
-
-    Attributes:
-        summaries: Summaries, one a model.
-        notes: Notes on the models of which it is not known, and why.
-    """
-
-    summaries: Sequence[TrainingSummary]
-    notes: Sequence[str]
-
-
-def trainings(jobs: Sequence[JobRows]) -> Trainings:
-    """Returns how the jobs' readers were trained; nothing of those that `train` did not make."""
+def trainings(jobs: Sequence[JobRows]) -> tuple[list[TrainingSummary], list[str]]:
+    """Returns how the readers that `train` made were trained, and notes on those left out."""
     users: dict[tuple[str, JSON], list[str]] = {}
     for job in jobs:
         for used in _models(job):
@@ -68,7 +55,7 @@ def trainings(jobs: Sequence[JobRows]) -> Trainings:
             notes.append(f"{names}: how its reader was trained is not shown: {error}")
         else:
             summaries += [sentences_of(names, record)] if record else []
-    return Trainings(summaries, notes)
+    return summaries, notes
 
 
 def _models(job: JobRows) -> Iterator[tuple[str, JSON]]:

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from leporello.cache.reuse import collect_reuse, undeclared
@@ -29,13 +30,12 @@ from leporello.executors.interface import (
     ShardOrder,
     ShardResult,
 )
-from leporello.jobs.batch_sizes import BatchSizes
 from leporello.jobs.context import RunContext
 from leporello.jobs.files import METRICS_FILE, JobFiles, RowCounts
 from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
-from leporello.jobs.timings import Timings, reading_key, selecting_key
+from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
 from leporello.runs.budget import RunBudgets
 from leporello.runs.later import LaterMetrics
@@ -80,7 +80,7 @@ class Batch:
         self.files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
         factory = StageFactory()
         self._stages = [factory.build(job.pipeline) for job in jobs]
-        self._sizes = BatchSizes(context.directory, jobs[0].pipeline)
+        self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
         self._finished = [files.finished() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):
             if files.is_merged or files.begun():
@@ -179,8 +179,9 @@ class Batch:
     def _find_sizes(self, executor: Executor) -> None:
         """Finds sizes of batches once, before the first shard: results depend on them."""
         batchings = map(batching_of, self._stages[0].readers.values())
-        if any(one and one.finds for one in batchings) and not self._sizes.kept:
-            self._sizes.keep(executor.sizes())
+        if any(one and one.finds for one in batchings) and not self._sizes:
+            self._sizes = {**executor.sizes()}
+            self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)
             if remote := self.context.remote:  # what lies there says what the journals are of
                 remote.put(self.context.directory.name_of(self.context.directory.manifest))
 
@@ -196,7 +197,7 @@ class Batch:
             if indices:
                 self._log_repeated_shard(indices, shard)
                 self.wrote = True
-                order = ShardOrder(shard, indices, self._sizes.kept, retry, self._budgets.share())
+                order = ShardOrder(shard, indices, self._sizes, retry, self._budgets.share())
                 self._open_orders[shard.number] = order
                 yield order
 
@@ -339,15 +340,11 @@ class Batch:
         """Keeps how long stages took, for the estimates of `plan`."""
         if self.context.cache is None:
             return
-        timings, pipeline = Timings(self.context.cache.root), self.jobs[index].pipeline
-        share = self._shares[index]
-        timings.record(
-            selecting_key(pipeline),
-            "character",
-            share.selecting.characters,
-            share.selecting.seconds,
-        )
+        record = partial(record_timing, self.context.cache.root)
+        pipeline, share = self.jobs[index].pipeline, self._shares[index]
+        selecting = share.selecting
+        record(selecting_key(pipeline), "character", selecting.characters, selecting.seconds)
         for role, told in share.reading.items():
             key = reading_key(pipeline, role)
-            timings.record(key, "read", told.reads, told.seconds)
-            timings.record(key, "input token", told.input_tokens, told.seconds)
+            record(key, "read", told.reads, told.seconds)
+            record(key, "input token", told.input_tokens, told.seconds)

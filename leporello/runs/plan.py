@@ -22,7 +22,7 @@ from leporello.engine.task_examples import by_document, examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory
-from leporello.jobs.timings import Rate, Timings, reading_key, selecting_key
+from leporello.jobs.timings import reading_key, selecting_key, timed_rates
 from leporello.models.locate import cache_directory
 from leporello.runs.estimate import WorkEstimate
 
@@ -174,7 +174,7 @@ class _Planner:
     def __init__(self, cache: Cache, limit: int | None) -> None:
         self.cache, self.limit = cache, limit
         self.steps: dict[tuple[str, ...], StagePlan] = {}
-        self._rates = Timings(cache.root).rates()
+        self._rates = timed_rates(cache.root)
 
     def count(self, jobs: Sequence[_Planned]) -> None:
         """Counts what jobs on one task have left."""
@@ -258,8 +258,8 @@ class _Planner:
         planned.read_seconds = by_read if by_token is None else by_token
 
     def _seconds(self, key: str, unit: str, count: int) -> float | None:
-        rate: Rate | None = self._rates.get((key, unit))
-        return None if rate is None else rate.seconds * count
+        seconds = self._rates.get((key, unit))
+        return None if seconds is None else seconds * count
 
 
 def _count_examples(job: _Planned, numbers: range) -> None:

@@ -22,10 +22,10 @@ from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.selection import select_document
 from leporello.engine.task_examples import by_document, examples_of, no_answer_of, normalizer_of
-from leporello.jobs.batch_sizes import BatchSizes
 from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job
+from leporello.jobs.timings import sizes_key
 
 _SHARE = 0.05
 
@@ -96,7 +96,7 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
     timeout = context.limits.example_timeout
     stages = replace(job.pipeline.build(), no_answer=no_answer_of(job.source))
     # Answers depend on what is read together, so batches are as large as they were.
-    restore_batch_sizes(stages, BatchSizes(context.directory, job.pipeline).kept)
+    restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
     combiners = ActiveCombiners(stages, {}, normalise, timeout)
     readers = WindowReaders(stages, None, timeout)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from leporello.core.records import JSON
 from leporello.jobs.results import ExampleStatistics
 from leporello.metrics import Statistics
 from leporello.metrics.own import resampled
@@ -33,7 +34,7 @@ class Estimate:
     interval: tuple[float, float] | None
 
     @property
-    def row(self) -> dict[str, float | list[float] | None]:
+    def row(self) -> JSON:
         """The numbers as a file holds them."""
         return {"value": self.value, "interval": [*self.interval] if self.interval else None}
 
@@ -57,15 +58,19 @@ class Estimates:
 
     def of(self, measured: Measured) -> Estimate:
         """Returns a point's score with its interval."""
+        from leporello.analysis.comparison.significance import interval
+
         drawn = self._resampled([measured], _MOST)
-        return Estimate(self.score(measured), None if drawn is None else _ends(drawn[0]))
+        return Estimate(self.score(measured), None if drawn is None else interval(drawn[0]))
 
     def difference(self, one: Measured, other: Measured, samples: int = _MOST) -> Estimate:
         """Returns what a point scores above another, over documents that both know."""
+        from leporello.analysis.comparison.significance import interval
+
         both = [_shared(one, other), _shared(other, one)]
         drawn = self._resampled(both, samples)
         value = round(self.score(both[0]) - self.score(both[1]), 4)
-        return Estimate(value, None if drawn is None else _ends(drawn[0] - drawn[1]))
+        return Estimate(value, None if drawn is None else interval(drawn[0] - drawn[1]))
 
     def _score(self, task: str, measured: Measured) -> float:
         metric = self.tasks[task].metric
@@ -135,10 +140,3 @@ def _statistics(
     metric: str, found: Mapping[str, Sequence[ExampleStatistics]]
 ) -> list[Statistics | None]:
     return [e.statistics.get(metric) for key in sorted(found) for e in found[key]]
-
-
-def _ends(drawn: Numbers) -> tuple[float, float]:
-    from leporello.analysis.comparison.significance import interval
-
-    low, high = interval(drawn)
-    return round(low, 4), round(high, 4)

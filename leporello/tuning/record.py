@@ -95,11 +95,6 @@ def write_config(
 
 
 def _record(found: Tuned, documents: Documents, evaluator: Evaluator) -> dict[str, JSON]:
-    apart: dict[str, JSON] = {
-        "documents": found.apart,
-        "score": _plain(found.estimate.row),
-        "less_as_it_is": _plain(found.apart_gain.row),
-    }
     account = evaluator.account
     return {
         "tasks": {name: _task(evaluator, name, documents[name]) for name in found.tasks},
@@ -114,19 +109,18 @@ def _record(found: Tuned, documents: Documents, evaluator: Evaluator) -> dict[st
         "chosen_on": {
             "documents": found.documents,
             "score": found.score,
-            "less_as_it_is": _plain(found.gain.row),
+            "less_as_it_is": found.gain.row,
         },
-        "kept_apart": apart,
+        "kept_apart": {
+            "documents": found.apart,
+            "score": found.estimate.row,
+            "less_as_it_is": found.apart_gain.row,
+        },
         "optimism": found.optimism,
         "harder": found.harder,
         "front": [{**row} for row in found.front],
         "leporello": __version__,
     }
-
-
-def _plain(row: Any) -> JSON:  # noqa: ANN401 -- numbers and lists of them
-    plain: JSON = row
-    return plain
 
 
 def _task(evaluator: Evaluator, name: str, documents: Sequence[str]) -> dict[str, JSON]:

@@ -19,7 +19,6 @@ from leporello.analysis.datasets.statistics import (
     analyze_predictions,
 )
 from leporello.config.metrics import metrics_of
-from leporello.core.errors import UserError
 
 
 def example(text: str, *references: str, id_: str = "x", question: str = "") -> Example:
@@ -148,10 +147,8 @@ def discrepancy(
         Example(str(n), Document("d", ""), references=(gold,) if gold else (), choices=choices)
         for n, (_, gold) in enumerate(given)
     ]
-    rows = [
-        {"id": str(n), "prediction": text} for n, (text, _) in enumerate(given) if text is not None
-    ]
-    return analyze_predictions(examples, rows, metrics_of([metric]))
+    answers = zip(examples, (text for text, _ in given), strict=True)
+    return analyze_predictions(answers, metrics_of([metric]))
 
 
 def test_predictions_are_compared_in_length() -> None:
@@ -185,12 +182,3 @@ def test_answers_that_a_metric_cannot_read_are_counted(
 ) -> None:
     """As shares of the predictions that there are; what gold forbids to judge is left out."""
     assert discrepancy(metric, *pairs, choices=choices).unparsed == {metric: pytest.approx(share)}
-
-
-@pytest.mark.parametrize("ids", [["1", "0"], ["0", "7"], ["0", "0"]])
-def test_predictions_of_other_examples_are_refused(ids: list[str]) -> None:
-    """Of none of the task's, or not in its order: the data are not those of the run."""
-    examples = [example("a", "b", id_=str(n)) for n in range(2)]
-    rows = [{"id": id_, "prediction": ""} for id_ in ids]
-    with pytest.raises(UserError, match=r"prediction for '\d' is to no example of the task"):
-        analyze_predictions(examples, rows, {})

@@ -13,7 +13,9 @@ import pytest
 from command_line import leporello
 from results import reseal
 
-from leporello.analysis.comparison import Draws, compare, tables_of
+from leporello.analysis.comparison.comparison import compare
+from leporello.analysis.comparison.scores import Draws
+from leporello.analysis.comparison.tables import tables_of
 from leporello.core.errors import UserError
 from leporello.runs.run import run
 

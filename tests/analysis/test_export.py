@@ -12,7 +12,7 @@ from command_line import leporello, read_lines
 from ir_measures import RR, R
 from results import reseal
 
-from leporello.analysis.export import write_parquet, write_trec
+from leporello.analysis.export.formats import write_parquet, write_trec
 from leporello.core.errors import UserError
 from leporello.runs.run import Run, run
 

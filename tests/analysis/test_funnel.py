@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from leporello import Document, Example, Span
-from leporello.analysis.funnel import (
-    ChunkCover,
-    ExampleTrace,
-    Funnel,
-    count_losses,
-    funnels,
-    gold_of,
-    trace_examples,
-)
+from leporello.analysis.datasets.analyze import analyze_run
+from leporello.analysis.funnel.collect import trace_examples
+from leporello.analysis.funnel.counts import Funnel, count_losses, funnels
+from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of
 from leporello.api import UserError, explain, run
 from leporello.cli import application
 
@@ -271,6 +266,9 @@ def test_data_that_changed_are_told(done: Path) -> None:
         path.write_text(changed)
         with pytest.raises(UserError, match="put the data back"):
             funnels(done)
+        if "gone" in changed:
+            with pytest.raises(UserError, match="no example 'missed' in its place; put the data"):
+                analyze_run(done)
         path.write_text(before)
     with pytest.raises(UserError, match="no run lies there"):
         funnels(done.parent)

@@ -24,6 +24,7 @@ from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import Task
 from leporello.core.records import Document, DocumentRows, Example
 from leporello.engine.task_examples import by_document
+from leporello.executors.pickling import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
 from leporello.tasks import (
     JsonLines,
@@ -255,7 +256,7 @@ def test_shards_are_the_task(
     assert [shard.number for shard in shards] == [*range(len(shards))]
     expected = whole(task, limit)
     assert read(TaskReader(task, "t"), shards) == expected
-    sent = [Shard.from_json(json.loads(json.dumps(shard.to_json()))) for shard in shards]
+    sent = [load(dump(shard)) for shard in shards]
     assert sent == shards
     chance.shuffle(sent)
     readers = [TaskReader(copied(task), "t") for _ in range(2)]

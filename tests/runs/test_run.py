@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines, write_files
@@ -16,6 +17,7 @@ PLUG_IN = """
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from typing import Any
 from leporello import Output
 

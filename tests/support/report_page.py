@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.comparison import Draws
+from leporello.analysis.comparison.scores import Draws
 
 DRAWS = Draws(samples=100)
 

@@ -8,12 +8,13 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from leporello.analysis.comparison.outcomes import Outcome, Outcomes, oracle_gaps, outcomes
+from leporello.analysis.comparison.outcomes import Outcomes, oracle_gaps, outcomes
 from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, did_you_mean
-from leporello.jobs.confidence import answers_of, selectivity
+from leporello.jobs.confidence import selectivity
+from leporello.jobs.results import ExampleStatistics, answers_of
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
 
@@ -132,7 +133,7 @@ def _pipeline_scores(
     metrics: Mapping[str, Metric],
     outcomes: Outcomes,
     label: str,
-    rows: Sequence[Outcome],
+    rows: Sequence[ExampleStatistics],
     scores: Mapping[str, Score],
 ) -> PipelineScores:
     prices = [example.dollars for example in rows if example.dollars is not None]
@@ -142,8 +143,8 @@ def _pipeline_scores(
         pipeline=outcomes.pipeline,
         scores=scores,
         examples=len(rows),
-        failures=sum(example.failed for example in rows),
-        shares=mean_shares([example.ledger for example in rows]),
+        failures=sum(example.failure is not None for example in rows),
+        shares=mean_shares([example.coverage for example in rows]),
         seconds=outcomes.seconds,
         input_tokens=sum(example.input_tokens for example in rows),
         output_tokens=sum(example.output_tokens for example in rows),
@@ -162,13 +163,13 @@ def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
 
 
 def _warnings(
-    outcomes: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[Outcome]]
+    outcomes: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[ExampleStatistics]]
 ) -> list[str]:
     """Returns what a reader of the table should know first."""
     warnings = []
     if len({str(outcome.signature.get("data")) for outcome in outcomes}) > 1:
         warnings.append("the runs were made on different data")
-    shares = [_unseen([example.ledger for example in row]) for row in rows]
+    shares = [_unseen([example.coverage for example in row]) for row in rows]
     if max(shares) - min(shares) > _POINT:
         most, least = shares.index(max(shares)), shares.index(min(shares))
         warnings.append(

@@ -16,36 +16,6 @@ from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.results import ExampleStatistics
-from leporello.metrics import Statistics
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One finished example.
-
-    Attributes:
-        id: Id of the example.
-        document: SHA-256 of its document's text; empty where the example failed.
-        statistics: Statistics by metric; None where it has nothing to be scored against.
-        failed: Whether it is scored as an empty prediction.
-        ledger: Characters of the document, selected, read and cut, by these names.
-        input_tokens: Number of tokens that the reader was given for it.
-        output_tokens: Number of tokens that the reader wrote.
-        dollars: Dollars that its reads cost, where the reader knows prices.
-        confidence: Probability that the answer is right; None where nobody knows.
-        abstained: Whether the answer was withheld.
-    """
-
-    id: str
-    document: str
-    statistics: Mapping[str, Statistics | None]
-    failed: bool
-    ledger: Mapping[str, int]
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None
-    confidence: float | None
-    abstained: bool
 
 
 @dataclass(frozen=True)
@@ -63,7 +33,7 @@ class Outcomes:
         tuned: Number of the documents that its parameters were chosen on.
         seconds: Seconds of an example's dividing, selecting and reading, as last measured; None if
             they were not.
-        finished: Outcomes by the example's id, in task order.
+        finished: Finished examples by id, in task order.
     """
 
     run: Path
@@ -75,12 +45,12 @@ class Outcomes:
     normalised: bool
     tuned: int
     seconds: float | None
-    finished: Mapping[str, Outcome]
+    finished: Mapping[str, ExampleStatistics]
 
     @property
     def metrics(self) -> list[str]:
         """The metrics' names, in the task's order."""
-        names = (name for outcome in self.finished.values() for name in outcome.statistics)
+        names = (name for example in self.finished.values() for name in example.statistics)
         return list(dict.fromkeys(names))
 
     def stage(self, key: str) -> Mapping[str, Any]:
@@ -128,7 +98,7 @@ def outcomes_of(
         normalised=bool(metrics.get("normalised", task_given.get("normalised"))),
         tuned=int(metrics.get("tuned", 0)),
         seconds=_seconds(derived(directory, pipeline, task, "timings.json")),
-        finished={outcome.id: outcome for outcome in map(_outcome, statistics)},
+        finished={example.id: example for example in statistics},
     )
 
 
@@ -146,21 +116,6 @@ def _seconds(timings: Mapping[str, Any]) -> float | None:
         return None
     spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
     return float(spent / timings["examples"])
-
-
-def _outcome(example: ExampleStatistics) -> Outcome:
-    return Outcome(
-        id=example.id,
-        document=example.document,
-        statistics=example.statistics,
-        failed=example.failure is not None,
-        ledger=example.coverage,
-        input_tokens=example.input_tokens,
-        output_tokens=example.output_tokens,
-        dollars=example.dollars,
-        confidence=example.confidence,
-        abstained=example.abstained,
-    )
 
 
 _STAGES = ("chunker", "reader", "combiner")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from leporello.analysis.comparison.outcomes import Outcome
+from leporello.jobs.results import ExampleStatistics
 from leporello.metrics import Metric, Resampled, Statistics
 from leporello.metrics.own import resampled
 
@@ -84,7 +84,7 @@ class Score:
 
 
 def compared(
-    rows: Sequence[Sequence[Outcome]],
+    rows: Sequence[Sequence[ExampleStatistics]],
     metrics: Mapping[str, Metric],
     baseline: int | None,
     draws: Draws,
@@ -92,7 +92,7 @@ def compared(
     """Returns the scores of each pipeline by metric.
 
     Args:
-        rows: Outcomes of each pipeline: the same examples, in the same order.
+        rows: Finished examples of each pipeline: the same examples, in the same order.
         metrics: Metrics by name.
         baseline: Index of the pipeline that the others are tested against; None tests nothing.
         draws: Settings of the resampling.
@@ -106,7 +106,7 @@ def compared(
 def _scores(
     name: str,
     metric: Metric,
-    rows: Sequence[Sequence[Outcome]],
+    rows: Sequence[Sequence[ExampleStatistics]],
     baseline: int | None,
     draws: Draws,
 ) -> list[Score]:
@@ -144,11 +144,10 @@ def scores_of(
     summed = resampled(metric, table) if count else None
     if summed is None:
         return plain
-    trial = _Resample(summed, table, plain, draws, owners)
-    return trial.scores() if baseline is None else trial.against(baseline)
+    return _Resample(summed, table, plain, draws, owners).scores(baseline)
 
 
-def _owners(rows: Sequence[Sequence[Outcome]], scored: Sequence[int]) -> list[int]:
+def _owners(rows: Sequence[Sequence[ExampleStatistics]], scored: Sequence[int]) -> list[int]:
     """Returns by example the number of its document."""
     numbers: dict[str, int] = {}
     owners = []
@@ -159,67 +158,58 @@ def _owners(rows: Sequence[Sequence[Outcome]], scored: Sequence[int]) -> list[in
     return owners
 
 
+@dataclass(frozen=True)
 class _Resample:
-    """One metric's scores of all pipelines, resampled together."""
+    """One metric's scores of all pipelines, resampled together.
 
-    def __init__(
-        self,
-        metric: Resampled,
-        table: Sequence[Sequence[Statistics]],
-        plain: Sequence[Score],
-        draws: Draws,
-        owners: Sequence[int] | None,
-    ) -> None:
-        """Resamples.
+    Attributes:
+        metric: Metric that sums over examples.
+        table: Statistics of each pipeline, one an example.
+        plain: Scores of each pipeline, without intervals.
+        draws: Settings of the resampling.
+        owners: Number of each example's document; None draws each example alone.
+    """
 
-        Args:
-            metric: A metric that sums over examples.
-            table: Statistics of each pipeline, one an example.
-            plain: Scores of each pipeline, without intervals.
-            draws: Settings of the resampling.
-            owners: Number of each example's document; None draws each example alone.
-        """
-        from leporello.analysis.comparison.significance import bootstrap
+    metric: Resampled
+    table: Sequence[Sequence[Statistics]]
+    plain: Sequence[Score]
+    draws: Draws
+    owners: Sequence[int] | None
 
-        self.metric, self.table, self.plain, self.draws = metric, table, plain, draws
-        self.sums = [metric.summands(statistics) for statistics in table]
-        self.how = {"samples": draws.samples, "seed": draws.seed}
-        self.owners = owners
-        self.drawn = bootstrap(self.sums, metric.of_sums, units=owners, **self.how)
-
-    def scores(self) -> list[Score]:
-        """Returns the scores with their intervals."""
-        ends = map(self._ends, self.drawn)
-        return [replace(score, interval=end) for score, end in zip(self.plain, ends, strict=True)]
-
-    def against(self, baseline: int) -> list[Score]:
-        """Returns the scores with their differences to one of them."""
-        from leporello.analysis.comparison.significance import holm, randomisation
-
-        others = [index for index in range(len(self.sums)) if index != baseline]
-        p_values = (
-            randomisation(
-                self.sums[baseline],
-                [self.sums[index] for index in others],
-                self.metric.of_sums,
-                units=self.owners,
-                **self.how,
-            )
-            if others
-            else []
+    def scores(self, baseline: int | None) -> list[Score]:
+        """Returns the scores with their intervals, and their differences to the baseline."""
+        from leporello.analysis.comparison.significance import (
+            bootstrap,
+            holm,
+            interval,
+            randomisation,
         )
-        scores = self.scores()
+
+        sums = [self.metric.summands(statistics) for statistics in self.table]
+        how: Any = {
+            "samples": self.draws.samples, "seed": self.draws.seed, "units": self.owners,
+        }  # fmt: skip
+        samples = bootstrap(sums, self.metric.of_sums, **how)
+        ends = [interval(numbers, self.draws.confidence) for numbers in samples]
+        scores = [replace(s, interval=e) for s, e in zip(self.plain, ends, strict=True)]
+        if baseline is None or len(sums) == 1:
+            return scores
+        others = [index for index in range(len(sums)) if index != baseline]
+        tested = [sums[index] for index in others]
+        p_values = randomisation(sums[baseline], tested, self.metric.of_sums, **how)
         for index, p, corrected in zip(others, p_values, holm(p_values), strict=True):
-            difference = self._difference(index, baseline, p, corrected)
+            resampled = samples[index] - samples[baseline]
+            difference = self._difference(index, baseline, resampled, p, corrected)
             scores[index] = replace(scores[index], difference=difference)
         return scores
 
-    def _difference(self, index: int, baseline: int, p: float, corrected: float) -> Difference:
-        from leporello.analysis.comparison.significance import p_of_bootstrap
+    def _difference(
+        self, index: int, baseline: int, resampled: Numbers, p: float, corrected: float
+    ) -> Difference:
+        from leporello.analysis.comparison.significance import interval, p_of_bootstrap
 
         value = self.plain[index].value - self.plain[baseline].value
-        resampled = self.drawn[index] - self.drawn[baseline]
-        low, high = self._ends(resampled)
+        low, high = interval(resampled, self.draws.confidence)
         gains = [
             self.metric.score(one) - self.metric.score(other)
             for one, other in zip(self.table[index], self.table[baseline], strict=True)
@@ -236,9 +226,3 @@ class _Resample:
             ties=len(gains) - wins - losses,
             losses=losses,
         )
-
-    def _ends(self, resampled: Numbers) -> tuple[float, float]:
-        from leporello.analysis.comparison.significance import interval
-
-        low, high = interval(resampled, self.draws.confidence)
-        return round(low, 4), round(high, 4)

@@ -8,7 +8,6 @@ one matrix product, and thousands of resamples are quick.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -21,23 +20,10 @@ Scorer: TypeAlias = Callable[[Numbers, Numbers], Numbers]
 _CELLS = 4_000_000  # resamples x examples that are held at once: 32 MB of counts
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """Sums of all tables side by side, and where each begins."""
-
-    table: Numbers
-    cuts: tuple[int, ...]
-
-    @staticmethod
-    def of(tables: Sequence[Numbers]) -> _Sums:
-        widths = np.cumsum([table.shape[1] for table in tables])[:-1]
-        return _Sums(np.hstack(tables), tuple(map(int, widths)))
-
-    def scores(self, weights: Numbers, scorer: Scorer) -> Numbers:
-        """Returns the scores of each table, shape (tables, resamples)."""
-        counts = weights.sum(axis=1)
-        parts = np.split(weights @ self.table, self.cuts, axis=1)
-        return np.stack([scorer(part, counts) for part in parts])
+def _side_by_side(tables: Sequence[Numbers]) -> tuple[Numbers, list[int]]:
+    """Returns tables as one, and the columns at which all but the first begin."""
+    widths = np.cumsum([table.shape[1] for table in tables])[:-1]
+    return np.hstack(tables), [*map(int, widths)]
 
 
 def bootstrap(
@@ -62,10 +48,16 @@ def bootstrap(
     Returns:
         Shape (pipelines, samples).
     """
-    sums = _Sums.of(tables)
+    combined, cuts = _side_by_side(tables)
     owner = _owners(tables[0], units)
+
+    def scores(weights: Numbers) -> Numbers:
+        counts = weights.sum(axis=1)
+        parts = np.split(weights @ combined, cuts, axis=1)
+        return np.stack([scorer(part, counts) for part in parts])
+
     drawn = _drawn(int(owner.max()) + 1, samples, np.random.default_rng(seed))
-    return np.hstack([sums.scores(weights[:, owner], scorer) for weights in drawn])
+    return np.hstack([scores(weights[:, owner]) for weights in drawn])
 
 
 def _owners(table: Numbers, units: Sequence[int] | None) -> NDArray[np.int64]:
@@ -115,17 +107,17 @@ def randomisation(
     """
     owner = _owners(baseline, units)
     both = [baseline.sum(axis=0) + other.sum(axis=0) for other in others]
-    apart = _Sums.of([_by_unit(baseline - other, owner) for other in others])
+    apart, cuts = _side_by_side([_by_unit(baseline - other, owner) for other in others])
 
     def differences(signs: Numbers) -> Numbers:
         counts = np.full(len(signs), float(len(baseline)))
-        parted = np.split(signs @ apart.table, apart.cuts, axis=1)
+        parted = np.split(signs @ apart, cuts, axis=1)
         pairs = [((b + p) / 2, (b - p) / 2) for b, p in zip(both, parted, strict=True)]
         return np.stack([abs(scorer(o, counts) - scorer(t, counts)) for o, t in pairs])
 
     # Sums in another order differ in their last digits: equal is not less.
-    seen = differences(np.ones((1, len(apart.table)))) - _TINY
-    drawn = _signs(len(apart.table), samples, np.random.default_rng(seed))
+    seen = differences(np.ones((1, len(apart)))) - _TINY
+    drawn = _signs(len(apart), samples, np.random.default_rng(seed))
     extreme = sum((differences(signs) >= seen).sum(axis=1) for signs in drawn)
     return [float(p) for p in (extreme + 1) / (samples + 1)]
 
@@ -161,10 +153,10 @@ def p_of_bootstrap(differences: Numbers, seen: float) -> float:
 
 
 def interval(resampled: Numbers, confidence: float = 0.95) -> tuple[float, float]:
-    """Returns the ends of the percentile interval."""
+    """Returns the ends of the percentile interval, to four decimals."""
     tail = 50 * (1 - confidence)
     low, high = np.percentile(resampled, [tail, 100 - tail])
-    return float(low), float(high)
+    return round(float(low), 4), round(float(high), 4)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

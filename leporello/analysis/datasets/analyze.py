@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +12,14 @@ from leporello.analysis.datasets.statistics import (
     analyze_examples,
     analyze_predictions,
 )
+from leporello.analysis.finished import FinishedExamples
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.answers import as_text
-from leporello.core.files import read_rows
+from leporello.core.records import Example
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 
 # Its references are labels; the paper takes what is asked about.
 _SPREAD_OF_QUESTION = ("contract_nli",)
@@ -62,10 +64,18 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
     discrepancies = []
     for pipeline, task in directory.jobs():
         source = config.tasks[task].spec.build()
-        written = read_rows(directory.results(pipeline, task) / "predictions.jsonl")
-        # As they were given, though the pipeline may have them brought into another form.
-        rows = ({"id": row["id"], "prediction": as_text(row["raw"])} for row in written)
+        answers = _answers(JobFiles(directory, pipeline, task), examples_of(source, task))
         metrics = metrics_of(config.tasks[task].metrics_of(source))
-        discrepancy = analyze_predictions(examples_of(source, task), rows, metrics)
+        discrepancy = analyze_predictions(answers, metrics)
         discrepancies.append(JobDiscrepancy(pipeline, task, discrepancy))
     return discrepancies
+
+
+def _answers(files: JobFiles, examples: Iterable[Example]) -> Iterator[tuple[Example, str | None]]:
+    """Yields each example with its answer as it was given; None where it has none."""
+    finished = FinishedExamples(files)
+    for example in examples:
+        files_of_example = finished.take(example.id)
+        row = files_of_example.prediction if files_of_example else None
+        yield example, as_text(row["raw"]) if row else None
+    finished.check_end(f"{files.pipeline} on {files.task}")

@@ -6,14 +6,13 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 from leporello.analysis.datasets.distributions import BINS, Distribution, distribution
-from leporello.core.errors import UserError
 from leporello.core.records import Document, Example
 from leporello.metrics import GoldError, Metric, Parses
 
@@ -124,25 +123,20 @@ def analyze_examples(
 
 
 def analyze_predictions(
-    examples: Iterable[Example], rows: Iterable[Mapping[str, Any]], metrics: Mapping[str, Metric]
+    answers: Iterable[tuple[Example, str | None]], metrics: Mapping[str, Metric]
 ) -> FormatDiscrepancy:
     """Compares the form of predictions with that of the references.
 
     Args:
-        examples: Examples of the task.
-        rows: Rows of predictions.jsonl, `id` and `prediction`, in the order of the examples, of
-            which some may have none.
+        answers: Examples of the task, each with its prediction; None where it has none.
         metrics: Metrics of the task, by name.
-
-    Raises:
-        UserError: A row that is none of the examples', or stands where it should not.
     """
     lengths, reference_lengths = array("d"), array("d")
     missing = 0
     counted: Counter[str] = Counter()
     failed: Counter[str] = Counter()
     parsing = {name: metric for name, metric in metrics.items() if isinstance(metric, Parses)}
-    for example, text in _matched(examples, rows):
+    for example, text in answers:
         if text is None:
             missing += 1
             continue
@@ -163,25 +157,6 @@ def analyze_predictions(
         missing=missing,
         unparsed={name: failed[name] / count for name, count in counted.items()},
     )
-
-
-def _matched(
-    examples: Iterable[Example], rows: Iterable[Mapping[str, Any]]
-) -> Iterator[tuple[Example, str | None]]:
-    """Yields each example with its prediction; both come in one order, so that none is kept."""
-    waiting = iter(rows)
-    row = next(waiting, None)
-    for example in examples:
-        if row is None or row["id"] != example.id:
-            yield example, None
-        else:
-            yield example, row["prediction"]
-            row = next(waiting, None)
-    if row is not None:
-        raise UserError(
-            f"the prediction for {row['id']!r} is to no example of the task, or not in its order;"
-            " have the data changed since the run?"
-        )
 
 
 def _parses(metric: Parses, text: str, example: Example) -> bool | None:

@@ -5,7 +5,7 @@ A chunk is named `DOCUMENT:START-END`. Chunks depend on the pipeline, and so do 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,7 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
         UserError: No run lies there, or the extra `parquet` is not installed.
     """
     require("Parquet", "pyarrow")
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     directory = RunDirectory.of_run(run)
@@ -62,7 +63,7 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
         with pq.ParquetWriter(path, schema) as writer:
             rows = (r for pipeline in pipelines for r in _rows(directory, pipeline, task, metrics))
             while batch := [*islice(rows, _ROWS)]:
-                writer.write_table(_table(batch, schema))
+                writer.write_table(pa.Table.from_pylist(batch, schema))
         written.append(path)
     return written
 
@@ -116,13 +117,6 @@ def _ended(example: ExampleFiles) -> dict[str, Any]:
         "output_tokens": statistics.output_tokens,
         "dollars": statistics.dollars,
     }
-
-
-def _table(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    import pyarrow as pa
-
-    columns = {name: [row.get(name) for row in rows] for name in schema.names}
-    return pa.table(columns, schema=schema)
 
 
 def write_trec(run: Path, folder: Path) -> list[Path]:

@@ -82,9 +82,7 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
 
 
 def submission_csv(
-    predictions: Mapping[str, Mapping[str, str]],
-    benchmark: str,
-    ids: Mapping[str, Collection[str]] | None = None,
+    predictions: Mapping[str, Mapping[str, str]], benchmark: str, ids: Mapping[str, Collection[str]]
 ) -> bytes:
     """Returns the CSV that the benchmark's own script writes.
 
@@ -92,41 +90,26 @@ def submission_csv(
         predictions: Predictions by task, without the benchmark's name, and by example, in the order
             in which they are written.
         benchmark: Name of the benchmark.
-        ids: Ids that must be there, by task; None leaves that unchecked.
+        ids: Ids that must be there, by task.
 
     Raises:
-        UserError: What the script or the leaderboard would refuse, all of it: tasks or ids that
-            are missing or redundant, ids or predictions that are no texts, texts that do not
-            survive the CSV.
+        UserError: What the script or the leaderboard would refuse, all of it: ids that are missing
+            or redundant, texts that do not survive the CSV.
     """
-    _, board = leaderboard_named(benchmark)
-    faults = [*_differing("tasks", board.tasks, predictions)]
-    for task in board.tasks:
-        if task in predictions:
-            task_faults = _task_faults(predictions[task], None if ids is None else ids[task])
-            faults += [f"{task}: {fault}" for fault in task_faults]
+    tasks = leaderboard_named(benchmark)[1].tasks
+    faults = [f"{t}: {fault}" for t in tasks for fault in _task_faults(predictions[t], ids[t])]
     if faults:
         raise UserError(f"no submission to {benchmark}:\n" + "\n".join(faults))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows((t, i, p) for t in board.tasks for i, p in predictions[t].items())
+    writer.writerows((t, i, p) for t in tasks for i, p in predictions[t].items())
     return text.getvalue().encode()
 
 
-def _task_faults(predictions: Mapping[str, str], ids: Collection[str] | None) -> Iterator[str]:
+def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterator[str]:
     """Yields what is wrong with the predictions of a task."""
-    if not isinstance(predictions, Mapping) or not predictions:
-        yield "needs predictions as {id: text}, and has none"
-        return
-    if odd := [repr(id_) for id_ in predictions if not isinstance(id_, str)]:
-        yield f"{len(odd)} ids are no texts ({_few(odd)})"
-        return
-    if odd := [id_ for id_, text in predictions.items() if not isinstance(text, str)]:
-        yield f"{len(odd)} predictions are no texts ({_few(odd)})"
-        return
-    if ids is not None:
-        yield from _differing("ids", ids, predictions)
+    yield from _differing("ids", ids, predictions)
     spoilt: dict[str, list[str]] = {}
     for id_, text in predictions.items():
         if why := _spoilt(id_) or _spoilt(text):

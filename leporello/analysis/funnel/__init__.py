@@ -3,33 +3,3 @@
 It reads runs and their tasks' data, and divides documents again by the cache. Begin with `collect`,
 which makes a trace an example (`example_trace`); `counts` adds them up.
 """
-
-from leporello.analysis.funnel.collect import answer_metric, trace_examples
-from leporello.analysis.funnel.counts import Funnel, FunnelStage, count_losses, funnels
-from leporello.analysis.funnel.example_trace import (
-    ANSWERED,
-    STAGES,
-    ChunkCover,
-    ExampleResult,
-    ExampleTrace,
-    Gold,
-    gold_of,
-    trace_example,
-)
-
-__all__ = [
-    "ANSWERED",
-    "STAGES",
-    "ChunkCover",
-    "ExampleResult",
-    "ExampleTrace",
-    "Funnel",
-    "FunnelStage",
-    "Gold",
-    "answer_metric",
-    "count_losses",
-    "funnels",
-    "gold_of",
-    "trace_example",
-    "trace_examples",
-]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.finished import FinishedExamples, check_document
 from leporello.analysis.funnel.example_trace import (
     ChunkCover,
-    ExampleResult,
     ExampleTrace,
     Gold,
     gold_of,
@@ -23,22 +23,15 @@ from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memory import memo_key
 from leporello.core.errors import UserError
-from leporello.core.files import read_rows
 from leporello.core.notes import collect_notes
-from leporello.core.protocols import Chunker
-from leporello.core.records import Example, Prediction
+from leporello.core.protocols import Chunker, Task
+from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.serialization import (
-    calls_from_row,
-    empty_prediction,
-    prediction_from_row,
-)
 from leporello.engine.selection import divided
 from leporello.engine.task_examples import by_document, examples_of
-from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
-from leporello.metrics import GoldError, Metric
-from leporello.metrics.own import MetricError
+from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.metrics import Metric
 from leporello.models.locate import cache_directory
 
 
@@ -58,21 +51,28 @@ def trace_examples(run: Path) -> Iterator[ExampleTrace]:
         yield from _of_task(directory, config, task, pipelines)
 
 
-def answer_metric(names: Sequence[str]) -> str:
-    """Returns the first of a task's metrics that looks at answers; empty if there is none."""
-    return next((name for name in names if not name.startswith("recall")), "")
+def scored_by(signature: Mapping[str, Any], source: Task) -> dict[str, Metric]:
+    """Returns the metrics that a job was scored by, by name, in the task's order."""
+    return metrics_of(signature["task"].get("metrics") or source.metrics)
+
+
+def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
+    """Returns the score by the first metric that looks at answers; None where there is none."""
+    name = next((name for name in metrics if not name.startswith("recall")), "")
+    statistics = finished.statistics.statistics.get(name)
+    return None if statistics is None else metrics[name].score(statistics)
 
 
 def _of_task(
     directory: RunDirectory, config: Config, task: str, pipelines: Sequence[str]
 ) -> Iterator[ExampleTrace]:
     source = config.tasks[task].spec.build()
-    metrics = metrics_of(config.tasks[task].metrics_of(source))
-    counting = [metrics[name] for name in filter(None, [answer_metric([*metrics])])]
-    jobs = [*_job_readers(directory, config, task, pipelines, counting)]
+    signatures = {pipeline: directory.jobs()[pipeline, task] for pipeline in pipelines}
+    metrics = {name: scored_by(signature, source) for name, signature in signatures.items()}
+    jobs = [*_job_readers(directory, config, task, metrics)]
     every = examples_of(source, task)
     # Behind the last row of the last job the data are not read on.
-    examples = takewhile(lambda _: any(job.rows.left for job in jobs), every)
+    examples = takewhile(lambda _: any(job.rows.next for job in jobs), every)
     cache = Cache(cache_directory())
     for _, group in by_document(examples):
         group[0].document.use_cache(cache)
@@ -84,27 +84,21 @@ def _of_task(
                 job.trace(example, gold, result, covers) for job, result in results if result
             )
     for job in jobs:
-        if left := job.rows.left:
-            raise UserError(
-                f"{directory.path}: the data of task {task!r} are not what they were: they have no"
-                f" example {left!r} in its place; put the data back, or run again with --update"
-            )
+        job.rows.check_end(f"{directory.path}: {task}")
 
 
 def _job_readers(
     directory: RunDirectory,
     config: Config,
     task: str,
-    pipelines: Sequence[str],
-    metrics: Sequence[Metric],
+    metrics: Mapping[str, Mapping[str, Metric]],
 ) -> Iterator[_JobReader]:
     factory = StageFactory()
-    for pipeline in pipelines:
+    for pipeline in metrics:
         [point] = config.select([pipeline])
         chunker = factory.stage(point.stages["chunker"])
-        yield _JobReader(
-            (pipeline, task), chunker, _FunnelRows.of(directory.results(pipeline, task)), metrics
-        )
+        rows = FinishedExamples(JobFiles(directory, pipeline, task))
+        yield _JobReader((pipeline, task), chunker, rows, metrics[pipeline])
 
 
 @dataclass
@@ -126,84 +120,23 @@ class _ChunkCovers:
         return self._by_chunker[key]
 
 
-@dataclass
-class _FunnelRows:
-    """What one pipeline left of the examples of a task, in task order."""
-
-    predictions: Iterator[Mapping[str, Any]]
-    calls: Iterator[Mapping[str, Any]]
-    failures: Iterator[Mapping[str, Any]]
-    _done: Mapping[str, Any] | None = None
-    _failed: Mapping[str, Any] | None = None
-
-    @staticmethod
-    def of(folder: Path) -> _FunnelRows:
-        """Opens the files; a process that was killed may not have made them yet."""
-        paths = [folder / f"{name}.jsonl" for name in ("predictions", "calls", "failures")]
-        check_results(folder, *(path.name for path in paths))
-        if not all(path.exists() for path in paths):
-            return _FunnelRows(iter(()), iter(()), iter(()))
-        predictions, calls, failures = map(read_rows, paths)
-        return _FunnelRows(
-            predictions, calls, failures, next(predictions, None), next(failures, None)
-        )
-
-    @property
-    def left(self) -> str:
-        """The id of an example that is to come; empty at the end."""
-        row = self._done or self._failed
-        return row["id"] if row else ""
-
-    def take(self, example_id: str) -> ExampleResult | None:
-        """Returns what is left of the example, if it is the next one."""
-        if self._done and self._done["id"] == example_id:
-            row, calls = self._done, next(self.calls)
-            self._done = next(self.predictions, None)
-            return ExampleResult(
-                example_id, prediction_from_row(row), calls_from_row(calls["calls"])
-            )
-        if self._failed and self._failed["id"] == example_id:
-            row, self._failed = self._failed, next(self.failures, None)
-            return ExampleResult(example_id, None, failed=row["stage"])
-        return None
-
-
 @dataclass(frozen=True)
 class _JobReader:
     """One pipeline on one task."""
 
     job: tuple[str, str]
     chunker: Chunker
-    rows: _FunnelRows
-    metrics: Sequence[Metric]  # the one of answers, if there is any
+    rows: FinishedExamples
+    metrics: Mapping[str, Metric]
 
     def trace(
-        self, example: Example, gold: Gold | None, finished: ExampleResult, covers: _ChunkCovers
+        self, example: Example, gold: Gold | None, finished: ExampleFiles, covers: _ChunkCovers
     ) -> ExampleTrace:
         """Returns what became of an example."""
         cover = ChunkCover.of(())
         if gold:
-            _check(self.job[1], example, finished)
-            score = self._score(example, finished.prediction or empty_prediction(example))
-            finished = replace(finished, score=score)
+            check_document(self.job[1], example, finished)
         if gold and finished.prediction:
             cover = covers.of(self.chunker, example)
-        return trace_example(self.job, example, gold, cover, finished)
-
-    def _score(self, example: Example, prediction: Prediction) -> float | None:
-        for metric in self.metrics:
-            try:
-                statistics = metric.statistics(prediction, example)
-            except (GoldError, MetricError):  # for which the run failed it, or told of it
-                return None
-            return None if statistics is None else metric.score(statistics)
-        return None
-
-
-def _check(task: str, example: Example, finished: ExampleResult) -> None:
-    prediction = finished.prediction
-    if prediction and prediction.document_sha256 != example.document.sha256:
-        raise UserError(
-            f"{task}: document {example.document.id!r} is not what it was when the run was made;"
-            " put the data back, or run again with --update"
-        )
+        score = answer_score(finished, self.metrics)
+        return trace_example(self.job, example, gold, cover, finished, score=score)

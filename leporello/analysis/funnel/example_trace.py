@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
-from typing import Any
 
-from leporello.core.records import Example, Prediction, Span
+from leporello.core.records import Example, Span
 from leporello.core.spans import letters, merge, outside
+from leporello.engine.journal.serialization import prediction_from_row
+from leporello.jobs.files import ExampleFiles
 from leporello.text.answer_spans import occurrences
 from leporello.text.squad import normalise
 
@@ -122,32 +123,6 @@ ANSWERED = 50.0  # a score from which on an answer counts as right
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleResult:
-    """What a run left of a finished example.
-
-    Attributes:
-        id: Id of the example.
-        prediction: Prediction; None where it failed.
-        calls: Rows of what was read.
-        failed: Name of the stage that failed, or empty.
-        score: Score of the answer, by the task's first metric of answers; None where there is none.
-    """
-
-    id: str
-    prediction: Prediction | None
-    calls: Sequence[Mapping[str, Any]] = ()
-    failed: str = ""
-    score: float | None = None
-
-    def given(self) -> Iterator[Span]:
-        """Yields the passages that the combiner gave to the reader."""
-        for call in self.calls:
-            for passage in call["passages"]:
-                if not isinstance(passage, str):
-                    yield Span(*passage)
-
-
-@dataclass(frozen=True, slots=True)
 class ExampleTrace:
     """What became of one example; shares are of the characters of its proof, 0 to 1.
 
@@ -234,7 +209,9 @@ def trace_example(
     example: Example,
     gold: Gold | None,
     cover: ChunkCover,
-    finished: ExampleResult,
+    finished: ExampleFiles,
+    *,
+    score: float | None,
 ) -> ExampleTrace:
     """Returns what became of an example.
 
@@ -243,25 +220,31 @@ def trace_example(
         example: Example with its gold.
         gold: Proof of its answer; None where nothing is known to prove it.
         cover: Chunks of its document.
-        finished: Rows that the run left of it.
+        finished: What the run left of it.
+        score: Score of its answer; None where it has none.
     """
-    text, prediction = example.document.text, finished.prediction
-    trace = ExampleTrace(*job, example.id, len(text), failed=finished.failed)
+    text, failure = example.document.text, finished.statistics.failure
+    trace = ExampleTrace(*job, example.id, len(text), failed=failure[0] if failure else "")
     if gold is None:
         return trace
     position = gold.start / len(text)
-    answered = None if finished.score is None else finished.score >= ANSWERED
-    trace = replace(
-        trace, gold=gold.kind, position=position, score=finished.score, answered=answered
-    )
-    if prediction is None:
+    answered = None if score is None else score >= ANSWERED
+    trace = replace(trace, gold=gold.kind, position=position, score=score, answered=answered)
+    if finished.prediction is None:
         return trace
+    prediction = prediction_from_row(finished.prediction)
     recall = gold.recall_curve(text, prediction.hit_spans)
     return replace(
         trace,
         whole=any(all(map(cover.holds, alternative)) for alternative in gold.alternatives),
         gains=recall,
         retrieved=recall[-1][1] if recall else 0.0,
-        given=gold.kept(text, finished.given()),
+        given=gold.kept(text, _given(finished)),
         read=gold.kept(text, prediction.read),
     )
+
+
+def _given(finished: ExampleFiles) -> Iterator[Span]:
+    """Yields the passages that the combiner gave to the reader."""
+    passages = (passage for call in finished.calls for passage in call["passages"])
+    yield from (Span(*passage) for passage in passages if not isinstance(passage, str))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -12,6 +11,7 @@ from rich.table import Table
 from leporello.analysis.datasets.analyze import JobDiscrepancy
 from leporello.analysis.datasets.distributions import Distribution, Histogram
 from leporello.analysis.datasets.statistics import TaskAnalysis
+from leporello.cli.display.tables import new_table
 
 _BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")
@@ -58,9 +58,7 @@ def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None
 
 
 def _table(rows: dict[str, Distribution | None]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, header in enumerate(_COLUMNS):
-        table.add_column(header, justify="right" if index else "left")
+    table = new_table("", *_COLUMNS)
     for name, d in rows.items():
         if d is not None:
             values = (d.mean, d.low, d.median, d.high, d.largest)

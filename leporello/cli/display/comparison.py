@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from leporello.cli.display.tables import new_table
 from leporello.core.table import ResultTable
 
 _WIDEST = 10_000  # characters
@@ -30,10 +30,7 @@ def comparison(console: Console, tables: Iterable[ResultTable], *, wide: bool = 
 
 
 def _table(result: ResultTable) -> Table:
-    title = escape(result.title)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, header in enumerate(result.headers):
-        table.add_column(escape(header), justify="right" if index else "left", overflow="fold")
+    table = new_table(escape(result.title), *map(escape, result.headers))
     for row in result.rows:
         table.add_row(*map(escape, row))
     return table

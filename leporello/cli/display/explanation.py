@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from leporello.analysis.explain import Explanation, ReadInput
-from leporello.analysis.funnel import Gold, gold_of
+from leporello.analysis.funnel.example_trace import Gold, gold_of
 from leporello.cli.display.answer import show_items
 from leporello.cli.display.tables import excerpt
 from leporello.core.calls.answers import way_of
@@ -138,23 +139,16 @@ def _derivation(console: Console, passage: Passage) -> None:
     _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "below it")
 
 
-def _reads(console: Console, explanation: Explanation) -> None:
-    for read in explanation.inputs[:_INPUTS_SHOWN]:
-        _input(console, read)
-        _output(console, read)
-    _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "inputs")
-
-
-def _inputs(console: Console, explanation: Explanation) -> None:
-    for read in explanation.inputs[:_INPUTS_SHOWN]:
-        _input(console, read)
-    _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "inputs")
-
-
-def _outputs(console: Console, explanation: Explanation) -> None:
+def _reads(
+    console: Console, explanation: Explanation, *, inputs: bool = True, outputs: bool = True
+) -> None:
     for number, read in enumerate(explanation.inputs[:_INPUTS_SHOWN], 1):
-        console.print(f"input {number}, {_title(read)}")
-        _output(console, read)
+        if inputs:
+            _input(console, read)
+        else:
+            console.print(f"input {number}, {_title(read)}")
+        if outputs:
+            _output(console, read)
     _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "inputs")
 
 
@@ -220,7 +214,7 @@ def _more(console: Console, count: int, what: str) -> None:
 _SHOWN: Mapping[str, Callable[[Console, Explanation], None]] = {
     "chunker": _chunks,
     "retriever": _hits,
-    "combiner": _inputs,
-    "reader": _outputs,
+    "combiner": partial(_reads, outputs=False),
+    "reader": partial(_reads, inputs=False),
     "answer": _answer,
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.analysis.funnel import ANSWERED, Funnel, FunnelStage
+from leporello.analysis.funnel.counts import Funnel, FunnelStage
+from leporello.analysis.funnel.example_trace import ANSWERED
+from leporello.cli.display.tables import new_table
 
 _WIDTH = 16  # characters of a bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -72,9 +73,8 @@ def _known(funnel: Funnel) -> str:
 
 
 def _table(steps: Sequence[FunnelStage]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("whole proof", "", "of all", "mean", "lost here", "yet right"):
-        table.add_column(name, justify="left" if name in ("whole proof", "") else "right")
+    table = new_table("", "whole proof", "", "of all", "mean", "lost here", "yet right")
+    table.columns[1].justify = "left"
     for step in steps:
         colour = "red" if step.lost else "green"
         lost = f"[{colour}]{step.lost:,}[/{colour}]"

@@ -89,7 +89,7 @@ def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None
         counts = [str(count) for count in (r.examples, r.failures, r.empty)]
         ledger.add_row(pipeline, *counts, *(_percent(r.shares[part]) for part in parts))
     if names:
-        console.print(_scoresnew_table(f"Scores on {escape(task)}", names, results))
+        console.print(_scores_table(f"Scores on {escape(task)}", names, results))
     console.print(ledger)
     if any(result.roles for result in results):
         console.print(_readers_table(task, results))
@@ -118,7 +118,7 @@ def _name(result: Result) -> str:
     return f"{escape(result.pipeline)}[yellow]{result.marks}[/yellow]"
 
 
-def _scoresnew_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
+def _scores_table(title: str, names: Sequence[str], results: Sequence[Result]) -> Table:
     """Returns a row a pipeline; many scores get a row each, and the pipelines columns."""
     pipelines = list(map(_name, results))
     shown = [[f"{r.scores[n]:.2f}" if n in r.scores else "" for n in names] for r in results]

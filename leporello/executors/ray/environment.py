@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from leporello.cache.source_code import is_own, sources
-from leporello.config import Spec
-from leporello.config.metrics import own_metrics
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.declared import declared_files, declared_variables
 from leporello.executors.child_process import show_log
@@ -38,7 +36,7 @@ def travelling_modules(spec: BatchSpec, folder: Path) -> list[str]:
 def _plug_ins(spec: BatchSpec) -> dict[str, str]:
     """Returns the place of each local file that stages depend on among those that travel."""
     places: dict[str, str] = {}
-    for cls in {stage.cls for stage in _all_specs(spec)}:
+    for cls in {stage.cls for stage in spec.all_specs()}:
         for module, path in sources(cls).files.items():
             if not is_own(module):
                 root = _root(module, path)
@@ -63,12 +61,6 @@ def _root(module: str, path: Path) -> Path:
     return path.parents[module.count(".") + (path.name == "__init__.py")]
 
 
-def _all_specs(spec: BatchSpec) -> Iterable[Spec]:
-    stages = [stage for stages in spec.stages for stage in stages.values()]
-    own = own_metrics(spec.metrics)
-    return [nested for stage in (*stages, spec.source, *own) for nested in stage.all_specs()]
-
-
 @dataclass(frozen=True)
 class WorkerEnvironment:
     """What the driver has and a worker may lack.
@@ -86,8 +78,8 @@ class WorkerEnvironment:
     @classmethod
     def of(cls, spec: BatchSpec) -> WorkerEnvironment:
         """Returns this process's environment, as far as the batch needs it."""
-        keys = {name.removeprefix("$") for s in _all_specs(spec) for name in s.variables()}
-        keys |= {name for s in _all_specs(spec) for name in declared_variables(s.cls)}
+        keys = {name.removeprefix("$") for s in spec.all_specs() for name in s.variables()}
+        keys |= {name for s in spec.all_specs() for name in declared_variables(s.cls)}
         variables = {n: v for n, v in os.environ.items() if n.startswith(_PREFIXES) or n in keys}
         return cls(variables, tuple(p or str(Path.cwd()) for p in sys.path), _plug_ins(spec))
 

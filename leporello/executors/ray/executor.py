@@ -42,14 +42,7 @@ class RayExecutor:
     """Works at shards in actors of a Ray cluster; see `Executor`."""
 
     def __init__(self, spec: BatchSpec, placement: Placement, check: Callable[[], None]) -> None:
-        """Connects to nothing yet.
-
-        Args:
-            spec: The batch that is to be run.
-            placement: The cluster, and what each worker reserves there.
-            check: Function that is called several times a second; raises `Stopped` if the run is to
-                end.
-        """
+        """Connects to nothing yet; see `executor_for`."""
         self._spec, self._placement, self._check = spec, placement, check
         self._token = token_of(spec)
         self._resources = ExitStack()

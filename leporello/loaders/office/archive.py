@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.environment.input_limits import ARCHIVE_ENTRIES
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders.files import LARGEST
+from leporello.loaders.files import LARGEST, ZIP, Format
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -33,6 +33,23 @@ def members(data: bytes) -> frozenset[str]:
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         found = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
         return frozenset(name[:length].decode() for length, name in found)
+
+
+class ArchiveFormat(Format):
+    """Format of zip archives that is recognised by one of their members.
+
+    Attributes:
+        member: Name of that member.
+    """
+
+    begins: ClassVar[re.Pattern[bytes]] = ZIP
+    marked: ClassVar[bool] = True
+    member: ClassVar[str]
+
+    @classmethod
+    def recognises(cls, head: bytes, path: Path) -> bool:  # noqa: ARG003 -- the content says it
+        """Returns whether it is a zip archive with the member."""
+        return cls.member in members(head)
 
 
 def _check_entries(data: bytes) -> None:
@@ -82,16 +99,13 @@ def parsed(data: bytes) -> _Element:
     return fromstring(data, XMLParser(resolve_entities=False, no_network=True))
 
 
-def losses_of(
-    names: Iterable[str], kinds: Mapping[str, tuple[str, str]], furniture: bool = False
-) -> Iterator[Loss]:
+def losses_of(names: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> Iterator[Loss]:
     """Yields what members of an archive are lost.
 
     Args:
         names: Names of the members.
-        kinds: What they are and why they are lost, by a pattern that begins their names.
-        furniture: Whether that is on purpose.
+        kinds: Name of the loss and its reason, by a pattern that begins the names of members.
     """
     of = Counter(p for n in names for p in kinds if re.match(p, n))
     for pattern, count in of.items():
-        yield Loss(*kinds[pattern], count=count, furniture=furniture)
+        yield Loss(*kinds[pattern], count=count)

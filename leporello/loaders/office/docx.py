@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
-from leporello.loaders.files import ZIP, Format
 from leporello.loaders.html import Html
-from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
+from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, read, unpacked
 from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
@@ -42,20 +41,14 @@ _EMBEDDED = {
 
 
 @dataclass(frozen=True)
-class Docx(Format):
+class Docx(ArchiveFormat):
     """Word (docx): paragraphs, headings, lists, tables, notes, comments and text boxes.
 
     Tracked insertions are read as if accepted; deletions are losses.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".docm", ".dotx")
-    begins: ClassVar[re.Pattern[bytes]] = ZIP
-    marked: ClassVar[bool] = True
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether it is a zip archive of Word's."""
-        return "word/document.xml" in members(head)
+    member: ClassVar[str] = "word/document.xml"
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text; notes and comments stand at its end.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +11,8 @@ from urllib.parse import unquote
 
 from leporello.core.errors import UserError
 from leporello.core.records import Loss, Section
-from leporello.loaders.files import ZIP, Format
 from leporello.loaders.html import Html
-from leporello.loaders.office.archive import members, parsed, read, unpacked
+from leporello.loaders.office.archive import ArchiveFormat, parsed, read, unpacked
 from leporello.text.outline import Extracted, joined
 
 if TYPE_CHECKING:
@@ -27,17 +25,11 @@ _PAGES = {"application/xhtml+xml", "text/html", "application/xml"}
 
 
 @dataclass(frozen=True)
-class Epub(Format):
+class Epub(ArchiveFormat):
     """E-books (epub) without DRM: their chapters in order, a place for each."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".epub",)
-    begins: ClassVar[re.Pattern[bytes]] = ZIP
-    marked: ClassVar[bool] = True
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether it is a zip archive of a book."""
-        return "META-INF/container.xml" in members(head)
+    member: ClassVar[str] = "META-INF/container.xml"
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file.

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.records import Loss
-from leporello.loaders.files import ZIP, Format
 from leporello.loaders.flow import Flow
-from leporello.loaders.office.archive import losses_of, members, unpacked
+from leporello.loaders.office.archive import ArchiveFormat, losses_of, unpacked
 from leporello.text.outline import Extracted
 
 _EMBEDDED = {
@@ -27,7 +26,7 @@ _NO_TEXT = {"PICTURE": "image", "LINKED_PICTURE": "image", "MEDIA": "sound or vi
 
 
 @dataclass(frozen=True)
-class Pptx(Format):
+class Pptx(ArchiveFormat):
     """PowerPoint (pptx): titles, texts, tables and the speaker's notes, a place for each slide.
 
     Attributes:
@@ -35,15 +34,9 @@ class Pptx(Format):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".pptx", ".pptm", ".ppsx", ".potx")
-    begins: ClassVar[re.Pattern[bytes]] = ZIP
-    marked: ClassVar[bool] = True
+    member: ClassVar[str] = "ppt/presentation.xml"
 
     hidden: bool = False
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content says it
-        """Returns whether it is a zip archive of PowerPoint's."""
-        return "ppt/presentation.xml" in members(head)
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the slides' texts; places are named `slide 3`.
