@@ -248,9 +248,9 @@ def check(
     line, and makes the exit status 2.
     """
     from leporello.config import load_config
+    from leporello.config.loading import check_files
     from leporello.core.yaml.tree import read_tree
     from leporello.core.yaml.writing import as_yaml
-    from leporello.jobs.stage_files import check_files
 
     loaded = load_config(config or (), overrides or (), pipelines or ())
     chosen = loaded.select(pipelines or ()) if pipelines or overrides else []

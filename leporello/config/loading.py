@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 
 from leporello.config.builder import ConfigBuilder
@@ -10,9 +11,12 @@ from leporello.config.choices import is_choice
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
 from leporello.config.space import Space, space_of
+from leporello.config.specs import PipelineSpec
 from leporello.config.sweeps import spec_of
+from leporello.core.calls import nested
 from leporello.core.errors import ConfigError, Fault, UserError, no_such
 from leporello.core.protocols import LOADER, Loader
+from leporello.core.secrets import is_set
 from leporello.core.yaml.tree import ConfigSource
 
 
@@ -90,6 +94,32 @@ def loader_of(text: str) -> Loader:
     """
     loader: Loader = spec_of(text, LOADER, "--loader").build()
     return loader
+
+
+def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat("")) -> None:
+    """Checks the files that the stages of pipelines name; `load_config` does not open them.
+
+    A pipeline is left out if an environment variable with one of its keys is not set.
+
+    Args:
+        pipelines: Pipelines to check; points of one sweep report the same fault once.
+        data: Fingerprint of the data of each pipeline's task; empty where no task is known.
+
+    Raises:
+        UserError: All faults of the files.
+    """
+    faults: dict[str, None] = {}
+    for pipeline, fingerprint in zip(pipelines, data, strict=False):
+        if not all(map(is_set, pipeline.variables())):
+            continue
+        name = pipeline.name.partition("@")[0]
+        for key, spec in pipeline.stages.items():
+            try:
+                nested.check_files(spec.build(), fingerprint)
+            except UserError as error:
+                faults |= {f"{name}.{key}: {line}": None for line in str(error).splitlines()}
+    if faults:
+        raise UserError("\n".join(faults))
 
 
 def _parse_overrides(texts: Sequence[str]) -> list[Override]:

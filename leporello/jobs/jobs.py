@@ -18,6 +18,7 @@ from leporello.config import (
     placement_flags,
 )
 from leporello.config.layers import Layers
+from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
@@ -30,7 +31,6 @@ from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import job_signature
-from leporello.jobs.stage_files import check_files
 from leporello.metrics.protocol import Asks
 
 _log = logging.getLogger("leporello")

@@ -15,6 +15,7 @@ from typing import Any
 from leporello.cache.reuse import warn_of_reuse
 from leporello.cache.store import Cache
 from leporello.config import Config, Pipeline, load_config, loader_of
+from leporello.config.loading import check_files
 from leporello.core.errors import UserError
 from leporello.core.items import items_of
 from leporello.core.members import member_document
@@ -33,7 +34,6 @@ from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReaders
 from leporello.engine.selection import divided, select_document
-from leporello.jobs.stage_files import check_files
 from leporello.loaders.collection import load_collection
 from leporello.loaders.files import load
 from leporello.loaders.finding import is_collection

@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
 from leporello.config.choices import first
+from leporello.config.loading import check_files
 from leporello.config.space import Space
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
@@ -21,7 +22,6 @@ from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
-from leporello.jobs.stage_files import check_files
 from leporello.models.locate import cache_directory
 from leporello.tuning.budget import Account, SearchBudget
 from leporello.tuning.documents import Round, rounds_of, tuned_task

@@ -212,6 +212,14 @@ def test_rows_with_one_id_are_one_example(tmp_path: Path) -> None:
     assert len(task) == 3
 
 
+def test_a_row_with_an_empty_id_is_a_fault_on_its_line(tmp_path: Path) -> None:
+    """Results could not name such an example."""
+    rows = [row("a", "Q\n\nA"), row("", "Q\n\nB")]
+    put(tmp_path, "scrolls/qasper/validation.jsonl", rows)
+    with pytest.raises(ConfigError, match=r"validation\.jsonl:2.*id is empty"):
+        len(Scrolls("qasper", data=tmp_path))
+
+
 def questions(stories: int = 7, each: int = 5) -> list[Row]:
     """Returns questions on some stories, each with two references."""
     texts = [f"{STORY}No. {number}" for number in range(stories)]

@@ -103,6 +103,8 @@ class RowIndex:
                 raise ConfigError([*self._faults, last]) from None
 
     def _note(self, line: int, number: int, size: int, example: Example) -> None:
+        if not example.id:
+            raise RowError(["the row's id is empty"])
         key = document_key(example.document)
         if earlier := self._ids.get(example.id):
             _add(earlier, key, example)
