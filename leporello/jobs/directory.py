@@ -174,7 +174,7 @@ class RunDirectory:
     def keep_sizes(self, key: str, sizes: Mapping[str, int]) -> None:
         """Writes a reader's sizes into the manifest."""
         manifest = self._read()
-        manifest["sizes"] = {**self.sizes(), key: dict(sizes)}
+        manifest["sizes"] = {**manifest.get("sizes", {}), key: dict(sizes)}
         write_json(self.manifest, manifest)
 
     @contextmanager

