@@ -148,8 +148,7 @@ class Config:
         """
         chosen: dict[str, PipelineSpec] = {}
         unknown = []
-        asked = names or [self.default_pipeline]
-        named = {name: meant_by(name, self.pipelines) for name in asked}
+        named = {n: meant_by(n, self.pipelines) for n in names or [self.default_pipeline]}
         groups = self.pipelines.of(dict.fromkeys(chain.from_iterable(named.values())))
         for name, candidates in named.items():
             points = {p.name: p for candidate in candidates for p in groups[candidate]}

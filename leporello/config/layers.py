@@ -64,7 +64,7 @@ def parse_override(text: str) -> Override:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A pipeline with what it extends.
+    """A pipeline merged with the pipelines that it extends.
 
     Attributes:
         keys: Trees by key; None if `extends` leads nowhere.
@@ -148,7 +148,7 @@ class Layers:
         return {name: entry for name, entry in entries.items() if isinstance(entry.value, dict)}
 
     def resolve(self, name: str) -> Resolved:
-        """Returns a pipeline's own keys with those of what it extends."""
+        """Returns a pipeline merged with the pipelines that it extends."""
         faults: list[Fault] = []
         replaced: list[Fault] = []
         keys = self._resolve(name, (), faults, replaced)

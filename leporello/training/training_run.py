@@ -68,7 +68,7 @@ class TrainingRun:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What scores pipelines on what is validated on."""
+        """Evaluation of pipelines on the validation split."""
         return Evaluation(self.splits, self.limit, self.cache)
 
     def train(self, *, update: bool) -> TrainingRecord:

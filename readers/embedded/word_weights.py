@@ -46,7 +46,7 @@ class WordWeights:
 
 @dataclass(frozen=True)
 class ReadsWordWeights:
-    """Base of the readers with weights of words; where they are, `model` says."""
+    """Base of the readers with word weights, which are in the folder of `model`."""
 
     _folder: ClassVar[str]  # name of the folder in the model's
 

@@ -42,7 +42,7 @@ class FileRows:
         local: Path of the file on this machine.
         path: Path of the file as the user names it.
         limit: Bytes of a row at most; a larger one has no content.
-        seeks: Whether beginning in the middle is as quick as going on.
+        seeks: Whether reading can begin in the middle without reading the rows before it.
     """
 
     seeks: ClassVar[bool] = True
