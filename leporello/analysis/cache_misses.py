@@ -19,11 +19,11 @@ from leporello.core.hashing import differences
 from leporello.core.records import Example
 from leporello.engine.enriching import makers
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.journal.serialization import read_from_row
 from leporello.engine.reading import digest_of
+from leporello.engine.serialization import read_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
+from leporello.jobs.files import ExampleFiles, JobFiles
 from leporello.models.locate import cache_directory
 
 
@@ -58,6 +58,7 @@ def why(run: Path, example_id: str) -> list[Reuse]:
         UserError: No run lies there, or it has no such example.
     """
     directory = RunDirectory.of_run(run)
+    directory.check_stores()
     config, entries = load_config([directory.config]), _entries()
     ids: list[str] = []
     reuses: list[Reuse] = []
@@ -105,8 +106,8 @@ def _needs(
 
 def _digests(example: Example, files: JobFiles) -> Iterator[tuple[str, str]]:
     """Yields role and digest of each read that the run made of an example."""
-    finished = files.example(example.id)
-    for call in finished.calls if finished else ():
+    row = files.row(example.id)
+    for call in ExampleFiles.from_store(row).calls if row else ():
         yield call["role"], digest_of(read_from_row(call, example.document))
 
 

@@ -18,15 +18,15 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
-from leporello.engine.journal.serialization import (
+from leporello.engine.serialization import (
     empty_prediction,
     prediction_from_row,
     read_from_row,
 )
 from leporello.engine.task_examples import examples_of
-from leporello.executors.shard_passages import passages_in
+from leporello.executors.shard_passages import passages_of
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
+from leporello.jobs.files import ExampleFiles, JobFiles
 from leporello.jobs.signature import named_files
 from leporello.metrics import Metric
 from leporello.text.outline import cited
@@ -101,6 +101,7 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
         UserError: No run lies there, or it has no such example.
     """
     directory = RunDirectory.of_run(run)
+    directory.check_stores()
     config = load_config([directory.config])
     ids: list[str] = []
     explanations = []
@@ -132,12 +133,15 @@ class _ExampleOfJob:
 
     def explain(self, metrics: Mapping[str, Metric]) -> Explanation | None:
         """Returns the explanation, or None if the example is not finished."""
-        finished = JobFiles(self.directory, self.pipeline, self.task).example(self.example.id)
-        if finished is None:
+        row = JobFiles(self.directory, self.pipeline, self.task).row(self.example.id)
+        if row is None:
             return None
+        finished = ExampleFiles.from_store(row)
         check_document(self.task, self.example, finished)
-        row, failure, statistics = finished.prediction, finished.failure, finished.statistics
-        prediction = prediction_from_row(row) if row else empty_prediction(self.example)
+        failure, statistics = finished.failure, finished.statistics
+        prediction = empty_prediction(self.example)
+        if finished.prediction:
+            prediction = prediction_from_row(finished.prediction)
         by_metric = {} if failure else statistics.statistics
         stage = failure["stage"] if failure else ""
         chunks = () if stage in ("task", "chunker") else self._chunks()
@@ -148,7 +152,7 @@ class _ExampleOfJob:
             task=self.task,
             example=self.example,
             prediction=prediction,
-            failure=self._with_traceback(failure) if failure else None,
+            failure={**failure, "traceback": row.traceback.decode()} if failure else None,
             chunks=chunks,
             inputs=tuple(map(self._input, finished.calls)),
             scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
@@ -158,22 +162,14 @@ class _ExampleOfJob:
         )
 
     def _passages(self, prediction: Prediction) -> Mapping[int, Passage]:
-        """Returns the passages of hits, down to the document, as far as journals are there."""
+        """Returns the passages of hits, with what they were made of, down to the document."""
         if not prediction.passages:
             return {}
-        journals = self.directory.journals(self.pipeline, self.task)
-        made = passages_in(journals, self.example.document)
+        stores = self.directory.journals(self.pipeline, self.task)
+        made = passages_of(stores, self.example.document)
         known = {(p.kind, p.reading, p.spans): p for p in made if isinstance(p, Passage)}
         asked = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
         return {rank: known[key] for rank, key in asked if key in known}
-
-    def _with_traceback(self, failure: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the failure with its traceback in place of the file's name."""
-        folder = self.directory.results(self.pipeline, self.task)
-        path = (folder / failure["traceback"]).resolve()
-        inside = path.is_relative_to(folder.resolve()) and path.is_file()
-        text = path.read_text("utf-8", "surrogatepass") if inside else ""
-        return {**failure, "traceback": text}
 
     def _chunks(self) -> tuple[Span, ...]:
         question = self.example.question if asks_question(self.stages.chunker) else ""

@@ -20,12 +20,13 @@ from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.serialization import (
+from leporello.engine.finished import ExampleStatistics
+from leporello.engine.serialization import (
     empty_prediction,
     prediction_from_row,
 )
 from leporello.engine.task_examples import checked
-from leporello.jobs.results import ExampleStatistics, Result, Summary
+from leporello.jobs.results import Result, Summary
 from leporello.metrics import GoldError, Metric
 from leporello.metrics.own import statistics_of
 

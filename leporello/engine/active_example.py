@@ -1,8 +1,4 @@
-"""One example under way: its combiner's generator, and what it waits for.
-
-An example is *prepared* when it has been selected for, *active* from `create` on, *waits* while any
-of its reads has no reply, and is *finished* when its combiner has returned or failed.
-"""
+"""An example between its selection and its answer: the combiner's generator and its reads."""
 
 from __future__ import annotations
 
@@ -30,43 +26,40 @@ from leporello.core.records import (
     Search,
     Span,
 )
+from leporello.engine.allowance import Admission, Allowance
 from leporello.engine.answers.typed import TypedAnswer, with_choices
 from leporello.engine.failures import ReadError, stage_errors
-from leporello.engine.journal.serialization import Reply
+from leporello.engine.finished import Call
 from leporello.engine.requests import checked, told
 from leporello.engine.selection import Selection, select
+from leporello.engine.serialization import Reply
 
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
 _MOST_REQUESTS = 200_000  # likewise
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One thing that was read, in which round of the example, and what came of it."""
-
-    round: int
-    read: Read
-    reply: Reply
-
-
-@dataclass
+@dataclass(eq=False)
 class ActiveExample:
-    """An example between its admission and its answer.
+    """An example whose combiner has not returned yet.
 
     Attributes:
-        number: Number of the example in its shard.
-        example: Example with its gold; the combiner was given what it may see.
-        stages: Stages of the pipeline, which answer what is not read at once.
-        hits: Hits that the retriever gave, best first; `Search` adds to them.
+        number: Number of the example in its task.
+        example: Example with its gold; the combiner received what it may see.
+        stages: Stages of the pipeline, which answer requests that need no reading.
+        hits: Hits of the retriever, best first; `Search` adds to them.
         combiner: Generator of the combiner.
         unchunked: Number of characters that are in no chunk.
-        reads: Reads of the present round.
-        calls: Reads of earlier rounds, with what came of them.
+        reads: Reads of the present round of the combiner.
+        replies: Their outputs or errors; None where a read has none yet.
+        unread: Places in `reads` of those that are read in the present step.
+        step: Number of steps so far: a round is one, or several where a budget has to know the
+            cost of a read before it allows the next.
+        calls: Reads of earlier rounds.
         stood_for: Spans of passages that the reader saw in their place.
         notes: Notes of its stages.
-        value: Value that the combiner returned.
-        finished: Whether it has returned.
-        prediction: Prediction, once it is made; what is read from then on judges it.
+        value: Return value of the combiner.
+        finished: Whether the combiner has returned.
+        prediction: Prediction, once it is made; later reads judge it, and count for no budget.
     """
 
     number: int
@@ -76,6 +69,9 @@ class ActiveExample:
     combiner: Generator[Sequence[Request], list[Any], JSON]
     unchunked: int
     reads: Sequence[Read] = ()
+    replies: list[Reply | None] = field(default_factory=list)
+    unread: list[int] = field(default_factory=list)
+    step: int = -1
     calls: list[Call] = field(default_factory=list)
     stood_for: list[Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -87,6 +83,10 @@ class ActiveExample:
     _yields: int = 0
     _asked: int = 0
 
+    def __post_init__(self) -> None:
+        budget = self.stages.budget
+        self._allowance = Allowance(budget, self.stages, ()) if budget else None
+
     @classmethod
     def create(
         cls, stages: Pipeline, number: int, example: Example, selection: Selection
@@ -95,8 +95,8 @@ class ActiveExample:
 
         Args:
             stages: Stages of its pipeline.
-            number: Number of the example in its shard.
-            example: Example with its gold, which the combiner sees only if it says so.
+            number: Number of the example in its task.
+            example: Example with its gold, which the combiner sees only if its class says so.
             selection: Selection for the example.
         """
         visible = example if sees_gold(stages.combiner) else example.without_gold()
@@ -105,8 +105,13 @@ class ActiveExample:
         active.note((*example.document.notes, *selection.notes))
         return active
 
+    @property
+    def place(self) -> int:
+        """Place of the first read of the present round among all reads of the example."""
+        return len(self.calls)
+
     def judge(self, prediction: Prediction, judgement: Combination) -> None:
-        """Goes on with what metrics ask about the prediction; `start` runs it.
+        """Goes on with the reads of metrics that ask about the prediction; `start` runs it.
 
         Args:
             prediction: Prediction that the combiner's answer has become.
@@ -122,22 +127,49 @@ class ActiveExample:
         """
         self._run(partial(next, self.combiner))
 
-    def send(self, replies: Sequence[Reply]) -> None:
-        """Hands the replies to a complete round over and runs on to the next reads.
+    def send(self) -> None:
+        """Sends the replies to a complete round and runs on to the next reads, or the return.
 
         Raises:
             ReadError: A read failed and the combiner did not catch it.
             Exception: Whatever the combiner raises.
         """
-        self.calls += [
-            Call(self._round, read, reply) for read, reply in zip(self.reads, replies, strict=True)
-        ]
+        replies = [reply for reply in self.replies if reply is not None]
+        self.calls += map(Call, [self._round] * len(replies), self.reads, replies)
         asked = (request for request in self._requests if isinstance(request, Read))
         for read, reply in zip(asked, replies, strict=True):
             if isinstance(reply, Output):
                 self.stood_for += stood_for(read, reply.cut)
         self._round += 1
         self._run(self._resumption(replies))
+
+    def next_step(self) -> None:
+        """Decides which reads without a reply are read next; a budget refuses others."""
+        self.step += 1
+        waiting = [index for index, reply in enumerate(self.replies) if reply is None]
+        if self._allowance is None or self.prediction is not None:
+            self.unread = waiting
+            return
+        for index in waiting:
+            admission = self._allowance.ask(self.reads[index])
+            if admission is Admission.READ:
+                self.unread.append(index)
+            elif admission is Admission.REFUSE:
+                self.replies[index] = self._allowance.refusal(self.reads[index])
+
+    def reply(self, index: int, reply: Reply, note: str = "") -> None:
+        """Takes the output or error of a read.
+
+        Args:
+            index: Place in `reads`.
+            reply: The output or error.
+            note: Note on the example that came with it; empty if there is none.
+        """
+        self.replies[index] = reply
+        self.unread.remove(index)
+        self.note([note] if note else ())
+        if self._allowance is not None and self.prediction is None:
+            self._allowance.has_read(self.reads[index], reply)
 
     def _resumption(self, replies: Sequence[Reply]) -> Callable[[], Sequence[Request]]:
         for reply in replies:
@@ -158,7 +190,7 @@ class ActiveExample:
         self.note(notes)
 
     def _advance(self, resume: Callable[[], Sequence[Request]]) -> None:
-        self.reads = ()
+        self.reads, self.replies = (), []
         while not self.reads:
             self._yields += 1
             if self._yields > _MOST_ROUNDS:
@@ -176,9 +208,10 @@ class ActiveExample:
             if not self.reads:
                 answers = [self._now(request) for request in self._requests]
                 resume = partial(self.combiner.send, answers)
+        self.replies = [None] * len(self.reads)
 
     def _now(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
-        """Answers a request for which nothing is read."""
+        """Answers a request that needs no reading."""
         assert not isinstance(request, Read)
         if isinstance(request, Search):
             return self._search(request)
@@ -196,7 +229,7 @@ class ActiveExample:
         return tuple(selection.hits if request.new is None else new)
 
     def note(self, notes: Iterable[str]) -> None:
-        """Adds what is not yet noted."""
+        """Adds notes that the example does not have yet."""
         self.notes += [text for text in notes if text not in self.notes]
 
 

@@ -11,7 +11,7 @@ from leporello.core.calls.budget import Budget, Spending
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Output, Read
 from leporello.engine.failures import ReadError
-from leporello.engine.journal.serialization import Reply
+from leporello.engine.serialization import Reply
 
 _NOTHING = -1e9  # the score of an answer from nothing; JSON has no infinity
 

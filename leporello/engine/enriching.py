@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,12 +20,12 @@ from leporello.core.protocols import ANSWER
 from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, ReadError, stage_errors
-from leporello.engine.journal.journal import Journal
-from leporello.engine.journal.serialization import Reply, reply_of
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders
 from leporello.engine.requests import checked, role_of, told
+from leporello.engine.serialization import Reply, reply_of
+from leporello.engine.store import MemoryStore
 from leporello.engine.time_limit import time_limit
 
 _MOST_ROUNDS = 10_000  # a document: trees have a round a level
@@ -80,15 +80,15 @@ class Enriching:
         self,
         chunks: Sequence[Chunk],
         number: int = 0,
-        journal: Journal | None = None,
+        store: MemoryStore | None = None,
         make: Callable[[], Sequence[Chunk]] | None = None,
     ) -> Sequence[Chunk]:
         """Returns the passages of a document.
 
         Args:
             chunks: Its chunks.
-            number: Number of the document in the journal.
-            journal: Journal that holds what earlier processes were told, and gets what this one is.
+            number: Number of the document in the shard.
+            store: Store of the outputs that the enricher receives; None stores nothing.
             make: Function that has them from elsewhere, called where the cache does not keep them.
 
         Raises:
@@ -97,12 +97,12 @@ class Enriching:
         """
         if self.stages.enricher is None or not chunks:
             return chunks
-        make = make or partial(self._made, chunks, number, journal)
+        make = make or partial(self._made, chunks, number, store)
         with stage_errors("enricher"):
             return derived.passages(chunks, makers(self.stages), make)
 
     def _made(
-        self, chunks: Sequence[Chunk], number: int, journal: Journal | None
+        self, chunks: Sequence[Chunk], number: int, store: MemoryStore | None
     ) -> Sequence[Chunk]:
         """Returns what the enricher returns in the end."""
         enricher, document = self.stages.enricher, chunks[0].document
@@ -114,7 +114,7 @@ class Enriching:
             return _passages(name, result, chunks)
         made: Any = result
         generator = in_role(getattr(enricher, "role", ""), made)
-        asked = _AskedReads(self, number, journal)
+        asked = _AskedReads(self, number, store)
         resume: Callable[[], Any] = partial(next, generator)
         for _ in range(_MOST_ROUNDS):
             try:
@@ -152,13 +152,13 @@ def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
 
 
 class _AskedReads:
-    """The reads of one document's enricher, those of earlier processes from the journal."""
+    """The reads of one document's enricher, those of earlier processes from the store."""
 
-    def __init__(self, enriching: Enriching, number: int, journal: Journal | None) -> None:
+    def __init__(self, enriching: Enriching, number: int, store: MemoryStore | None) -> None:
         self.readers = enriching.readers or WindowReaders(enriching.stages)
-        self._enriching, self._number, self._journal = enriching, number, journal
-        recorded = journal.recorded(number) if journal else ()
-        self._recorded: Mapping[int, Mapping[str, Any]] = {r.place: r.output for r in recorded}
+        self._enriching, self._number = enriching, number
+        self._store = store or MemoryStore()
+        self._stored = self._store.outputs(~number)
         self._place = 0
 
     def replies(self, reads: Sequence[Read]) -> list[Reply]:
@@ -174,9 +174,9 @@ class _AskedReads:
     def _windowed(self, window: Sequence[Read]) -> Sequence[Reply]:
         places = range(self._place, self._place + len(window))
         self._place, reader = places.stop, self.readers.of(window[0].role)
-        if places.start in self._recorded:  # steps are whole windows
+        if places.start in self._stored:  # whole batches
             return [
-                reply_of(self._recorded[n], read) for n, read in zip(places, window, strict=True)
+                reply_of(self._stored[n][0], read) for n, read in zip(places, window, strict=True)
             ]
         listener, attempts = self._enriching.listener, self._enriching.attempts
         listener.before_step()
@@ -185,10 +185,9 @@ class _AskedReads:
         listener.reading(len(window))
         replies = reader.read(window)
         listener.has_read(reader.statistics)
-        if self._journal:
-            self._journal.step(
-                0, [(self._number, *each) for each in zip(places, window, replies, strict=True)]
-            )
+        self._store.add_batch(
+            [(~self._number, *each) for each in zip(places, window, replies, strict=True)]
+        )
         return replies
 
 

@@ -15,16 +15,16 @@ class Limits:
     """How much is under way at once, and how a task is cut.
 
     Attributes:
-        max_active: Examples of a shard and pipeline under way at most.
-        window: Reads in one window at most, unless the reader's class wants more; no example is
-            admitted while as many wait.
+        max_active: Examples of a shard and pipeline under way at most: the examples of a shard are
+            worked at in groups of so many, whose documents are in memory together.
+        window: Reads in one batch at most, unless the reader's class wants more.
         shard_examples: Examples with which a shard ends, with the document that reaches them.
         shard_bytes: Bytes of rows with which a shard ends likewise.
         example_timeout: Seconds that a call of a stage may take for each example in it; None is no
             limit.
     """
 
-    max_active: int = 64
+    max_active: int = 128
     window: int = 32
     shard_examples: int = 128
     shard_bytes: int = 32_000_000

@@ -13,10 +13,10 @@ from leporello.config.metrics import own_metrics
 from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
+from leporello.engine.database import StoreCounts
 from leporello.engine.limits import Limits
 from leporello.engine.progress import ProgressCounts
 from leporello.engine.reading import ReadStatistics
-from leporello.jobs.files import RowCounts
 from leporello.jobs.shards import Shard
 from leporello.storage.runs import RemoteRun
 
@@ -152,7 +152,7 @@ class PipelineShare:
         reading: Statistics of reading, by role.
     """
 
-    counts: RowCounts = field(default_factory=RowCounts)
+    counts: StoreCounts = field(default_factory=StoreCounts)
     examples: int = 0
     selecting: SelectStatistics = field(default_factory=SelectStatistics)
     reading: dict[str, ReadStatistics] = field(default_factory=dict)

@@ -8,21 +8,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.attempts import TRIES
+from leporello.engine.attempts import TRIES, deadline_of
 from leporello.engine.progress import ProgressCounts
 from leporello.engine.time_limit import forget_deadline, is_overdue
-from leporello.executors.attempt_log import deadline_of
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
 from leporello.executors.worker import Reporter, ShardWorker
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 
 _LOOK = 0.2  # seconds between looks at a wish to stop
 
@@ -75,9 +74,8 @@ class ProcessPool:
     ) -> None:
         """Starts none before there is anything to do; `count` are the most. See `executor_for`."""
         self._spec, self._check = dump(spec), check
-        self._attempts = partial(
-            RunDirectory(spec.directory).attempts, spec.pipelines[0], spec.task
-        )
+        directory = RunDirectory(spec.directory)
+        self._attempts = JobFiles(directory, spec.pipelines[0], spec.task).attempts
         self._placement, self.workers = placement, count
         self._workers: list[_Worker] = []
         self._orders: Iterator[ShardOrder] = iter(())

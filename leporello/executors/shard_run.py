@@ -6,71 +6,52 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
 from leporello.core.records import Example
-from leporello.engine.attempts import ALONE, TRIES, Attempts
-from leporello.engine.combining import ActiveCombiners
-from leporello.engine.engine import Engine
+from leporello.engine.attempts import ALONE, TRIES, AttemptLog, Attempts
+from leporello.engine.combining import CombinerRunner
+from leporello.engine.database import StoreCounts, StoreKey
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import Journal
-from leporello.engine.journal.rows import ShardRow
 from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
+from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import Selection, TimedSelections, select_document
-from leporello.engine.sliding import SlidingEngine, Slots
+from leporello.engine.slots import Slots
+from leporello.engine.store import Store
 from leporello.engine.time_limit import enforce_deadlines
-from leporello.executors.attempt_log import AttemptLog
 from leporello.executors.interface import (
     PipelineShare,
     SelectStatistics,
     ShardOrder,
     ShardResult,
 )
-from leporello.executors.pipelines import Pipelines, WorkerPipeline
+from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import OpenedDocument, Selectors
-from leporello.executors.shard_passages import ShardPassages
+from leporello.executors.shard_passages import prepare_passages
 
 _TASK = -1  # in the place of a pipeline: what is begun for all of them
 
 
 @dataclass
 class _Lane:
-    """What one pipeline does at the shard.
+    """One pipeline at the shard.
 
     Attributes:
         place: Place of the pipeline in its batch.
-        pipeline: The pipeline.
-        journal: Its journal.
-        attempts: Record of what it begins.
-        engine: Its engine.
-        passages: Passages of its documents, if it has an enricher.
+        rounds: Its examples.
+        store: Its store.
+        enriching: Its enricher; None without one.
         share: Counts and statistics of what it did.
-        before: Number of examples that were finished before.
     """
 
     place: int
-    pipeline: WorkerPipeline
-    journal: Journal
-    attempts: Attempts
-    engine: Engine | SlidingEngine
-    passages: ShardPassages | None
+    rounds: Rounds
+    store: Store
+    enriching: Enriching | None
     share: PipelineShare = field(default_factory=PipelineShare)
-    before: int = 0
-
-    @property
-    def paths(self) -> list[Path]:
-        """Paths of its journals."""
-        return [self.journal.path, *([self.passages.journal.path] if self.passages else [])]
-
-    def close(self) -> None:
-        """Closes its journals."""
-        self.journal.close()
-        if self.passages:
-            self.passages.journal.close()
 
 
 class ShardRun:
@@ -89,11 +70,11 @@ class ShardRun:
         log: AttemptLog | None,
         slots: Slots | None,
     ) -> None:
-        """Opens the journals that earlier workers left.
+        """Opens the stores that earlier workers left.
 
         Raises:
-            UserError: A journal is damaged, or cannot be written to; workers have died before they
-                had begun anything of the shard.
+            UserError: A store cannot be written, or another process uses it; workers have died
+                before they had begun anything of the shard.
         """
         self.order, self.log = order, log
         self._pipelines, self._listener, self._slots = pipelines, listener, slots
@@ -119,30 +100,27 @@ class ShardRun:
             raise UserError(f"{name}: workers have died {most} times; their words stand above")
 
     def _lane(self, place: int) -> _Lane:
-        pipeline, shard = self._pipelines.all[place], self.order.shard
-        path = pipeline.files.journal(shard.number)
-        if self.order.retry and (remote := self._pipelines.remote) and not path.exists():
-            remote.get(self._pipelines.directory.name_of(path))  # another machine has finished it
-        journal = Journal(path)
-        run = self._pipelines.spec.runs[place]
-        of = ShardRow(shard.number, shard.first_example, shard.examples, run)
-        journal.begin(of)
-        if self.order.retry and len(journal.done) == shard.examples:  # else a retry goes on
-            journal.retry(journal.failed)
-        journal.sizes = journal.sizes or self.order.sizes
-        restore_batch_sizes(pipeline.stages, journal.sizes)
-        attempts = self._attempts(place)
-        engine = self._engine(pipeline, journal, attempts)
-        passages = None
-        if pipeline.stages.enricher is not None and len(journal.done) < shard.examples:
-            passages = ShardPassages(
-                pipeline.files.passages(shard.number), of, self._enriching(engine, attempts)
-            )
-        return _Lane(place, pipeline, journal, attempts, engine, passages, before=len(journal.done))
-
-    def _enriching(self, engine: Engine | SlidingEngine, attempts: Attempts) -> Enriching:
-        limits, stages = self._pipelines.spec.limits, engine.combiners.stages
-        return Enriching(stages, engine.readers, limits, self._listener, attempts)
+        pipelines, shard = self._pipelines, self.order.shard
+        spec, pipeline = pipelines.spec, pipelines.all[place]
+        path = pipeline.files.store(shard.number)
+        if (remote := pipelines.remote) and not path.exists():
+            remote.get(pipelines.directory.name_of(path))  # another machine has begun it
+        key = StoreKey(shard.number, shard.first_example, shard.examples, spec.runs[place])
+        store = Store(path, key)
+        if self.order.retry and len(store.done) == shard.examples:  # else a retry goes on
+            store.retry()
+        store.sizes = store.sizes or self.order.sizes
+        restore_batch_sizes(pipeline.stages, store.sizes)
+        attempts, timeout = self._attempts(place), spec.limits.example_timeout
+        runner = CombinerRunner(
+            pipeline.stages, pipeline.metrics, pipeline.normalise, timeout, attempts
+        )
+        readers = WindowReaders(pipeline.stages, pipelines.cache, timeout, attempts)
+        rounds = Rounds(runner, readers, store, spec.limits, self._listener, self._slots)
+        enriching = None
+        if pipeline.stages.enricher is not None:
+            enriching = Enriching(pipeline.stages, readers, spec.limits, self._listener, attempts)
+        return _Lane(place, rounds, store, enriching)
 
     def _attempts(self, place: int) -> Attempts:
         if self.log is None:
@@ -154,23 +132,10 @@ class ShardRun:
             attempts.cause = f"its process {self.order.cause} each time"
         return attempts
 
-    def _engine(
-        self, pipeline: WorkerPipeline, journal: Journal, attempts: Attempts
-    ) -> Engine | SlidingEngine:
-        limits = self._pipelines.spec.limits
-        timeout, cache = limits.example_timeout, self._pipelines.cache
-        combiners = ActiveCombiners(
-            pipeline.stages, pipeline.metrics, pipeline.normalise, timeout, attempts
-        )
-        readers = WindowReaders(pipeline.stages, cache, timeout, attempts)
-        if self._slots is not None:
-            return SlidingEngine(journal, readers, combiners, self._slots, self._listener)
-        return Engine(journal, readers, combiners, limits, self._listener)
-
     # -- work ------------------------------------------------------------------------------------
 
     def admit(self, selectors: Selectors | None = None) -> None:
-        """Opens the documents, selects from them, and adds them to the engines.
+        """Opens the documents, selects from them, and starts their examples.
 
         Args:
             selectors: Processes that divide and select ahead of the reader; None does it here. A
@@ -181,9 +146,9 @@ class ShardRun:
             Stopped: The run is to end.
         """
         shard = self.order.shard
-        if all(len(lane.journal.done) == shard.examples for lane in self._lanes):
+        if all(len(lane.store.done) == shard.examples for lane in self._lanes):
             return
-        enriches = any(lane.passages for lane in self._lanes)  # with a reader, which is here
+        enriches = any(lane.enriching for lane in self._lanes)  # with a reader, which is here
         if selectors and not enriches and not (self.log and self.log.deaths):
             for document, selected in selectors.select(self._opened()):
                 self._add(document, selected)
@@ -202,104 +167,95 @@ class ShardRun:
             yield next(documents)
 
     def _opened(self) -> Iterator[OpenedDocument]:
-        first = 0
+        first = self.order.shard.first_example
         for number, examples in enumerate(self._documents()):
             if self._pipelines.cache:
                 examples[0].document.use_cache(self._pipelines.cache)
             numbers = range(first, first + len(examples))
-            wanted = (
-                lane.place
-                for lane in self._lanes
-                if any(n not in lane.journal.done for n in numbers)
-            )
+            wanted = (lane.place for lane in self._lanes if not lane.store.done.issuperset(numbers))
             yield OpenedDocument(number, first, examples, tuple(wanted))
             first += len(examples)
 
     def _add(self, document: OpenedDocument, selected: Mapping[int, TimedSelections]) -> None:
         for lane in self._lanes:
             if lane.place not in document.wanted:
-                lane.engine.skip(len(document.examples))
+                lane.share.examples += exhaust(lane.rounds.skip(len(document.examples)))
                 continue
             timed = selected.get(lane.place) or self._select(lane, document)
             lane.share.selecting.add(
                 SelectStatistics(1, len(document.examples[0].document.text), timed.seconds)
             )
-            lane.engine.add_document(document.first, document.examples, timed.selections)
+            added = lane.rounds.add(document.first, document.examples, timed.selections)
+            lane.share.examples += exhaust(added)
         self._listener.document()
 
     def _select(self, lane: _Lane, document: OpenedDocument) -> TimedSelections:
         """Selects from a document; for one that has killed its worker, example by example."""
-        timeout, stages = self._pipelines.spec.limits.example_timeout, lane.pipeline.stages
+        timeout, stages = self._pipelines.spec.limits.example_timeout, lane.rounds.runner.stages
+        attempts = lane.rounds.attempts
         sound = next((example for example in document.examples if not example.fault), None)
-        if lane.passages and sound:
+        if lane.enriching and sound:
             started = time.monotonic()
             try:
-                lane.passages.prepare(document.number, sound)
+                prepare_passages(lane.store, lane.enriching, document.number, sound)
             except ExampleError as error:
                 failed = (
                     ExampleError("task", e.fault) if e.fault else error for e in document.examples
                 )
                 return TimedSelections((*failed,), time.monotonic() - started)
-        if lane.attempts.begin("select", document.number) < TRIES:
+        if attempts.begin("select", document.number) < TRIES:
             return select_document(stages, document.examples, timeout)
         selections: list[Selection | ExampleError] = []
         for number, example in enumerate(document.examples, document.first):
-            deaths = lane.attempts.begin("select", document.number, number)
+            deaths = attempts.begin("select", document.number, number)
             if deaths >= ALONE or len(document.examples) == 1:
-                selections.append(ExampleError("retriever", lane.attempts.cause))
+                selections.append(ExampleError("retriever", attempts.cause))
             else:
                 selections += select_document(stages, [example], timeout).selections
         return TimedSelections(tuple(selections), 0.0)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left that a sliding reader has to answer."""
-        return all(
-            lane.engine.is_idle for lane in self._lanes if isinstance(lane.engine, SlidingEngine)
-        )
+        """Whether no example waits for a read."""
+        return all(lane.rounds.is_idle for lane in self._lanes)
 
     def finish(self) -> ShardResult:
-        """Finishes what is active, and writes the shard's part of the results.
+        """Finishes what is active, and closes the stores.
 
         Raises:
-            UserError: As `admit`; or the part cannot be written.
+            UserError: As `admit`; or a store cannot be written.
             Stopped: The run is to end.
         """
         for lane in self._lanes:
-            lane.engine.finish()
-        for lane in self._lanes:
-            lane.close()
-            lane.share.counts = lane.pipeline.files.write_part(self.order.shard.number)
-            self._publish(lane)
+            lane.share.examples += exhaust(lane.rounds.finish())
+            lane.store.close()
+            store = lane.store
+            lane.share.counts = StoreCounts(len(store.done), len(store.failed), store.key)
+        self._publish()
         result = self.result()
         if self.log:
             self.log.close(finished=True)
         return result
 
-    def _publish(self, lane: _Lane) -> None:
-        """Puts a finished shard of a run at a URL where it belongs, its mark last."""
+    def _publish(self) -> None:
+        """Puts the stores of a run at a URL where they belong."""
         if remote := self._pipelines.remote:
-            files, number = lane.pipeline.files, self.order.shard.number
-            passages = [files.passages(number)] if files.passages(number).exists() else []
-            paths = (files.journal(number), *passages, files.part(number))
+            paths = (lane.store.path for lane in self._lanes)
             remote.put(*map(self._pipelines.directory.name_of, paths))
 
     def close(self) -> None:
         """Closes the files of a shard that is left as it is."""
         for lane in self._lanes:
-            lane.close()
-        if remote := self._pipelines.remote:  # another machine goes on from there
-            journals = (path for lane in self._lanes for path in lane.paths if path.exists())
-            with suppress(UserError):  # why the shard is left is the fault to tell
-                remote.put(*map(self._pipelines.directory.name_of, journals))
+            lane.store.close()
+        with suppress(UserError):  # the reason for leaving the shard is the one to tell
+            self._publish()
         if self.log:
             self.log.close(finished=False)
 
     def result(self, outcome: str = "finished", error: str = "") -> ShardResult:
         """Returns what was done, and how it ended."""
         for lane in self._lanes:
-            lane.share.examples = len(lane.journal.done) - lane.before
-            lane.share.reading = lane.engine.readers.statistics
+            lane.share.reading = lane.rounds.readers.statistics
         return ShardResult(
             shard=self.order.shard.number,
             attempt=self.log.attempt if self.log else 1,
@@ -307,7 +263,7 @@ class ShardRun:
             worker=self._pipelines.worker,
             seconds=time.monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},
-            sizes=self._lanes[0].engine.readers.sizes,
+            sizes=self._lanes[0].rounds.readers.sizes,
             peak_bytes=peak_memory(),
             error=error,
         )

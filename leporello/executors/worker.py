@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -12,10 +11,10 @@ from leporello.core.calls.contracts import batching_of
 from leporello.core.calls.nested import load_models
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
+from leporello.engine.attempts import AttemptLog
 from leporello.engine.progress import ProgressCounts
 from leporello.engine.reading import ReadStatistics, WindowReaders, all_sizes
-from leporello.engine.sliding import Slots
-from leporello.executors.attempt_log import AttemptLog
+from leporello.engine.slots import Slots
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import Selectors
@@ -94,8 +93,6 @@ class ShardWorker:
         reporter: Reporter,
         *,
         logs_attempts: bool = True,
-        host: str = "",
-        is_there: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """Builds the pipelines; models load on first use.
 
@@ -104,15 +101,12 @@ class ShardWorker:
             reporter: Reporter that is told of progress.
             logs_attempts: Whether what is begun is written down; where the driver dies with the
                 worker, no death can count.
-            host: Name of this machine; its own by default.
-            is_there: Function that says whether a machine is still there, by its name.
 
         Raises:
             UserError: The source of a class is not what the run began with.
         """
         self.pipelines = Pipelines(spec)
         self._reporter, self._logs = reporter, logs_attempts
-        self._host, self._is_there = host or platform.node(), is_there
         self._open: list[ShardRun] = []
         self._opening: int | None = None
         self._spent: dict[str, tuple[float, int]] = {}
@@ -224,11 +218,8 @@ class ShardWorker:
     def _log(self, order: ShardOrder) -> AttemptLog | None:
         if not self._logs:
             return None
-        spec, directory = self.pipelines.spec, self.pipelines.directory
-        path = directory.attempts(spec.pipelines[0], spec.task, order.shard.number)
-        return AttemptLog(
-            path, spec.driver, self._is_there, self._host, remote=self.pipelines.remote
-        )
+        path = self.pipelines.all[0].files.attempts(order.shard.number)
+        return AttemptLog(path, self.pipelines.spec.driver)
 
 
 def _told(error: UserError | OSError) -> str:
@@ -236,6 +227,6 @@ def _told(error: UserError | OSError) -> str:
         return str(error)
     name = error.filename or "a file of the run"
     return (
-        f"{name}: cannot be written: {error.strerror}; the journals hold all that is finished: make"
+        f"{name}: cannot be written: {error.strerror}; the stores hold all that is finished: make"
         " room, and run the same command again"
     )

@@ -90,19 +90,8 @@ class RunDirectory:
         return _folder(self.path, pipeline, task)
 
     def journals(self, pipeline: str, task: str) -> Path:
-        """Where the journals of one pipeline on one task lie, one a shard."""
+        """Where the stores of one pipeline on one task lie, one per shard."""
         return _folder(self.path / "journal", pipeline, task)
-
-    def attempts(self, pipeline: str, task: str, shard: int) -> Path:
-        """Where what is begun at a shard is written down, by the first pipeline of a batch."""
-        return _folder(self.path / "attempts", pipeline, task) / f"{shard:05}.jsonl"
-
-    def tidy(self) -> None:
-        """Removes folders in which attempts at shards stood, once they are over."""
-        folder = self.path / "attempts"
-        for path in [*sorted(folder.rglob("*"), reverse=True), folder]:
-            with suppress(OSError):  # a shard that is left has a file there
-                path.rmdir()
 
     @property
     def workers(self) -> Path:
@@ -154,6 +143,19 @@ class RunDirectory:
                 f"{self.path}: is a run of Leporello 0.1, which this version does not read: give"
                 " another --out to run it again, or look at it with the Leporello that made it;"
                 " its predictions.jsonl can be scored with `score` (docs/upgrading.md)"
+            )
+
+    def check_stores(self) -> None:
+        """Looks whether a run that lies here has stores, which resuming and explaining it needs.
+
+        Raises:
+            UserError: It is one of Leporello 0.2, which has journals.
+        """
+        if self.manifest.exists() and "stores" not in self._read():
+            raise UserError(
+                f"{self.path}: is a run of Leporello 0.2, whose journals this version does not"
+                " read: give another --out to run it again; compare, table, report, export, submit"
+                " and score still read its results, if it is finished (docs/upgrading.md)"
             )
 
     def limits(self) -> Mapping[str, JSON]:

@@ -1,31 +1,27 @@
-"""The files of one pipeline on one task in a run's directory: journals, parts, merged results.
+"""The files of one pipeline on one task in a run's directory: stores, and results made of them.
 
-journal/PIPELINE/TASK/00000.jsonl            one a shard; stays
-journal/PIPELINE/TASK/00000.passages.jsonl   likewise, where the pipeline has an enricher
-PIPELINE/TASK/.parts/00000/                  what a finished shard adds to each file below
+journal/PIPELINE/TASK/00000.sqlite     one store per shard
 PIPELINE/TASK/predictions.jsonl calls.jsonl failures.jsonl statistics.jsonl tracebacks/
-PIPELINE/TASK/.merged.json                   what these hold; parts are removed then
+PIPELINE/TASK/.merged.json             what these hold, and their checksums
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_rows, write_json
-from leporello.core.hashing import digest
 from leporello.core.records import JSON
-from leporello.engine.journal.journal import FinishedExample, Journal, contents
-from leporello.engine.journal.serialization import calls_from_row, calls_row
+from leporello.engine.database import StoreCounts, counts_in, finished_in
+from leporello.engine.finished import TRACEBACKS, ExampleStatistics, FinishedRow
+from leporello.engine.serialization import calls_from_row
 from leporello.jobs.checksums import (
     MERGED,
     changed,
@@ -35,30 +31,11 @@ from leporello.jobs.checksums import (
     write_mark,
 )
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.results import ExampleStatistics, Summary
-
-_log = logging.getLogger("leporello")
+from leporello.jobs.results import Summary
 
 RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
 METRICS_FILE = "metrics.json"
-_COUNTS = "shard.json"
-_TRACEBACKS = "tracebacks"
-_BLOCK = 1 << 20  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """How much of a shard is finished.
-
-    Attributes:
-        examples: Number of examples finished, failed ones included.
-        failures: Number of those that failed.
-        run: What the shard's journal says that it is of.
-    """
-
-    examples: int = 0
-    failures: int = 0
-    run: str = ""
+_STORE = ".sqlite"
 
 
 @dataclass(frozen=True)
@@ -76,6 +53,14 @@ class ExampleFiles:
     prediction: Mapping[str, Any] | None = None
     columns: Mapping[str, Any] | None = None
     failure: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_store(cls, row: FinishedRow) -> ExampleFiles:
+        """Returns an example from the row of a store."""
+        statistics = ExampleStatistics.from_row(json.loads(row.statistics))
+        if row.failed:
+            return cls(statistics, failure=json.loads(row.prediction))
+        return cls(statistics, json.loads(row.prediction), json.loads(row.calls)["calls"])
 
     @cached_property
     def calls(self) -> list[dict[str, Any]]:
@@ -103,73 +88,50 @@ class JobFiles:
         return self.directory.results(self.pipeline, self.task)
 
     @property
-    def journals(self) -> Path:
-        """Folder of the journals."""
+    def stores(self) -> Path:
+        """Folder of the stores."""
         return self.directory.journals(self.pipeline, self.task)
 
-    def journal(self, shard: int) -> Path:
-        """Returns the journal of a shard."""
-        return self.journals / f"{shard:05}.jsonl"
+    def store(self, shard: int) -> Path:
+        """Returns the store of a shard."""
+        return self.stores / f"{shard:05}{_STORE}"
 
-    def passages(self, shard: int) -> Path:
-        """Returns the journal of what the pipeline's enricher makes of a shard's documents."""
-        return self.journals / f"{shard:05}.passages.jsonl"
-
-    def part(self, shard: int) -> Path:
-        """Returns the folder of what a finished shard adds to the results."""
-        return self._parts / f"{shard:05}"
-
-    @property
-    def _parts(self) -> Path:
-        return self.folder / ".parts"
-
-    @property
-    def _merged(self) -> Path:
-        return self.folder / MERGED
+    def attempts(self, shard: int) -> Path:
+        """Returns the file of what workers begin at a shard, while one works at it."""
+        return self.stores / f"{shard:05}.attempts"
 
     @property
     def later(self) -> Path:
-        """What metrics say that are computed once all is read: a line an example."""
+        """Statistics of metrics that are computed once all is read: a line an example."""
         return self.folder / ".later.jsonl"
 
     # -- what is finished --------------------------------------------------------------------
 
-    def finished(self) -> dict[int, RowCounts]:
-        """Returns the shards that are finished, by number."""
-        merged = read_mark(self.folder).get("shards", {})
-        finished = {int(number): RowCounts(*counts) for number, counts in merged.items()}
-        for number in _numbers(self._parts):
-            if (counts := _counts(self.part(number))).examples:
-                finished[number] = counts
-        return finished
-
-    def lost(self) -> dict[int, RowCounts]:
-        """Returns the finished shards of which neither part nor journal holds all; what they hold.
-
-        Merged results alone are no source: what is done again is merged from the journals.
-        """
-        lost = {}
-        for number, counts in self.finished().items():
-            part, journal = self.part(number), self.journal(number)
-            if part.exists() and _is_whole(part):
-                continue
-            held = Journal(journal) if journal.is_file() else None
-            of = held and held.of and (held.of.shard, counts.run and held.of.run)
-            done = len(held.done) if held and of == (number, counts.run) else 0
-            if done < counts.examples:
-                _log.warning("%s: holds %d of %d examples", journal, done, counts.examples)
-                lost[number] = RowCounts(done)
-        return lost
-
     def begun(self) -> list[int]:
-        """Returns the numbers of all shards that have a journal, ascending."""
-        return sorted(_numbers(self.journals))
+        """Returns the numbers of all shards that have a store, ascending."""
+        stems = (path.stem for path in self.stores.glob(f"*{_STORE}"))
+        return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+    def finished(self) -> dict[int, StoreCounts]:
+        """Returns the finished shards by number, from their stores, all of whose rows are checked.
+
+        Raises:
+            UserError: A store cannot be read.
+        """
+        counts = {shard: counts_in(self.store(shard)) for shard in self.begun()}
+        return {n: one for n, one in counts.items() if one.examples == one.key.examples > 0}
+
+    def merged(self) -> dict[int, StoreCounts]:
+        """Returns the shards whose examples the results hold, by number."""
+        shards = read_mark(self.folder).get("shards", {})
+        return {int(number): StoreCounts(*counts[:2]) for number, counts in shards.items()}
 
     @property
     def is_merged(self) -> bool:
         """Whether the results hold everything that is finished."""
-        exists = all((self.folder / name).exists() for name in RESULTS)
-        return exists and not self._parts.exists() and bool(read_mark(self.folder))
+        return all((self.folder / name).exists() for name in RESULTS) and bool(
+            read_mark(self.folder)
+        )
 
     def is_complete(self, limit: int | None) -> bool:
         """Says whether nothing is left to do; of a run that is not merged, this is not known.
@@ -182,15 +144,25 @@ class JobFiles:
         merged_limit = read_mark(self.folder)["limit"]
         return merged_limit is None or (limit is not None and limit <= merged_limit)
 
+    def unmark(self) -> None:
+        """Marks the results as out of date, before a store changes."""
+        (self.folder / MERGED).unlink(missing_ok=True)
+
+    # -- finished examples -------------------------------------------------------------------
+
     def statistics(self) -> Iterator[ExampleStatistics]:
         """Yields what tables need of all finished examples, in task order.
 
         Raises:
             UserError: A file is damaged, or changed since it was written.
         """
-        check_results(self.folder, "statistics.jsonl")
-        for folder in self._folders():
-            yield from map(ExampleStatistics.from_row, read_rows(folder / "statistics.jsonl"))
+        rows: Iterator[Mapping[str, Any]]
+        if self.is_merged:
+            check_results(self.folder, "statistics.jsonl")
+            rows = read_rows(self.folder / "statistics.jsonl")
+        else:
+            rows = (json.loads(row.statistics) for row in self._rows())
+        yield from map(ExampleStatistics.from_row, rows)
 
     def examples(self) -> Iterator[ExampleFiles]:
         """Yields all finished examples with everything that is known of them, in task order.
@@ -198,60 +170,36 @@ class JobFiles:
         Raises:
             UserError: A file is damaged, or changed since it was written.
         """
+        if not self.is_merged:
+            yield from map(ExampleFiles.from_store, self._rows())
+            return
         check_results(self.folder, *RESULTS)
-        for folder in self._folders():
-            predictions, calls, failures, statistics = (read_rows(folder / n) for n in RESULTS)
-            for example in map(ExampleStatistics.from_row, statistics):
-                if example.failure:
-                    yield ExampleFiles(example, failure=next(failures))
-                else:
-                    yield ExampleFiles(example, next(predictions), next(calls)["calls"])
+        predictions, calls, failures, statistics = (read_rows(self.folder / n) for n in RESULTS)
+        for example in map(ExampleStatistics.from_row, statistics):
+            if example.failure:
+                yield ExampleFiles(example, failure=next(failures))
+            else:
+                yield ExampleFiles(example, next(predictions), next(calls)["calls"])
 
-    def example(self, example_id: str) -> ExampleFiles | None:
-        """Returns one finished example; None if it is not finished."""
-        return next((e for e in self.examples() if e.statistics.id == example_id), None)
-
-    def _folders(self) -> Iterator[Path]:
-        """Yields the folders that hold the results: the merged ones, or each shard's."""
-        if self.is_merged:
-            yield self.folder
-        else:
-            yield from (part for _, part in self._sources())
-
-    def results(self) -> list[Path]:
-        """Returns what the driver writes, or has removed: all but journals and parts."""
-        names = (METRICS_FILE, "timings.json", "verify.json", _TRACEBACKS)
-        paths = [self._merged, *(self.folder / name for name in (*RESULTS, *names))]
-        return paths if self._parts.exists() else [*paths, self._parts]
-
-    # -- parts -------------------------------------------------------------------------------
-
-    def write_part(self, shard: int, to: Path | None = None) -> RowCounts:
-        """Writes what a shard adds to the results, from its journal alone.
-
-        Args:
-            shard: Number of the shard.
-            to: Folder; the shard's part by default, renamed into place.
+    def row(self, example_id: str) -> FinishedRow | None:
+        """Returns one finished example from its store, by an index; None if it is not finished.
 
         Raises:
-            OSError: It cannot be written.
+            UserError: A store is damaged.
         """
-        folder = to or self.part(shard)
-        # Renamed when it is whole: a part that is there is finished, whenever a process is killed.
-        partial = folder.with_name(f".{folder.name}.part")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        of, examples = contents(self.journal(shard))
-        _write(partial, examples)
-        failures = sum(example.row.failure is not None for example in examples)
-        counts = RowCounts(len(examples), failures, of.run if of else "")
-        hashes: JSON = {**checksums(partial, RESULTS)}
-        write_mark(partial, {**asdict(counts), "sha256": hashes}, _COUNTS)
-        shutil.rmtree(folder, ignore_errors=True)  # of an earlier pass
-        partial.rename(folder)
-        return counts
+        rows = (row for n in self.begun() for row in finished_in(self.store(n), example_id))
+        return next(rows, None)
+
+    def _rows(self) -> Iterator[FinishedRow]:
+        for shard in self.begun():
+            yield from finished_in(self.store(shard))
 
     # -- results -----------------------------------------------------------------------------
+
+    def results(self) -> list[Path]:
+        """Returns what the driver writes: everything but stores."""
+        names = (MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
+        return [self.folder / name for name in names]
 
     def merge(
         self,
@@ -261,43 +209,44 @@ class JobFiles:
         complete: bool,
         later: JsonTable | None = None,
     ) -> None:
-        """Makes the results of what is finished, in task order, in bounded memory.
+        """Writes the results of all finished examples, in task order, in bounded memory.
 
         Args:
-            summary: Summary that is told of each finished example.
+            summary: Summary to which each finished example is added.
             limit: Examples that were wanted at most; None wants all.
-            complete: Whether every shard is finished; parts are removed then.
-            later: Statistics that no part holds, by the example's number; None if there are none.
+            complete: Whether every shard is finished.
+            later: Statistics that no store holds, by the example's number; None if there are none.
 
         Raises:
             OSError: The results cannot be written.
+            UserError: A store is damaged.
         """
-        counts: dict[str, JSON] = {}
+        shards: dict[str, JSON] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            files = {n: stack.enter_context(atomically(self.folder / n)) for n in RESULTS}
-            for number, part in self._sources():
-                for name, file in files.items():
-                    if name == "statistics.jsonl":
-                        continue
-                    with (part / name).open(
-                        encoding="utf-8", errors="surrogatepass", newline="\n"
-                    ) as source:
-                        shutil.copyfileobj(source, file, _BLOCK)
-                for row in read_rows(part / "statistics.jsonl"):
-                    known = {**row["statistics"], **((later and later.get(row["number"])) or {})}
-                    whole = {**row, "statistics": known}
-                    files["statistics.jsonl"].write(_line(whole))
-                    summary.add(ExampleStatistics.from_row(whole))
-                _take_tracebacks(part, self.folder)
-                counts[str(number)] = [*asdict(_counts(part)).values()]
-        # The mark first: killed in between, parts are there twice, and never missing.
+            files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
+            for shard in self.begun():
+                examples = failures = 0
+                for row in finished_in(self.store(shard)):
+                    predictions, calls, failed, statistics = files
+                    (failed if row.failed else predictions).write(row.prediction)
+                    calls.write(row.calls)
+                    statistics.write(_scored(row, summary, later))
+                    self._write_traceback(row)
+                    examples, failures = examples + 1, failures + row.failed
+                shards[str(shard)] = [examples, failures]
         if complete:
             hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
-            write_mark(self.folder, {"limit": limit, "shards": counts, "sha256": hashes})
-            shutil.rmtree(self._parts, ignore_errors=True)
+            write_mark(self.folder, {"limit": limit, "shards": shards, "sha256": hashes})
         else:
-            self._merged.unlink(missing_ok=True)
+            self.unmark()
+
+    def _write_traceback(self, row: FinishedRow) -> None:
+        """Writes the traceback of a failure; equal ones share a file."""
+        if row.traceback:
+            path = self.folder / json.loads(row.prediction)["traceback"]
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(row.traceback)
 
     def write_metrics(self, row: Mapping[str, JSON]) -> None:
         """Writes metrics.json, whose checksum joins those of finished results."""
@@ -312,81 +261,17 @@ class JobFiles:
         there = (self.folder / METRICS_FILE).exists()
         return there and not changed(self.folder, METRICS_FILE)
 
-    def _sources(self) -> Iterator[tuple[int, Path]]:
-        """Yields the part of each shard; of one that has none, what its journal holds by now."""
-        parts = set(_numbers(self._parts))
-        for number in sorted({*parts, *self.begun()}):
-            if number in parts and _is_whole(self.part(number)):
-                yield number, self.part(number)
-                continue
-            with TemporaryDirectory() as folder:
-                part = Path(folder) / "part"
-                self.write_part(number, part)
-                yield number, part
-
     def discard(self) -> None:
         """Removes everything."""
-        shutil.rmtree(self.journals, ignore_errors=True)
+        shutil.rmtree(self.stores, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _counts(part: Path) -> RowCounts:
-    mark = read_mark(part, _COUNTS)
-    return RowCounts(mark.get("examples", 0), mark.get("failures", 0), mark.get("run", ""))
-
-
-def _is_whole(part: Path) -> bool:
-    """Says whether a part is as it was written; else it is made again from its journal."""
-    if read_mark(part, _COUNTS).get("sha256") == checksums(part, RESULTS):
-        return True
-    _log.warning("%s: changed since it was written: it is made again from its journal", part)
-    return False
-
-
-def _numbers(folder: Path) -> Iterator[int]:
-    """Yields the numbers of shards that a folder has something of."""
-    if folder.is_dir():
-        stems = (path.name.removesuffix(".jsonl") for path in folder.iterdir())
-        yield from (int(stem) for stem in stems if stem.isdecimal())
-
-
-def _write(folder: Path, examples: Iterable[FinishedExample]) -> None:
-    """Writes the lines of these examples into all files of results."""
-    lines: dict[str, list[str]] = {name: [] for name in RESULTS}
-    for example in examples:
-        row = example.row
-        lines["statistics.jsonl"].append(_line(ExampleStatistics.of(example).row()))
-        if row.failure is not None:
-            failure = _with_traceback_file(folder, row.failure)
-            lines["failures.jsonl"].append(_line(failure))
-            continue
-        assert row.prediction is not None
-        assert row.reads is not None
-        calls = calls_row(row.reads, example.outputs)
-        lines["predictions.jsonl"].append(_line(row.prediction))
-        lines["calls.jsonl"].append(
-            _line({"id": row.prediction["id"], "calls": calls, "notes": [*row.notes]})
-        )
-    for name, texts in lines.items():
-        (folder / name).write_text("".join(texts), encoding="utf-8", errors="backslashreplace")
-
-
-def _with_traceback_file(folder: Path, failure: Mapping[str, Any]) -> dict[str, JSON]:
-    """Returns the failure with a file in place of the traceback; equal ones share it."""
-    trace = failure["traceback"]
-    if not trace:
-        return {**failure}
-    path = folder / _TRACEBACKS / f"{digest(trace)}.txt"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(trace, encoding="utf-8", errors="backslashreplace")
-    return {**failure, "traceback": f"{_TRACEBACKS}/{path.name}"}
-
-
-def _take_tracebacks(part: Path, folder: Path) -> None:
-    if (part / _TRACEBACKS).is_dir():
-        shutil.copytree(part / _TRACEBACKS, folder / _TRACEBACKS, dirs_exist_ok=True)
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
+def _scored(row: FinishedRow, summary: Summary, later: JsonTable | None) -> bytes:
+    """Adds an example to the summary, and returns its line of statistics.jsonl."""
+    plain, line = json.loads(row.statistics), row.statistics
+    if later and (added := later.get(row.number)):
+        plain["statistics"] |= added
+        line = json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+    summary.add(ExampleStatistics.from_row(plain))
+    return line

@@ -14,6 +14,7 @@ from leporello.core import __version__
 from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.core.yaml.writing import write_yaml
+from leporello.engine.database import FORM
 from leporello.jobs.directory import RunDirectory
 
 _LIBRARIES = (
@@ -48,6 +49,7 @@ def write_manifest(
     rows = [*earlier, *jobs]
     manifest: dict[str, Any] = {
         **versions(),
+        "stores": FORM,
         "limits": dict(limits),
         "sizes": directory.sizes(),
         "command": sys.argv,

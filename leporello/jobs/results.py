@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from statistics import fmean
 from typing import Any
 
 from leporello.config.specs import shortened
-from leporello.core.calls.answers import way_of
 from leporello.core.coverage import PARTS, shares
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.failures import CURED
-from leporello.engine.journal.journal import FinishedExample
-from leporello.engine.journal.serialization import by_role, cost_of, given_characters
+from leporello.engine.finished import ExampleStatistics
 from leporello.jobs.confidence import selectivity
 from leporello.metrics import Metric
 from leporello.metrics.own import MetricError
@@ -98,97 +96,6 @@ class Result:
         row = asdict(self)
         shares = row.pop("shares")
         return {**row, **shares}
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleStatistics:
-    """What tables need of a finished example: a row of statistics.jsonl.
-
-    Attributes:
-        number: Number of the example in its task.
-        id: Id of the example.
-        statistics: Statistics by metric; None where it has nothing to be scored against.
-        document: SHA-256 of its document's text; empty if it failed.
-        coverage: Ledger in characters; empty if it failed.
-        empty: Whether the prediction is empty.
-        failure: Stage and first line of the error, if it failed.
-        notes: Notes of its stages.
-        input_tokens: Tokens that the reader was given for it.
-        output_tokens: Tokens that the reader wrote.
-        dollars: Price of its reads, where the reader knows prices.
-        faults: Faults of metrics that failed on it, by metric.
-        roles: What readers of several roles did for it: reads, tokens, dollars, by role.
-        way: Way that its answer came through combiners that choose; empty without any.
-        reads: Number of its reads, where there is such a way.
-        characters: Number of characters that these were given, likewise.
-        confidence: Probability that the answer is right; None where nobody knows.
-        abstained: Whether the answer was withheld.
-    """
-
-    number: int
-    id: str
-    statistics: Mapping[str, Any]
-    document: str = ""
-    coverage: Mapping[str, int] = field(default_factory=dict)
-    empty: bool = False
-    failure: tuple[str, str] | None = None
-    notes: Sequence[str] = ()
-    input_tokens: int = 0
-    output_tokens: int = 0
-    dollars: float | None = None
-    faults: Mapping[str, str] = field(default_factory=dict)
-    roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    way: str = ""
-    reads: int = 0
-    confidence: float | None = None
-    abstained: bool = False
-    characters: int = 0
-
-    @classmethod
-    def of(cls, finished: FinishedExample) -> ExampleStatistics:
-        """Returns those of an example as its journal holds it."""
-        row = finished.row
-        faults = row.faults or {}
-        if row.failure is not None:
-            failure = row.failure["stage"], row.failure["error"].partition("\n")[0]
-            of_empty = finished.number, row.failure["id"], row.statistics
-            return cls(*of_empty, failure=failure, faults=faults)
-        assert row.prediction is not None
-        way = ", ".join(way_of(row.prediction["raw"]))
-        return cls(
-            finished.number,
-            row.prediction["id"],
-            row.statistics,
-            document=row.prediction["document_sha256"],
-            coverage=row.prediction["coverage"],
-            empty=not row.prediction["prediction"],
-            notes=row.notes,
-            faults=faults,
-            roles=by_role(row.reads or {}, finished.outputs),
-            way=way,
-            reads=len(finished.outputs) if way else 0,
-            confidence=row.prediction.get("confidence"),
-            abstained=row.prediction.get("abstained", False),
-            characters=given_characters(row.reads or {}) if way else 0,
-            **cost_of(finished.outputs),
-        )
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> ExampleStatistics:
-        """Returns what `row` made."""
-        failure = row.get("failure")
-        return cls(**{**row, "failure": tuple(failure) if failure else None})
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the row, without what is empty."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        failure: JSON = [*self.failure] if self.failure else None
-        filled = {
-            n: value for n, value in values.items() if value or (n == "confidence" and value == 0)
-        }
-        always: dict[str, JSON] = {"number": self.number, "id": self.id}
-        always["statistics"] = {**self.statistics}
-        return {**always, **filled, **({"failure": failure} if failure else {})}
 
 
 def answers_of(

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.cache.reuse import warn_of_reuse
@@ -21,19 +20,18 @@ from leporello.core.items import items_of
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
-from leporello.core.records import JSON, Coverage, Document, Example, Prediction, Read, Span
+from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
 from leporello.core.yaml.tree import ConfigSource
-from leporello.engine.combining import ActiveCombiners
-from leporello.engine.engine import Engine
+from leporello.engine.combining import CombinerRunner
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.journal.journal import FinishedExample, Journal, finished_in
-from leporello.engine.journal.rows import ShardRow
-from leporello.engine.journal.serialization import cost_of, prediction_from_row, prediction_of
-from leporello.engine.limits import Limits
+from leporello.engine.finished import FinishedExample, cost_of
 from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReaders
+from leporello.engine.rounds import Rounds, rounds
 from leporello.engine.selection import divided, select_document
+from leporello.engine.serialization import prediction_of
+from leporello.engine.store import MemoryStore
 from leporello.loaders.collection import load_collection
 from leporello.loaders.files import load
 from leporello.loaders.finding import is_collection
@@ -275,22 +273,23 @@ class Session:
         return [*map(self._answer, examples, finished)]
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
-        document = self.document
-        if failure := finished.row.failure:
-            told = f"the {failure['stage']} failed: {failure['error']}"
+        document, prediction = self.document, finished.prediction
+        if failure := finished.failure:
+            told = f"the {failure.stage} failed: {failure.message}"
             return UserError(f"{example.question!r}: {told}" if example.id != "q0" else told)
-        prediction = prediction_from_row(finished.row.prediction or {})
+        assert prediction is not None
+        replies = [call.reply for call in finished.calls]
         return Answer(
             example.question,
             prediction.prediction,
             tuple(_passages(document, prediction)),
             prediction.coverage,
             document,
-            notes=(*self._language(), *finished.row.notes),
+            notes=(*self._language(), *finished.notes),
             spans=_spans(finished, prediction.raw),
             typed=typed_value(prediction.raw, prediction.confidence) if example.schema else None,
             items=items_of(prediction.raw),
-            cost=Cost(len(finished.outputs), **cost_of(finished.outputs)),
+            cost=Cost(len(replies), **cost_of(replies)),
         )
 
     def _language(self) -> Iterator[str]:
@@ -304,23 +303,17 @@ class Session:
     def _finished(
         self, examples: Sequence[Example], listener: Listener | None
     ) -> list[FinishedExample]:
-        """Runs examples through the engine, leaving no run behind."""
+        """Runs examples, and keeps nothing of them."""
         with ExitStack() as stack:
-            folder = stack.enter_context(TemporaryDirectory())
             if listener is None:
                 bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
                 listener = ProgressListener(bar)
-            journal = Journal(Path(folder) / "journal.jsonl")
-            journal.begin(ShardRow(0, 0, len(examples), ""))
-            combiners = ActiveCombiners(self.stages)
-            engine = Engine(journal, self._readers, combiners, Limits(), listener)
             self._prepare(examples[0], listener)
-            selections = select_document(self.stages, examples, None).selections
-            engine.add_document(0, examples, selections)
-            engine.finish()
-            journal.close()
+            runner = CombinerRunner(self.stages)
+            run = Rounds(runner, self._readers, MemoryStore(), listener=listener)
+            finished = sorted(rounds(run, examples), key=lambda example: example.number)
             warn_of_reuse()
-            return finished_in(journal.path)
+            return finished
 
     def _prepare(self, example: Example, listener: Listener) -> None:
         """Makes the passages of the document, which may take minutes, under the listener's eyes."""
@@ -375,9 +368,10 @@ def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassa
 
 
 def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
-    """Returns where the outputs stand that say what the combiner returned, the surest first."""
+    """Returns the spans of the outputs that are the combiner's answer, the surest first."""
     if isinstance(raw, dict) and (typed := typed_value(raw)):
         return tuple(dict.fromkeys(typed.spans.values()))
-    same = [o for o in finished.outputs if o["span"] is not None and o["text"] == raw]
-    ranked = sorted(same, key=lambda output: -(output["score"] or 0.0))
-    return tuple(dict.fromkeys(Span(*output["span"]) for output in ranked))
+    outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
+    same = [output for output in outputs if output.span is not None and output.text == raw]
+    ranked = sorted(same, key=lambda output: -(output.score or 0.0))
+    return tuple(dict.fromkeys(output.span for output in ranked if output.span))

@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from leporello.cache.reuse import collect_reuse, undeclared
@@ -20,6 +20,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
+from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
 from leporello.engine.task_examples import normalizer_of
 from leporello.executors import executor_for
@@ -31,7 +32,7 @@ from leporello.executors.interface import (
     ShardResult,
 )
 from leporello.jobs.context import RunContext
-from leporello.jobs.files import METRICS_FILE, JobFiles, RowCounts
+from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
@@ -72,7 +73,7 @@ def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
 
 
 class Batch:
-    """Runs jobs on one task with one reader side by side; their journals hold what is done."""
+    """Runs jobs on one task with one reader side by side; their stores hold what is done."""
 
     def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
         """Looks at what earlier processes left."""
@@ -81,7 +82,7 @@ class Batch:
         factory = StageFactory()
         self._stages = [factory.build(job.pipeline) for job in jobs]
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
-        self._finished = [files.finished() for files in self.files]
+        self._finished = [files.merged() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):
             if files.is_merged or files.begun():
                 collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
@@ -103,7 +104,8 @@ class Batch:
             Stopped: The run is to end.
         """
         complete = all(files.is_complete(self.context.limit) for files in self.files)
-        if (not self.was_merged and self._have_lost()) or not complete:
+        if not (self.was_merged and complete):
+            self._check_stores()
             self._run_shards(retry=False)
 
     def retry(self) -> None:
@@ -114,18 +116,15 @@ class Batch:
             Stopped: As `run`.
         """
         if any(counts.failures for finished in self._finished for counts in finished.values()):
-            if self._have_lost():
-                self._run_shards(retry=False)
+            self._check_stores()
+            self._run_shards(retry=False)
             self._run_shards(retry=True)
 
-    def _have_lost(self) -> bool:
-        """Looks whether all that is finished can be merged again; what cannot is not finished."""
-        if self.context.remote is not None:  # where journals stay on their workers' machines
-            return False
-        lost = [files.lost() for files in self.files]
-        for finished, held in zip(self._finished, lost, strict=True):
-            finished.update(held)
-        return any(lost)
+    def _check_stores(self) -> None:
+        """Counts the shards that are finished; one whose store is damaged or lost is not."""
+        for index, files in enumerate(self.files):
+            finished, run = files.finished(), self._runs[index]
+            self._finished[index] = {n: one for n, one in finished.items() if one.key.run == run}
 
     def close(self) -> list[Result]:
         """Derives the results' files from what is finished, whatever it is.
@@ -134,12 +133,12 @@ class Batch:
             UserError: They cannot be written.
         """
         try:
-            self._fetch_parts()
+            self._fetch_stores()
             return [self._result(index) for index in range(len(self.jobs))]
         except OSError as error:
             raise UserError(
                 f"{self.context.directory.path}: results cannot be written: {error.strerror}; the"
-                " journals hold all that is finished: make room, and run the same command again"
+                " stores hold all that is finished: make room, and run the same command again"
             ) from error
 
     # -- one pass over the task --------------------------------------------------------------
@@ -173,7 +172,6 @@ class Batch:
                         self._record(result)
                     orders = [replace(o, limits=self._budgets.share()) for o in self._over_budget]
             self._clock.working = time.monotonic() - began - self._clock.starting
-        self.context.directory.tidy()
         self._check_data(job)
 
     def _find_sizes(self, executor: Executor) -> None:
@@ -182,7 +180,7 @@ class Batch:
         if any(one and one.finds for one in batchings) and not self._sizes:
             self._sizes = {**executor.sizes()}
             self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)
-            if remote := self.context.remote:  # what lies there says what the journals are of
+            if remote := self.context.remote:  # what lies there says what the stores belong to
                 remote.put(self.context.directory.name_of(self.context.directory.manifest))
 
     def _orders(self, progress: Progress, *, retry: bool) -> Iterator[ShardOrder]:
@@ -197,19 +195,21 @@ class Batch:
             if indices:
                 self._log_repeated_shard(indices, shard)
                 self.wrote = True
+                for index in indices:
+                    self.files[index].unmark()
                 order = ShardOrder(shard, indices, self._sizes, retry, self._budgets.share())
                 self._open_orders[shard.number] = order
                 yield order
 
     def _is_wanted(self, index: int, shard: Shard, retry: bool) -> bool:
-        counts = self._finished[index].get(shard.number, RowCounts())
+        counts = self._finished[index].get(shard.number, StoreCounts())
         if counts.examples < shard.examples:
             return True
         return retry and counts.failures > 0
 
     def _log_repeated_shard(self, indices: Sequence[int], shard: Shard) -> None:
         """Says of a shard in which an earlier run's limit lay that it is done again."""
-        counts = (self._finished[i].get(shard.number, RowCounts()) for i in indices)
+        counts = (self._finished[i].get(shard.number, StoreCounts()) for i in indices)
         finished = max(count.examples for count in counts)
         if 0 < finished < shard.examples:
             _log.info(
@@ -247,7 +247,7 @@ class Batch:
         return BatchSpec(
             pipelines=[job.pipeline.name for job in self.jobs],
             stages=stages,
-            runs=[digest([{**job.signature}, asdict(context.limits)]) for job in self.jobs],
+            runs=self._runs,
             sources={spec.name: source_hash(spec.cls) for spec in (*specs, job.task.spec, *own)},
             task=job.task.name,
             source=job.task.spec,
@@ -263,6 +263,12 @@ class Batch:
             remote=context.remote,
             built=job.source if job.placement.workers == 0 else None,
         )
+
+    @cached_property
+    def _runs(self) -> list[str]:
+        """Hash of everything that the results of each job depend on."""
+        limits = asdict(self.context.limits)
+        return [digest([{**job.signature}, limits]) for job in self.jobs]
 
     def _model_bytes(self) -> int:
         models: Any = self.jobs[0].signature["models"]
@@ -305,22 +311,22 @@ class Batch:
             self._record_timings(index)
         return result
 
-    def _fetch_parts(self) -> None:
-        """Fetches the parts that workers on other machines have put where the run lies."""
+    def _fetch_stores(self) -> None:
+        """Fetches the stores that workers on other machines have put where the run lies."""
         directory, remote = self.context.directory, self.context.remote
         if remote is None:
             return
         for files, finished in zip(self.files, self._finished, strict=True):
             if not files.is_merged:
-                parts = (files.part(number) for number in finished)
-                missing = [directory.name_of(part) for part in parts if not part.exists()]
+                stores = map(files.store, finished)
+                missing = [directory.name_of(store) for store in stores if not store.exists()]
                 if missing:  # without names, all of the run would be fetched
                     remote.get(*missing)
 
     def _is_complete(self, index: int) -> bool:
         finished = self._finished[index]
         return all(
-            finished.get(shard.number, RowCounts()).examples >= shard.examples
+            finished.get(shard.number, StoreCounts()).examples >= shard.examples
             for shard in self._shards()
         )
 

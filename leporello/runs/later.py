@@ -20,8 +20,8 @@ from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.hashing import digest
 from leporello.core.records import Document, Example, Prediction
-from leporello.engine.journal.serialization import empty_prediction
 from leporello.engine.progress import Progress
+from leporello.engine.serialization import empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.executors.child_process import ChildProcess, connected
 from leporello.jobs.context import RunContext

@@ -118,6 +118,7 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     """
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
     directory.check_version()
+    directory.check_stores()
     planner = _Planner(Cache(cache_directory()), limit)
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):

@@ -16,9 +16,9 @@ from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
 from leporello.core.yaml.tree import ConfigSource
-from leporello.engine.journal.serialization import prediction_from_row
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
+from leporello.engine.serialization import prediction_from_row
 from leporello.engine.time_limit import time_limit
 from leporello.jobs.checksums import check_results
 from leporello.jobs.context import RunContext
@@ -272,7 +272,7 @@ def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
         return
     first = [directory.manifest, directory.config]
     files = [JobFiles(directory, job.pipeline.name, job.task.name) for job in jobs]
-    removed = [path for one in files for path in (one.journals, one.folder) if not path.exists()]
+    removed = [path for one in files for path in (one.stores, one.folder) if not path.exists()]
     remote.put(*map(directory.name_of, [*first, *removed]))
     try:
         yield
@@ -353,6 +353,7 @@ def _check(limits: Limits, max_failures: float | None) -> None:
 def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, update: bool) -> None:
     """Holds what the directory was made with against what is asked for now."""
     directory.check_version()
+    directory.check_stores()
     other = limits.differences(directory.limits())
     changed = {job.name: (*changes(directory, job), *other) for job in jobs}
     stale = [job for job in jobs if changed[job.name]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from leporello.config import Pipeline, PipelineSpec
 from leporello.config.specs import StageFactory
@@ -44,8 +42,7 @@ def _problem(stages: Pipeline) -> str:
         load_models(stage)
     problems = []
     for example in _examples():
-        with TemporaryDirectory() as folder:
-            [row] = rows_of(Path(folder) / "journal.jsonl", [example], stages, metrics=())
+        [row] = rows_of(None, [example], stages, metrics=())
         if (failure := row.get("failure")) is None:
             return ""
         problems.append(f"the {failure['stage']} failed: {failure['error']}")

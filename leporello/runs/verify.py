@@ -1,26 +1,25 @@
-"""Runs a sample of finished examples again, without cache and journal, and compares."""
+"""Runs a sample of finished examples again, without cache and store, and compares."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from leporello.core.files import write_json
 from leporello.core.records import JSON
-from leporello.engine.combining import ActiveCombiners
-from leporello.engine.engine import Engine
-from leporello.engine.journal.journal import Journal, finished_in
-from leporello.engine.journal.rows import FinishedRow, ShardRow
+from leporello.engine.combining import CombinerRunner
+from leporello.engine.finished import FinishedRow
 from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
+from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import select_document
+from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import by_document, examples_of, no_answer_of, normalizer_of
 from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
@@ -65,7 +64,7 @@ class Verification:
 
 
 def verify_job(job: Job, context: RunContext) -> Verification:
-    """Runs a random twentieth of a job's finished examples again, without cache and journal.
+    """Runs a random twentieth of a job's finished examples again, without cache and store.
 
     They are read in windows of their own: a reader whose words depend on its batch mates may
     differ without fault.
@@ -98,16 +97,11 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
     # Answers depend on what is read together, so batches are as large as they were.
     restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
-    combiners = ActiveCombiners(stages, {}, normalise, timeout)
-    readers = WindowReaders(stages, None, timeout)
-    with (
-        TemporaryDirectory() as folder,
-        Progress(f"verifying {job.name}", len(chosen)) as progress,
-    ):
-        journal = Journal(Path(folder) / "journal.jsonl")
-        journal.begin(ShardRow(0, 0, len(chosen), ""))
+    runner = CombinerRunner(stages, {}, normalise, timeout)
+    readers, store = WindowReaders(stages, None, timeout), MemoryStore()
+    with Progress(f"verifying {job.name}", len(chosen)) as progress:
         listener = ProgressListener(progress, lambda: context.check(progress))
-        engine = Engine(journal, readers, combiners, context.limits, listener)
+        rounds = Rounds(runner, readers, store, context.limits, listener)
         every = islice(examples_of(job.source, job.task.name), context.limit)
         for first, examples in by_document(every):
             wanted = [n for n in range(first, first + len(examples)) if n in chosen]
@@ -115,14 +109,15 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
                 selected = select_document(stages, examples, timeout).selections
                 for number in wanted:
                     index = number - first
-                    engine.add_document(number, [examples[index]], [selected[index]])
-        engine.finish()
-        journal.close()
-        return {one.row.done: one.row for one in finished_in(journal.path)} if chosen else {}
+                    exhaust(rounds.add(number, [examples[index]], [selected[index]]))
+        exhaust(rounds.finish())
+    return {row.number: row for row in store.rows()}
 
 
 def _differences(job: Job, was: Mapping[str, Any], row: FinishedRow) -> Iterator[ResultDifference]:
-    now = row.prediction or {"failure": (row.failure or {})["error"]}
+    now: Mapping[str, Any] = json.loads(row.prediction)
+    if row.failed:
+        now = {"failure": now["error"]}
     for name in dict.fromkeys([*was, *now]):
         if was.get(name) != now.get(name):
             yield ResultDifference(

@@ -1,4 +1,4 @@
-"""A run under way, seen from another process: its shards are looked at as they are finished."""
+"""Follows a run from another process: reads the stores of its shards as they change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.files import read_rows
+from leporello.engine.database import StoreCounts, counts_in, finished_in
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles, RowCounts
-from leporello.jobs.results import ExampleStatistics
+from leporello.jobs.files import JobFiles
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
@@ -29,7 +29,7 @@ class JobProgress:
         task: Name of the task.
         finished: Number of examples finished, failed ones included.
         expected: Number of examples that there are; None where the task does not know.
-        failed: Number of examples that failed, in shards that are finished.
+        failed: Number of examples that failed.
         shards: Number of shards that are finished.
         under_way: Number of shards that are begun and not finished.
         died: Number of times that a worker died over a shard.
@@ -57,7 +57,7 @@ class JobProgress:
 
 
 class Watch:
-    """Follows the shards of a run, reading each finished one once."""
+    """Follows the shards of a run, reading each finished store once."""
 
     def __init__(self, run: Path) -> None:
         """Reads nothing yet.
@@ -69,6 +69,7 @@ class Watch:
             UserError: No run lies there.
         """
         self.directory = RunDirectory.of_run(run)
+        self.directory.check_stores()
         self._followed: dict[tuple[str, str], _FollowedJob] = {}
 
     @property
@@ -96,15 +97,15 @@ class Watch:
         followed = self._followed.setdefault(
             (pipeline, task), _FollowedJob(files, self.directory.jobs()[pipeline, task])
         )
-        under_way = followed.read_on()
+        followed.read_on()
         return JobProgress(
             pipeline=pipeline,
             task=task,
             finished=followed.seen[-1][1],
             expected=expected,
-            failed=sum(counts.failures for counts in followed.finished.values()),
-            shards=len(followed.finished),
-            under_way=under_way,
+            failed=sum(counts.failures for counts in followed.counts.values()),
+            shards=followed.shards,
+            under_way=len(followed.counts) - followed.shards,
             died=died,
             per_second=followed.speed(),
             scores=followed.scores(),
@@ -113,45 +114,40 @@ class Watch:
 
 @dataclass
 class _FollowedJob:
-    """The files of one job, as far as they have been read."""
+    """The stores of one job, as far as they have been read."""
 
     files: JobFiles
     signature: Mapping[str, Any]
-    finished: dict[int, RowCounts] = field(default_factory=dict)
+    counts: dict[int, StoreCounts] = field(default_factory=dict)
     statistics: dict[str, StatisticsTable] = field(default_factory=dict)
     seen: list[tuple[float, int]] = field(default_factory=list)
+    _finished: dict[int, int] = field(default_factory=dict)  # times of stores, by shard
 
-    def read_on(self) -> int:
-        """Takes the shards that have been finished since; returns how many are under way."""
-        finished = self.files.finished()
-        if finished != self.finished:
-            self._add_statistics(finished)
-        begun = [shard for shard in self.files.begun() if shard not in finished]
-        count = sum(counts.examples for counts in finished.values())
-        count += sum(_finished_in(self.files.journal(shard)) for shard in begun)
-        self.seen.append((time.monotonic(), count))
-        return len(begun)
+    @property
+    def shards(self) -> int:
+        """Number of shards that are finished."""
+        return len(self._finished)
 
-    def _add_statistics(self, finished: dict[int, RowCounts]) -> None:
-        """Takes the statistics of shards not yet taken; of all, where one was done again."""
-        again = any(finished.get(shard) != counts for shard, counts in self.finished.items())
-        if again or self.files.is_merged:
+    def read_on(self) -> None:
+        """Reads the stores that have changed since; finished ones add their statistics."""
+        for shard in self.files.begun():
+            changed = self.files.store(shard).stat().st_mtime_ns
+            if self._finished.get(shard) != changed:
+                self._read(shard, changed)
+        self.seen.append((time.monotonic(), sum(one.examples for one in self.counts.values())))
+
+    def _read(self, shard: int, changed: int) -> None:
+        if self._finished.pop(shard, None):  # its failed examples are tried again
+            self._finished.clear()
             self.statistics.clear()
-            rows = self.files.statistics()
-        else:
-            new = (
-                self.files.part(shard) for shard in sorted(finished.keys() - self.finished.keys())
-            )
-            rows = (
-                ExampleStatistics.from_row(row)
-                for part in new
-                for row in read_rows(part / "statistics.jsonl")
-            )
-        for row in rows:
-            for name, value in row.statistics.items():
+        counts = self.counts[shard] = counts_in(self.files.store(shard))
+        if counts.examples < counts.key.examples or not counts.examples:
+            return
+        self._finished[shard] = changed
+        for row in finished_in(self.files.store(shard)):
+            for name, value in json.loads(row.statistics)["statistics"].items():
                 if value is not None:
                     self.statistics.setdefault(name, StatisticsTable()).append(value)
-        self.finished = finished
 
     def speed(self) -> float | None:
         """Returns examples a second over the last minute that was watched."""
@@ -170,16 +166,3 @@ class _FollowedJob:
                 if headline == metric.headline
             }
         return scores
-
-
-def _finished_in(journal: Path) -> int:
-    """Returns how many examples a journal that is being written says are finished."""
-    finished: set[int] = set()
-    with journal.open("rb") as lines:
-        for line in lines:
-            # The last line may be written only in part by now.
-            if line.endswith(b"\n") and line.startswith(b'{"done":'):
-                finished.add(json.loads(line)["done"])
-            elif line.endswith(b"\n") and line.startswith(b'{"retry":'):
-                finished.difference_update(json.loads(line)["retry"])
-    return len(finished)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from leporello.cache.store import Cache
@@ -240,8 +239,7 @@ class _Refusing(Echo):
 def _run(stages: Pipeline, examples: Sequence[Example]) -> Any:
     alone = threading.current_thread() is threading.main_thread()  # others can have no limit
     limits = Limits(example_timeout=_LONGEST if alone else None)
-    with TemporaryDirectory() as folder:
-        return rows_of(Path(folder) / "journal", examples, stages, limits)
+    return rows_of(None, examples, stages, limits)
 
 
 def _chunks(document: Document) -> tuple[Chunk, ...]:

@@ -16,12 +16,12 @@ from leporello.core.calls.nested import check_files
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import Example
-from leporello.engine.journal.journal import finished_in
+from leporello.engine.database import finished_in
+from leporello.engine.finished import ExampleStatistics
 from leporello.engine.progress import Silent
 from leporello.engine.shard_rows import rows_of
 from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import safe_name
-from leporello.jobs.results import ExampleStatistics
 from leporello.jobs.signature import job_signature
 from leporello.tuning.budget import Account
 from leporello.tuning.documents import Documents, TunedTask
@@ -113,13 +113,13 @@ class Evaluator:
         began = time.monotonic()
         folder.mkdir(parents=True, exist_ok=True)
         name = digest([*keys])
-        journal = folder / f"{name}.journal"
+        store = folder / f"{name}.sqlite"
         stages = replace(self._factory(point).build(point), no_answer=no_answer_of(task.source))
         for stage in stages.all():
             check_files(stage, task.data)
         examples = [example for key in keys for example in self._fresh(task.documents[key])]
         rows_of(
-            journal,
+            store,
             examples,
             stages,
             cache=self.cache,
@@ -127,7 +127,8 @@ class Evaluator:
             normalise=normalizer_of(task.source, wanted=point.normalised),
             listener=_Checks(check),
         )
-        finished = iter(map(ExampleStatistics.of, finished_in(journal)))
+        rows = (json.loads(row.statistics) for row in finished_in(store))
+        finished = map(ExampleStatistics.from_row, rows)
         found = {key: [next(finished) for _ in task.documents[key]] for key in keys}
         plain = {key: [example.row() for example in rows] for key, rows in found.items()}
         seconds = time.monotonic() - began
@@ -140,7 +141,7 @@ class Evaluator:
             },
             indent=None,
         )
-        journal.unlink()
+        store.unlink()
         self.account.pay(_dollars(found), 0.0)
         return {**found}
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from leporello.core.calls.answers import rounded
 from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.engine.failures import ReadError
-from leporello.engine.journal.columns import from_columns, to_columns
+from leporello.engine.columns import from_columns, to_columns
 from leporello.engine.journal.journal import Journal
 from leporello.engine.journal.rows import FinishedRow, ShardRow, encode
-from leporello.engine.journal.serialization import (
+from leporello.engine.serialization import (
     Reply,
     calls_from_row,
     calls_row,

@@ -13,7 +13,7 @@ from leporello.engine.failures import ReadError
 from leporello.engine.journal.checksums import believed
 from leporello.engine.journal.journal import Journal
 from leporello.engine.journal.rows import FinishedRow, RetryRow, ShardRow, SizesRow, encode
-from leporello.engine.journal.serialization import Reply, output_row, reads_to_columns, reply_of
+from leporello.engine.serialization import Reply, output_row, reads_to_columns, reply_of
 from leporello.engine.shard_rows import finished_rows
 
 DOCUMENT = Document("d", "It rained.")

@@ -14,7 +14,7 @@ from leporello.core.errors import Stopped, UserError
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load
-from leporello.executors.ray.cluster import is_there, node_id
+from leporello.executors.ray.cluster import node_id
 from leporello.executors.ray.environment import WorkerEnvironment
 from leporello.executors.worker import Reporter, ShardWorker
 
@@ -102,7 +102,7 @@ def _worker(
             f"{opened.directory}: machine {platform.node()} of the Ray cluster does not see this"
             " directory: give an --out that all machines share, or one at a URL (s3://…)"
         )
-    return ShardWorker(opened, Reporter(report, check), host=node_id(), is_there=is_there)
+    return ShardWorker(opened, Reporter(report, check))
 
 
 def token_of(spec: BatchSpec) -> Path:

@@ -17,7 +17,7 @@ from leporello.config import Pipeline, load_config
 from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.journal.serialization import prediction_of
+from leporello.engine.serialization import prediction_of
 from leporello.engine.selection import select
 from leporello.readers import Embedded
 from leporello.retrievers import BM25

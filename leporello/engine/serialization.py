@@ -9,7 +9,6 @@ from leporello.core.calls.answers import as_text, confidence_of, rounded
 from leporello.core.coverage import Coverage
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, spans_of
-from leporello.core.protocols import ANSWER
 from leporello.core.records import (
     JSON,
     Chunk,
@@ -22,8 +21,8 @@ from leporello.core.records import (
     Read,
 )
 from leporello.core.spans import Span, merge, outside
-from leporello.engine.failures import ExampleError, ReadError
-from leporello.engine.journal.columns import from_columns, to_columns
+from leporello.engine.columns import from_columns, to_columns
+from leporello.engine.failures import ReadError
 
 # What came of one read.
 Reply: TypeAlias = Output | ReadError
@@ -164,16 +163,6 @@ def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
         confidence=row.get("confidence"),
         abstained=row.get("abstained", False),
     )
-
-
-def failure_row(example: Example, error: ExampleError) -> dict[str, JSON]:
-    """Returns a failed example as the journal holds it, with the traceback."""
-    return {
-        "id": example.id,
-        "stage": error.stage,
-        "error": error.message,
-        "traceback": error.trace,
-    }
 
 
 # -- reads ---------------------------------------------------------------------------------------
@@ -326,14 +315,10 @@ def reply_of(row: Mapping[str, Any], read: Read) -> Reply:
     return output_from_row(whole_output(row, passages))
 
 
-def calls_row(reads: Mapping[str, JSON], outputs: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
-    """Returns the calls of an example for calls.jsonl.
-
-    Args:
-        reads: Reads as columns.
-        outputs: One output a read, as `output_rows` gives them.
-    """
-    return {**reads, "outputs": {**_without_usual(to_columns(outputs), _OUTPUT)}}
+def calls_row(calls: Sequence[tuple[int, Read, Reply]]) -> dict[str, JSON]:
+    """Returns reads, each with its round and its output or error, as columns for calls.jsonl."""
+    reads = reads_to_columns([(round_, read) for round_, read, _ in calls])
+    return {**reads, "outputs": {**outputs_to_columns([(r, reply) for _, r, reply in calls])}}
 
 
 def calls_from_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -382,53 +367,6 @@ def output_from_row(row: Mapping[str, Any]) -> Reply:
     read = None if row["read"] is None else tuple(Span(start, end) for start, end in row["read"])
     span = Span(*row["span"]) if "span" in row else None
     return Output(**{**row, "scores": tuple(row["scores"]), "read": read, "span": span})
-
-
-def cost_of(outputs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns what reading cost, by outputs as `output_rows` gives them; failed ones cost nothing.
-
-    `input_tokens` and `output_tokens`; `dollars`, None where no read knows its price.
-    """
-    read = [output for output in outputs if output["error"] is None]
-    prices = [output["dollars"] for output in read if output["dollars"] is not None]
-    return {
-        "input_tokens": sum(output["input_tokens"] for output in read),
-        "output_tokens": sum(output["output_tokens"] for output in read),
-        "dollars": sum(prices) if prices else None,
-    }
-
-
-def given_characters(reads: Mapping[str, Any]) -> int:
-    """Returns how many characters of passages reads were given, as columns; each time anew."""
-    every = (passage for read in reads_from_columns(reads) for passage in read["passages"])
-    return sum(len(p) if isinstance(p, str) else p[1] - p[0] for p in every)
-
-
-def by_role(
-    reads: Mapping[str, Any], outputs: Sequence[Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """Returns what each role's reads came to; nothing where all are the answering reader's.
-
-    Args:
-        reads: Reads as columns.
-        outputs: One output a read, as `output_rows` gives them.
-
-    Returns:
-        By role the number of `reads`, those `over_budget` of them, and what `cost_of` tells.
-    """
-    if "role" not in reads and not any(output["over_budget"] for output in outputs):
-        return {}
-    roles: dict[str, list[Mapping[str, Any]]] = {}
-    for read, output in zip(reads_from_columns(reads), outputs, strict=True):
-        roles.setdefault(read["role"] or ANSWER, []).append(output)
-    return {
-        role: {
-            "reads": sum(not output["over_budget"] for output in own),
-            "over_budget": sum(output["over_budget"] for output in own),
-            **cost_of(own),
-        }
-        for role, own in roles.items()
-    }
 
 
 def _fields(record: Prediction | HitPassage | Coverage | Output) -> dict[str, Any]:

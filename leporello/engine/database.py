@@ -1,0 +1,197 @@
+"""The SQLite files of stores: their tables, checksums and errors, and what other processes read.
+
+Every row has a checksum. The rows of an example are whole lines of the files of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from leporello.core.errors import UserError
+from leporello.engine.finished import FinishedRow
+
+TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB, crc INTEGER) WITHOUT ROWID;
+CREATE TABLE batch (number INTEGER PRIMARY KEY, owner INTEGER, data BLOB, crc INTEGER);
+CREATE TABLE done (number INTEGER PRIMARY KEY, id BLOB, failed INTEGER, prediction BLOB,
+    calls BLOB, statistics BLOB, traceback BLOB, crc INTEGER);
+CREATE INDEX done_id ON done (id);
+CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc INTEGER);
+"""
+DONE = "number, id, failed, prediction, calls, statistics, traceback, crc"
+FORM = 4  # version of the tables
+_PATIENCE = 60.0  # seconds that a process waits for another one that uses the file
+_DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+class DamagedStoreError(UserError):
+    """A store is damaged: its shard has to be done again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKey:
+    """What a store belongs to.
+
+    Attributes:
+        shard: Number of the shard.
+        first: Number of its first example in the task.
+        examples: Number of its examples.
+        run: Hash of everything that the results depend on.
+        form: Version of the tables.
+    """
+
+    shard: int = 0
+    first: int = 0
+    examples: int = 0
+    run: str = ""
+    form: int = FORM
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCounts:
+    """How much of a shard a store holds.
+
+    Attributes:
+        examples: Number of finished examples, failed ones included.
+        failures: Number of failed examples.
+        key: What the store belongs to.
+    """
+
+    examples: int = 0
+    failures: int = 0
+    key: StoreKey = StoreKey()
+
+
+def counts_in(path: Path) -> StoreCounts:
+    """Returns how much a store holds; nothing if the file does not exist or is damaged.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    with suppress(DamagedStoreError), _reading(path) as database:
+        if key := database.execute("SELECT data, crc FROM meta WHERE name = 'key'").fetchone():
+            query = "SELECT count(*), coalesce(sum(failed), 0) FROM done"
+            examples, failures = database.execute(query).fetchone()
+            return StoreCounts(examples, failures, StoreKey(*checked(*key)))
+    return StoreCounts()
+
+
+def finished_in(
+    path: Path, example_id: str | None = None, after: int = -1
+) -> Iterator[FinishedRow]:
+    """Yields the finished examples of a store, by number.
+
+    Args:
+        path: The file.
+        example_id: The only example that is wanted; None yields all.
+        after: Number of the example behind which to begin.
+
+    Raises:
+        DamagedStoreError: The store is damaged.
+        UserError: The file cannot be read.
+    """
+    with _reading(path) as database:
+        if example_id is None:
+            yield from done_rows(database, "number > ?", after)
+        else:
+            yield from done_rows(database, "id = ?", utf8(example_id))
+
+
+def passages_in(path: Path, sha256: str) -> Mapping[str, Any] | None:
+    """Returns the stored passages of a document by the hash of its text; None if there are none.
+
+    Raises:
+        DamagedStoreError: The store is damaged.
+        UserError: The file cannot be read.
+    """
+    with _reading(path) as database:
+        query = "SELECT data, crc FROM passages WHERE sha256 = ?"
+        row = database.execute(query, (sha256,)).fetchone()
+        return checked(*row) if row else None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    if not path.is_file() or not path.stat().st_size:
+        raise DamagedStoreError(f"{path}: there is no store")
+    with as_user_errors(path), closing(connected(path)) as database:
+        yield database
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """Opens a file; the process waits a while for others that use it."""
+    return sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
+
+
+@contextmanager
+def as_user_errors(path: Path) -> Iterator[None]:
+    """Turns errors of SQLite and of the file system into those that a user can read.
+
+    Raises:
+        DamagedStoreError: The file is damaged.
+        UserError: The file cannot be used.
+    """
+    try:
+        yield
+    except (sqlite3.DatabaseError, OSError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF
+        if code in _DAMAGED:
+            raise DamagedStoreError(f"{path}: is damaged; run the same command again") from error
+        if code in _IN_USE:
+            raise UserError(f"{path}: another process uses it; wait until it has ended") from error
+        raise UserError(
+            f"{path}: cannot be written to: {getattr(error, 'strerror', None) or error}; what is"
+            " finished is kept: make room or allow writing, and the same command goes on from here"
+        ) from error
+
+
+def done_rows(
+    database: sqlite3.Connection, condition: str = "1", *values: object
+) -> Iterator[FinishedRow]:
+    """Yields rows of finished examples, by number.
+
+    Raises:
+        DamagedStoreError: A checksum is wrong.
+    """
+    query = f"SELECT {DONE} FROM done WHERE {condition} ORDER BY number"  # noqa: S608 -- ours
+    for number, example_id, failed, *parts, crc in database.execute(query, values):
+        if not all(isinstance(part, bytes) for part in (example_id, *parts)):
+            raise DamagedStoreError(f"example {number} is damaged")
+        row = FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), *parts)
+        if crc != crc_of(row):
+            raise DamagedStoreError(f"a checksum of example {number} is wrong")
+        yield row
+
+
+def crc_of(row: FinishedRow) -> int:
+    """Returns the checksum of the row of an example."""
+    return crc32(b"\n".join([utf8(f"{row.number} {row.id} {row.failed:d}"), *row.parts]))
+
+
+def checked(data: bytes, crc: int) -> Any:  # noqa: ANN401 -- JSON
+    """Returns the JSON of a row.
+
+    Raises:
+        DamagedStoreError: Its checksum is wrong.
+    """
+    if not isinstance(data, bytes) or crc32(data) != crc:
+        raise DamagedStoreError("a checksum is wrong")
+    return json.loads(data)
+
+
+def encoded(value: object) -> bytes:
+    """Returns a value as JSON."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def utf8(text: str) -> bytes:
+    """Returns a text as bytes, lone halves of characters too."""
+    return text.encode(errors="surrogatepass")

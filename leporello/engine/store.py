@@ -1,0 +1,328 @@
+"""The store of one pipeline on one shard: a SQLite file, or memory for commands that keep nothing.
+
+A batch is stored before any combiner receives its outputs, so a resumed shard replays them. A store
+that is damaged, or that belongs to another run, shard or version, begins anew: its shard is done
+again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, TypeAlias
+from zlib import crc32
+
+from leporello.core.records import JSON, Read
+from leporello.engine.database import (
+    DONE,
+    TABLES,
+    DamagedStoreError,
+    StoreKey,
+    as_user_errors,
+    checked,
+    connected,
+    crc_of,
+    done_rows,
+    encoded,
+    utf8,
+)
+from leporello.engine.finished import FinishedExample, FinishedRow
+from leporello.engine.serialization import Reply, output_rows, outputs_to_columns
+
+# A killed process loses nothing that it committed. A power cut can damage the file, which its
+# checksums show; synchronous writes would cost four times as much (decision 49).
+_WRITER = "PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF;"
+_ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 -- ours
+_log = logging.getLogger("leporello")
+
+# A stored output, as `output_rows` returns it, and the note on the example that came with it.
+StoredOutput: TypeAlias = tuple[Mapping[str, Any], str]
+
+
+class MemoryStore:
+    """Holds the examples of a command that keeps nothing.
+
+    Attributes:
+        done: Numbers of the finished examples.
+        failed: Numbers of the failed examples.
+        alone: Numbers of the examples that are read in batches of their own, since they failed
+            before.
+        sizes: Sizes of micro-batches that readers found, by name.
+        finished: Finished examples by number; a store on disk leaves this empty.
+    """
+
+    def __init__(self) -> None:
+        self.done: set[int] = set()
+        self.failed: set[int] = set()
+        self.alone: set[int] = set()
+        self.sizes: Mapping[str, int] = {}
+        self.finished: dict[int, FinishedExample] = {}
+
+    def outputs(self, owner: int) -> dict[int, StoredOutput]:  # noqa: ARG002 -- see Store
+        """Returns stored outputs by their place, and forgets them.
+
+        Args:
+            owner: Number of an unfinished example; `~number` of a document with an enricher.
+        """
+        return {}
+
+    def add_batch(
+        self,
+        replies: Sequence[tuple[int, int, Read, Reply]],
+        notes: Mapping[int, str] | None = None,
+    ) -> None:
+        """Stores the outputs of a batch.
+
+        Args:
+            replies: Owner, place among the owner's reads, read, and its output or error.
+            notes: Notes on examples, by the index of the reply.
+        """
+
+    def finish(self, example: FinishedExample) -> None:
+        """Stores a finished example."""
+        self.finished[example.number] = example
+        self._mark(example.number, failed=example.failure is not None)
+
+    def passages(self, document: int) -> Mapping[str, Any] | None:  # noqa: ARG002 -- see Store
+        """Returns the stored passages of a document; None if there are none."""
+        return None
+
+    def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:
+        """Stores the passages that an enricher made of a document."""
+
+    def forget(self, document: int) -> None:
+        """Forgets the outputs that the enricher of a document received."""
+
+    def set_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Stores the sizes of micro-batches, if they changed."""
+        self.sizes = dict(sizes)
+
+    def commit(self) -> None:
+        """Makes everything that was stored so far survive a kill."""
+
+    def rows(self) -> list[FinishedRow]:
+        """Returns the rows of all finished examples, by number."""
+        return [example.row for _, example in sorted(self.finished.items())]
+
+    def close(self) -> None:
+        """Closes the store."""
+
+    def _mark(self, number: int, *, failed: bool) -> None:
+        self.done.add(number)
+        if failed:
+            self.failed.add(number)
+
+
+class Store(MemoryStore):
+    """A SQLite file, which one process at a time writes.
+
+    Attributes:
+        path: Path of the file.
+        key: What the store belongs to.
+    """
+
+    def __init__(self, path: Path, key: StoreKey) -> None:
+        """Opens a store, or makes it.
+
+        Raises:
+            UserError: The file cannot be written, or another process uses it.
+        """
+        super().__init__()
+        self.path, self.key = path, key
+        self._outputs: dict[int, dict[int, StoredOutput]] = {}
+        with as_user_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = connected(path)
+            self._load_or_begin()
+
+    def _load_or_begin(self) -> None:
+        fault = "damaged"
+        with suppress(DamagedStoreError), as_user_errors(self.path):
+            self._database.executescript(_WRITER)
+            if not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                self._begin()
+                return
+            if self._meta("key") == [*astuple(self.key)]:
+                self._load()
+                return
+            fault = "of another run, another form of the shard, or another version of Leporello"
+        _log.warning("%s: %s; its shard is done again", self.path, fault)
+        self.discard()
+
+    def discard(self) -> None:
+        """Removes everything that the store holds."""
+        self._database.close()
+        MemoryStore.__init__(self)
+        self._outputs.clear()
+        with as_user_errors(self.path):
+            for suffix in ("", "-journal"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            self._database = connected(self.path)
+            self._begin()
+
+    def _begin(self) -> None:
+        self._database.executescript(f"{_WRITER} BEGIN; {TABLES}")
+        self._set_meta("key", [*astuple(self.key)])
+        self.commit()
+
+    def _load(self) -> None:
+        """Reads what an earlier process stored.
+
+        Raises:
+            DamagedStoreError: A checksum is wrong.
+        """
+        for row in done_rows(self._database):
+            self._mark(row.number, failed=row.failed)
+        self.alone = {*(self._meta("alone") or ())}
+        self.sizes = self._meta("sizes") or {}
+        for data, crc in self._database.execute("SELECT data, crc FROM batch ORDER BY number"):
+            self._load_batch(checked(data, crc))
+
+    def _load_batch(self, batch: Mapping[str, Any]) -> None:
+        rows = iter(output_rows(batch["outputs"], sum(count for _, _, count in batch["of"])))
+        index = 0
+        for owner, first, count in batch["of"]:
+            outputs = self._outputs.setdefault(owner, {})
+            for place in range(first, first + count):
+                outputs[place] = next(rows), batch["notes"].get(str(index), "")
+                index += 1
+
+    def outputs(self, owner: int) -> dict[int, StoredOutput]:
+        """See `MemoryStore`."""
+        return self._outputs.pop(owner, {})
+
+    def add_batch(
+        self,
+        replies: Sequence[tuple[int, int, Read, Reply]],
+        notes: Mapping[int, str] | None = None,
+    ) -> None:
+        """Stores and commits the outputs of a batch; see `MemoryStore`.
+
+        Raises:
+            UserError: The file cannot be written.
+        """
+        owner = replies[0][0] if replies[0][0] < 0 else None
+        data = encoded(
+            {
+                "of": _runs((owner, place) for owner, place, _, _ in replies),
+                "outputs": outputs_to_columns([(read, reply) for _, _, read, reply in replies]),
+                "notes": {str(index): note for index, note in (notes or {}).items()},
+            }
+        )
+        row = (owner, data, crc32(data))
+        self._write("INSERT INTO batch (owner, data, crc) VALUES (?, ?, ?)", row)
+        self.commit()
+
+    def finish(self, example: FinishedExample) -> None:
+        """Stores a finished example; `commit` follows.
+
+        Raises:
+            UserError: The file cannot be written.
+        """
+        row = example.row
+        values = (row.number, utf8(row.id), row.failed, *row.parts, crc_of(row))
+        self._write(_ADD, values)
+        self._mark(row.number, failed=row.failed)
+
+    def retry(self) -> None:
+        """Forgets failed examples, which are then read in batches of their own."""
+        self._set_meta("alone", sorted(self.alone | self.failed))
+        self._write("DELETE FROM done WHERE failed")
+        self.commit()
+        self.alone |= self.failed
+        self.done -= self.failed
+        self.failed.clear()
+
+    def passages(self, document: int) -> Mapping[str, Any] | None:
+        """Returns the stored passages of a document; None if there are none or they are damaged."""
+        query = "SELECT data, crc FROM passages WHERE document = ?"
+        with suppress(DamagedStoreError), as_user_errors(self.path):
+            for data, crc in self._database.execute(query, (document,)):
+                row: Mapping[str, Any] = checked(data, crc)
+                return row
+        return None
+
+    def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:
+        """Stores and commits the passages that an enricher made of a document.
+
+        Raises:
+            UserError: The file cannot be written.
+        """
+        data = encoded(row)
+        values = (document, sha256, data, crc32(data))
+        self._write("INSERT OR REPLACE INTO passages VALUES (?, ?, ?, ?)", values)
+        self.commit()
+
+    def forget(self, document: int) -> None:
+        """Forgets the outputs that the enricher of a document received."""
+        self._outputs.pop(~document, None)
+        self._write("DELETE FROM batch WHERE owner = ?", (~document,))
+        self.commit()
+
+    def set_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Stores the sizes of micro-batches, if they changed."""
+        if sizes != self.sizes:
+            self._set_meta("sizes", {**sizes})
+            super().set_sizes(sizes)
+
+    def commit(self) -> None:
+        """Makes everything that was stored so far survive a kill.
+
+        Raises:
+            UserError: The file cannot be written.
+        """
+        if self._database.in_transaction:
+            with as_user_errors(self.path):
+                self._database.commit()
+
+    def rows(self) -> list[FinishedRow]:
+        """Returns the rows of all finished examples, by number."""
+        return [*done_rows(self._database)]
+
+    def close(self) -> None:
+        """Closes the file; the outputs of a finished shard are parts of its examples by now."""
+        with suppress(sqlite3.ProgrammingError), closing(self._database):  # closed before
+            if len(self.done) == self.key.examples:
+                self._write("DELETE FROM batch")
+            self.commit()
+            with as_user_errors(self.path):
+                self._database.execute("PRAGMA journal_mode = DELETE")
+        with suppress(OSError):
+            _sync(self.path)
+
+    def _meta(self, name: str) -> Any:  # noqa: ANN401 -- JSON
+        query = "SELECT data, crc FROM meta WHERE name = ?"
+        row = self._database.execute(query, (name,)).fetchone()
+        return checked(*row) if row else None
+
+    def _set_meta(self, name: str, value: object) -> None:
+        data = encoded(value)
+        self._write("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, data, crc32(data)))
+
+    def _write(self, statement: str, values: Sequence[object] = ()) -> None:
+        with as_user_errors(self.path):
+            self._database.execute(statement, values)
+
+
+def _runs(replies: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Returns (owner, first place, count) of replies whose places follow each other."""
+    runs: list[list[int]] = []
+    for owner, place in replies:
+        if runs and runs[-1][0] == owner and sum(runs[-1][1:]) == place:
+            runs[-1][2] += 1
+        else:
+            runs.append([owner, place, 1])
+    return runs
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
