@@ -136,14 +136,13 @@ def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
 
 
 def _unchunked(text: str, chunks: Sequence[Chunk]) -> int:
-    import numpy as np
-
-    spans = np.array(sorted((chunk.start, chunk.end) for chunk in chunks), np.int64).reshape(-1, 2)
-    ends = np.maximum.accumulate(np.append(0, spans[:, 1]))
-    starts = np.append(spans[:, 0], len(text))
-    gaps = np.flatnonzero(starts > ends)
-    between = zip(ends[gaps].tolist(), starts[gaps].tolist(), strict=True)
-    return len("".join("".join(text[start:end] for start, end in between).split()))
+    between, reached = [], 0
+    for start, end in sorted((chunk.start, chunk.end) for chunk in chunks):
+        if start > reached:
+            between.append(text[reached:start])
+        reached = max(reached, end)
+    between.append(text[reached:])
+    return len("".join("".join(between).split()))
 
 
 def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:

@@ -131,10 +131,11 @@ class JsonLines(LaidOut):
         Raises:
             UserError: The file cannot be read, or has changed.
         """
-        reader = RowReader(self._source)
+        files = self._source
+        reader = RowReader(files)
         for document in documents:
             rows = self._rows(document, reader)
-            yield from self._assemble(rows, *self._opened(rows))
+            yield from self._assemble(files, rows, *self._opened(files, rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
         """Yields the examples on a document that is not to be opened, with this fault.
@@ -142,10 +143,12 @@ class JsonLines(LaidOut):
         Raises:
             UserError: The file cannot be read, or has changed.
         """
-        rows = self._rows(document, RowReader(self._source))
+        files = self._source
+        rows = self._rows(document, RowReader(files))
         source = _source(rows)
         key = source.key if source else ""
-        yield from self._assemble(rows, Document(key, "", _title(rows)), f"document_path: {fault}")
+        closed = Document(key, "", _title(rows))
+        yield from self._assemble(files, rows, closed, f"document_path: {fault}")
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -237,23 +240,23 @@ class JsonLines(LaidOut):
         return UserError(f"{self.path}: has changed while it was read; run again")
 
     def _assemble(
-        self, rows: Sequence[_RowAt], document: Document, fault: str
+        self, files: RowFiles, rows: Sequence[_RowAt], document: Document, fault: str
     ) -> Iterator[Example]:
         """Yields the examples on a document, those with faults marked."""
         for line, row, own in rows:
-            yield self._example(row, line, document, own or fault)
+            yield self._example(row, files.place(line), document, own or fault)
 
-    def _opened(self, rows: Sequence[_RowAt]) -> tuple[Document, str]:
+    def _opened(self, files: RowFiles, rows: Sequence[_RowAt]) -> tuple[Document, str]:
         """Returns the document that one of the rows gives; see `_document`."""
         if source := _source(rows):
-            return self._document(source, _title(rows))
+            return self._document(files, source, _title(rows))
         key = rows[0].row.key
         return Document(key, ""), f"document {key!r} has no text in any row that could be read"
 
-    def _document(self, source: Row, title: str) -> tuple[Document, str]:
+    def _document(self, files: RowFiles, source: Row, title: str) -> tuple[Document, str]:
         """Returns the document, or an empty one and why it could not be read."""
         text = source.document or ""
-        packed = self._source.packed(text)
+        packed = files.packed(text)
         if not source.source and not packed:
             return Document(source.key, text, title), ""
         path = None
@@ -275,14 +278,16 @@ class JsonLines(LaidOut):
             return dataclasses.replace(document, id=source.key, title=title), ""
         return Document(source.key, "", title), f"document_path: {problem}"
 
-    def _example(self, row: Row, line: int, document: Document, fault: str) -> Example:
+    def _example(
+        self, row: Row, place: tuple[Path, int], document: Document, fault: str
+    ) -> Example:
         evidence: tuple[Span, ...] = ()
         if not fault:
             try:
                 evidence = located(row.evidence, document)
             except RowError as error:
                 fault = str(error)
-        file, number = self._source.place(line)
+        file, number = place
         return Example(
             id=row.id,
             document=document,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -82,7 +82,12 @@ def has_index(kind: type) -> bool:
 
 def asks_question(chunker: Chunker) -> bool:
     """Returns whether a chunker wants the question, and so runs once an example."""
-    return "question" in inspect.signature(type(chunker).chunk).parameters
+    return _takes_question(type(chunker).chunk)
+
+
+@cache
+def _takes_question(chunk: Callable[..., object]) -> bool:
+    return "question" in inspect.signature(chunk).parameters
 
 
 def batching_of(reader: object) -> Batching | None:
