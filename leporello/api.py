@@ -7,7 +7,6 @@ ends there at its next step if it is cancelled.
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,12 +29,12 @@ from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.records import Document
 from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
 from leporello.engine.progress import Cancellable, Listener, ProgressDisplay, show_progress_with
+from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.results import Result
 from leporello.loaders.files import known_suffixes
 from leporello.report import Report, report
 from leporello.runs.answer import Answer, CitedPassage, Cost
 from leporello.runs.ask import AskSettings, Session, ask
-from leporello.runs.interrupts import Interrupts
 from leporello.runs.run import Run, run
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
@@ -151,8 +150,10 @@ class Pipeline:
             UserError: A mistake in a file or setting; there is no such pipeline, or several.
         """
         own, named = _declared(source, name)
-        more = [f"model={json.dumps(model)}"] if model else []
-        settings = AskSettings(named, [*config, *own], [*more, *overrides], cached, loader)
+        settings = AskSettings(
+            named, model=model, config=[*config, *own], overrides=overrides, cached=cached,
+            loader=loader,
+        )  # fmt: skip
         return cls(settings, settings.build())
 
     def session(self, document: Document | Path | str) -> Session:
@@ -231,7 +232,7 @@ class Pipeline:
         """
         made = self.settings
         return run(
-            [made.pipeline] if made.pipeline else [], tasks, config=made.config,
+            [made.pipeline] if made.pipeline else [], tasks, model=made.model, config=made.config,
             overrides=made.overrides, cached=made.cached, limit=limit, out=out, update=update,
             interrupts=interrupts,
         )  # fmt: skip

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from leporello.config import Config, PipelineSpec, Spec, TaskSpec, load_config
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
+from leporello.jobs.options import JobOptions
 
 # Retrievers by class, best first: what evidence is worth, then what chance gives.
 ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
@@ -34,36 +34,25 @@ class OracleSweep:
     notes: tuple[str, ...]
 
 
-def oracle_sweep(
-    pipeline: str = "",
-    tasks: Sequence[str] = (),
-    *,
-    config: Sequence[Path] = (),
-    overrides: Sequence[str] = (),
-    split: str = "",
-    limit: int | None = None,
-) -> OracleSweep:
+def oracle_sweep(options: JobOptions) -> OracleSweep:
     """Returns the oracle sweep of a pipeline: oracles get as many chunks as its own retriever.
 
     An oracle that none of the tasks has the gold for is left out, which the tasks' data tell.
 
     Args:
-        pipeline: Name of the pipeline, not that of a point of a sweep; the default one if empty.
-        tasks: Names of tasks, as a run takes them.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`.
-        split: Name of a split, in place of that of every task.
-        limit: Number of examples a task at most.
+        options: Options with at most one pipeline, which is not a point of a sweep.
 
     Raises:
         UserError: A mistake of the user's.
     """
-    loaded = load_config(config, overrides, [pipeline] if pipeline else [])
-    name = pipeline or loaded.default_pipeline
+    loaded = load_config(options.config, options.settings, options.pipelines)
+    [name] = options.pipelines or [loaded.default_pipeline]
     points = _points(loaded, name)
-    chosen = {task.name: task for p in points for task in loaded.select_tasks(p, tasks)}
-    read_tasks = [task.with_split(split) if split else task for task in chosen.values()]
-    lacking = dict(_lacking(read_tasks, limit))
+    chosen = {task.name: task for p in points for task in loaded.select_tasks(p, options.tasks)}
+    read_tasks = [
+        task.with_split(options.split) if options.split else task for task in chosen.values()
+    ]
+    lacking = dict(_lacking(read_tasks, options.limit))
     counts = list(dict.fromkeys(filter(None, map(_count, points))))
     oracles = [oracle for oracle in ORACLES if oracle not in lacking]
     # With its parameters, so that a ladder changes nothing but the retriever (decision 25).

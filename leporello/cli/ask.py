@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from leporello.cli.options import (
-    AsJson,
-    ConfigFiles,
-    Files,
-    Model,
-    NoCache,
-    Overrides,
-    print_json,
-    stderr,
-    stdout,
-    with_model,
-)
+from leporello.cli.options import AsJson, Files, print_json, stderr, stdout, with_options
 from leporello.core.errors import UserError
+from leporello.jobs.options import AskOptions
 from leporello.storage import to_path
 from leporello.storage.paths import is_there
 
 OVER = "over-files"  # the pipeline of `--over`
-PipelineName = Annotated[str, typer.Option("--pipeline", help="[default: the default one]")]
 
 
+@with_options(AskOptions)
 def ask(
+    options: AskOptions,
     *,
     files: Annotated[
         list[str],
@@ -38,8 +30,6 @@ def ask(
             metavar="FILE... [QUESTION]",
         ),
     ],
-    pipeline: PipelineName = "",
-    model: Model = "",
     all_passages: Annotated[
         bool, typer.Option("--passages", help="Show every passage that was selected.")
     ] = False,
@@ -47,12 +37,6 @@ def ask(
     over: Annotated[
         bool, typer.Option("--over", help=f"One answer from all files (--pipeline {OVER}).")
     ] = False,
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    no_cache: NoCache = False,
-    loader: Annotated[
-        str, typer.Option("--loader", help="YAML: '{class: Text, encoding: cp1252}'.")
-    ] = "",
     schema: Annotated[
         Path | None,
         typer.Option("--schema", help="JSON or YAML: the type of the answer. Prints JSON."),
@@ -72,14 +56,13 @@ def ask(
     from leporello.runs.ask import AskSettings, Session
 
     paths, question = _parted(files)
-    own = with_model(overrides, model)
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over take a question, and one of them at a time")
     typed = _schema(schema, kind)
     if typed and (each or question is None):
         raise UserError("--schema and --type take a question; many files: the verb `extract`")
-    named = pipeline or (OVER if over else "")
-    session = Session.open(paths, AskSettings(named, config or (), own, not no_cache, loader))
+    named = options.pipeline or (OVER if over else "")
+    session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=named))))
     broken = int(bool(unreadable(session.document)))  # the exit status, whatever is answered
     if question is None:
         prompt = Prompt(
@@ -110,19 +93,15 @@ def _schema(path: Path | None, kind: str) -> str:
         raise UserError(f"--type: {error}") from None
 
 
+@with_options(AskOptions)
 def extract(
-    files: Files,
+    options: AskOptions,
     *,
+    files: Files,
     schema: Annotated[
         Path, typer.Option("--schema", help="JSON or YAML: `fields`, or JSON Schema of an object.")
     ],
     out: Annotated[Path, typer.Option("--out", help="The table: a .csv or .parquet file.")],
-    pipeline: PipelineName = "",
-    model: Model = "",
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    no_cache: NoCache = False,
-    loader: Annotated[str, typer.Option("--loader", help="As that of `ask`.")] = "",
 ) -> None:
     """Fills a table, a row a document and a column a field, with where each value stands."""
     from leporello.runs.ask import AskSettings, Session
@@ -131,9 +110,8 @@ def extract(
 
     fields = fields_from(schema)
     check_table(out)
-    own = with_model(overrides, model)
-    settings = AskSettings(pipeline, config or (), own, not no_cache, loader)
-    rows = [*rows_of(Session.open([*map(to_path, files)], settings), fields)]
+    session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
+    rows = [*rows_of(session, fields)]
     write_table(out, fields, rows)
     cells = [cell for row in rows for cell in row.cells]
     failed = sum(cell.failed for cell in cells)

@@ -16,7 +16,6 @@ from leporello.cli.options import (
     Data,
     RunAt,
     RunsAt,
-    Tasks,
     out_option,
     print_json,
     run_at_argument,
@@ -29,6 +28,11 @@ Baseline = Annotated[
     typer.Option(
         "--baseline", help="What the others are tested against. [default: the first pipeline]"
     ),
+]
+
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option("--task", help="Show only this task. May be given several times."),
 ]
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from leporello.core.annotations import docstring
 from leporello.core.errors import UserError
+from leporello.jobs.options import JobOptions
 from leporello.storage import on_disk, to_path
 
 if TYPE_CHECKING:
@@ -52,58 +59,11 @@ RunsAt = Annotated[
 Files = Annotated[
     list[str], typer.Argument(help="Files, folders, patterns, URLs.", metavar="FILE...")
 ]
-Pipelines = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Pipelines, points of a sweep, or '*' patterns. [default: the default one]"
-    ),
-]
-Tasks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--task", help="A task; may be given several times. [default: the pipeline's own]"
-    ),
-]
-ConfigFiles = Annotated[
-    list[Path] | None,
-    typer.Option("--config", help="A file of your own, laid over the built-in one."),
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", help="retriever.k=5,10: change or sweep a parameter.", metavar="PATH=VALUE"
-    ),
-]
-Model = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        metavar="NAME",
-        help="What reads: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …",
-    ),
-]
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME|FILE.py:CLASS|YAML",
-        help="Score with these, not with the task's own; may be given several times.",
-    ),
-]
-SuiteName = Annotated[
-    str,
-    typer.Option(
-        "--suite",
-        metavar="NAME",
-        help="A paper's table; PIPELINES are its rows, or run on its tasks.",
-    ),
-]
-Split = Annotated[str, typer.Option("--split", help="Replaces the split of every task.")]
 Data = Annotated[
     Path | None,
     typer.Option(
         "--data",
-        help="Where official data lie. [default: LEPORELLO_DATA, or ./data]",
+        help="Read official data from this folder. [default: LEPORELLO_DATA, or ./data]",
         show_default=False,
         parser=to_path,
         metavar="PATH|URL",
@@ -111,82 +71,161 @@ Data = Annotated[
         is_eager=True,
     ),
 ]
-Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Go no further than as many examples.")
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        help="The run's directory. [default: runs/NAME]",
-        show_default=False,
-        parser=to_path,
-        metavar="PATH|URL",
-    ),
-]
-Executor = Annotated[
-    Literal["local", "ray"] | None,
-    typer.Option("--executor", help="Where to work; else as the pipeline's placement says."),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        metavar="auto|HOST:PORT",
-        help="Of a Ray cluster; without, a Ray is started on this machine.",
-    ),
-]
-Workers = Annotated[
-    str | None,
-    typer.Option(
-        "--workers",
-        metavar="N|auto",
-        help="Processes that work at shards, with a model each; 0 is this one.",
-    ),
-]
-Selectors = Annotated[
-    int | None,
-    typer.Option(
-        "--selectors",
-        min=0,
-        help="Processes a worker that divide and select ahead of its reader.",
-    ),
-]
-WorkerGpus = Annotated[
-    float | None,
-    typer.Option(
-        "--worker-gpus",
-        metavar="X",
-        help="GPUs of each worker, on Ray; below 1, several share one.",
-    ),
-]
 Unsupervised = Annotated[
     bool,
     typer.Option(
         "--unsupervised",
         envvar="LEPORELLO_UNSUPERVISED",
-        help="With --workers 0: others' classes work in this process too, as a debugger needs it.",
+        help="With --workers 0: run plug-in classes in this process too, for a debugger.",
         show_envvar=False,
         callback=_leave_unsupervised,
     ),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of each worker.")]
 
 
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor fill the cache.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-
-
-def out_option(help_: str, *, show_default: bool = False) -> Any:  # noqa: ANN401 -- as typer has it
+def out_option(help_: str = "", *, show_default: bool = False) -> Any:  # noqa: ANN401 -- as typer has it
     """Returns the option `--out` of a verb that writes to this machine's disk."""
     return typer.Option(
         "--out", help=help_, show_default=show_default, parser=on_disk, metavar="PATH"
     )
 
 
-def with_model(overrides: list[str] | None, model: str) -> list[str]:
-    """Returns the settings with what `--model` says among them."""
-    return [*([f"model={json.dumps(model)}"] if model else []), *(overrides or ())]
+def _workers(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise UserError(f"--workers takes a number or 'auto', got {text!r}")
+    return int(text)
+
+
+def _share(text: str) -> float | None:
+    """Returns a number of examples, or a share of them below 1; None if the text is empty."""
+    if not text:
+        return None
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not share >= 0 or (share >= 1 and (text.endswith("%") or share % 1)):
+        raise UserError(
+            f"--max-failures {text}: must be a number of examples, as 10, or a share, as 0.05 or 5%"
+        )
+    return share
+
+
+_TYPES: Mapping[str, Any] = {  # of options that typer takes as lists
+    "pipelines": list[str],
+    "tasks": list[str],
+    "config": list[Path],
+    "overrides": list[str],
+    "metrics": list[str],
+}
+# How the command line spells an option, where its name, type and default do not determine it.
+_SPELLINGS: Mapping[str, Any] = {
+    "pipelines": typer.Argument(),
+    "tasks": typer.Option("--task"),
+    "overrides": typer.Option("--set", metavar="PATH=VALUE"),
+    "cached": typer.Option("--no-cache", help="Neither use nor fill the cache."),
+    "model": typer.Option("--model", metavar="NAME"),
+    "metrics": typer.Option("--metric", metavar="NAME|FILE.py:CLASS|YAML"),
+    "suite": typer.Option("--suite", metavar="NAME"),
+    "limit": typer.Option("--limit", min=1),
+    "out": typer.Option("--out", show_default=False, parser=to_path, metavar="PATH|URL"),
+    "address": typer.Option("--address", metavar="auto|HOST:PORT"),
+    "workers": typer.Option("--workers", parser=_workers, metavar="N|auto"),
+    "selectors": typer.Option("--selectors", min=0),
+    "worker_gpus": typer.Option("--worker-gpus", metavar="X"),
+    "threads": typer.Option("--threads", min=1),
+    "max_active": typer.Option("--max-active", min=1),
+    "window": typer.Option("--window", min=1),
+    "shard_examples": typer.Option("--shard-examples", min=1),
+    "shard_bytes": typer.Option("--shard-bytes", min=1),
+    "example_timeout": typer.Option("--example-timeout", min=0.001, metavar="SECONDS"),
+    "max_failures": typer.Option("--max-failures", parser=_share, metavar="N|SHARE"),
+    "count": typer.Option("-n", "--count", min=1),
+    "seed": typer.Option("--seed", min=0),
+    "budget": typer.Option("--budget", metavar="30m|$2|200 runs"),
+}
+
+
+def with_options(
+    options: type[Any],
+    **spelled: Any,  # noqa: ANN401 -- as typer has it
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Returns a decorator: a command takes the fields of a class of options as its parameters.
+
+    Args:
+        options: The class. Its docstring has the help of each field.
+        spelled: Options and arguments of typer by the names of fields that the command spells in
+            its own way; None leaves a field out.
+    """
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        _, *others = inspect.signature(verb).parameters.values()
+        hints = get_type_hints(verb, include_extras=True)
+        parameters = [
+            *_parameters(options, spelled),
+            *(parameter.replace(annotation=hints[parameter.name]) for parameter in others),
+        ]
+
+        @wraps(verb)
+        def call(**values: Any) -> None:  # noqa: ANN401 -- as its signature says
+            verb(_filled(options, values), **values)
+
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # as typer reads it
+        return call
+
+    return decorate
+
+
+def option(options: type[Any], name: str) -> Any:  # noqa: ANN401 -- as typer has it
+    """Returns the option for one field of a class of options."""
+    return _spelled(name, docstring(options)[1], {})
+
+
+def _parameters(options: type[Any], spelled: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
+    """Yields a parameter per field, and per field of a field that is a class of options too."""
+    hints, helps = get_type_hints(options), docstring(options)[1]
+    for field in fields(options):
+        if is_dataclass(field.default):
+            yield from _parameters(type(field.default), spelled)
+        elif spelled.get(field.name, field) is not None:
+            info = _spelled(field.name, helps, spelled)
+            kind = _TYPES.get(field.name, hints[field.name])
+            # An option that is not given is None, so that only the class has its default.
+            default = None if field.default is True else field.default or None
+            annotation: Any = Annotated[str if info.parser else kind | None, info]
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+
+
+def _spelled(name: str, helps: Mapping[str, str], spelled: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- as typer has it
+    plain = typer.Option(f"--{name.replace('_', '-')}")
+    info = copy({**_SPELLINGS, **spelled}.get(name, plain))
+    info.help = info.help or helps[name]
+    if name in _TYPES and name != "pipelines":
+        text, default, rest = info.help.partition(" [default")
+        info.help = f"{text} May be given several times.{default}{rest}"
+    return info
+
+
+def _filled(options: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 -- of any class of options
+    """Returns the options; takes their values out of those of a command."""
+    given: dict[str, Any] = {}
+    for field in fields(options):
+        if is_dataclass(field.default):
+            given[field.name] = _filled(type(field.default), values)
+        elif (value := values.pop(field.name, None)) is not None:
+            given[field.name] = not value if field.default is True else value
+    return options(**given)
+
+
+ConfigFiles = Annotated[list[Path] | None, option(JobOptions, "config")]
+Overrides = Annotated[list[str] | None, option(JobOptions, "overrides")]
+Metrics = Annotated[list[str] | None, option(JobOptions, "metrics")]
+Split = Annotated[str, option(JobOptions, "split")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def stdout() -> Console:

@@ -6,37 +6,23 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leporello.cli.options import (
-    Address,
     AsJson,
     ConfigFiles,
     Data,
-    Executor,
-    Limit,
-    Metrics,
-    Model,
-    NoCache,
-    Out,
     Overrides,
-    Pipelines,
-    Selectors,
-    Split,
-    SuiteName,
-    Tasks,
-    Threads,
     Unsupervised,
-    WorkerGpus,
-    Workers,
     print_json,
     stderr,
     stdout,
-    with_model,
+    with_options,
 )
 from leporello.core.errors import UserError
+from leporello.jobs.options import JobOptions, RunOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,102 +31,24 @@ if TYPE_CHECKING:
     from leporello.runs.run import Run
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
-_MAX_ACTIVE = 64  # as leporello.engine.limits.Limits has it
 _FAILURES = 10  # told at the end of a run; all of them are in its files
 
 
+@with_options(RunOptions, interrupts=None)
 def run(
+    options: RunOptions,
     *,
-    pipelines: Pipelines = None,
-    task: Tasks = None,
-    suite: SuiteName = "",
-    model: Model = "",
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    split: Split = "",
-    metric: Metrics = None,
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
-    limit: Limit = None,
-    out: Out = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Do again what was made with something else.")
-    ] = False,
-    executor: Executor = None,
-    address: Address = None,
-    workers: Workers = None,
-    selectors: Selectors = None,
-    worker_gpus: WorkerGpus = None,
-    threads: Threads = None,
     unsupervised: Unsupervised = False,  # noqa: ARG001 -- its callback has told
-    example_timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--example-timeout", min=0.001, metavar="SECONDS", help="Fail what takes longer."
-        ),
-    ] = None,
-    window: Annotated[
-        int,
-        typer.Option("--window", min=1, help="Inputs read together; readers may ask for more."),
-    ] = 32,
-    max_active: Annotated[
-        int | None,
-        typer.Option(
-            "--max-active",
-            min=1,
-            help="Examples under way at once. [default: twice the window, at least 64]",
-            show_default=False,
-        ),
-    ] = None,
-    shard_examples: Annotated[
-        int, typer.Option("--shard-examples", min=1, help="Examples that make a shard.")
-    ] = 128,
-    shard_bytes: Annotated[
-        int, typer.Option("--shard-bytes", min=1, help="Bytes of rows that make a shard.")
-    ] = 32_000_000,
-    max_failures: Annotated[
-        str, typer.Option("--max-failures", metavar="N|SHARE", help="More of them end the run.")
-    ] = "",
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Run a random 5 % again, and compare.")
-    ] = False,
-    no_cache: NoCache = False,
-    show: Annotated[int, typer.Option("--show", min=0, help="Print as many answers.")] = 0,
+    show: Annotated[int, typer.Option("--show", min=0, help="Print this many answers.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Runs pipelines on tasks and scores them; the same command again resumes."""
-    from leporello.engine.limits import Limits
     from leporello.runs.run import run as run_jobs
 
     # What a plug-in prints is no result, least of all among JSON.
     with _interruptible(), redirect_stdout(sys.stderr):
-        done = run_jobs(
-            pipelines or (),
-            task or (),
-            config=config or (),
-            overrides=with_model(overrides, model),
-            split=split,
-            metrics=metric or (),
-            limit=limit,
-            out=out,
-            update=update,
-            limits=Limits(
-                max_active or max(_MAX_ACTIVE, 2 * window),
-                window,
-                shard_examples,
-                shard_bytes,
-                example_timeout,
-            ),
-            executor=executor,
-            address=address,
-            workers=_count(workers, "--workers"),
-            selectors=selectors,
-            worker_gpus=worker_gpus,
-            threads=threads,
-            max_failures=_bound(max_failures),
-            cached=not no_cache,
-            verify=verify,
-            suite=suite,
-        )
+        done = run_jobs(**vars(options))
     if as_json:
         print_json(asdict(done))
     else:
@@ -151,32 +59,6 @@ def run(
         raise typer.Exit(_INTERRUPTED)
     if done.failures or done.faults or done.cured or done.differing or done.stopped:
         raise typer.Exit(_FAILED)
-
-
-def _count(text: str | None, option: str) -> int | Literal["auto"] | None:
-    """Returns what an option says that takes a number or `auto`."""
-    if text is None:
-        return None
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise UserError(f"{option} takes a number or 'auto', got {text!r}")
-    return int(text)
-
-
-def _bound(text: str) -> float | None:
-    """Returns what --max-failures says: a whole number, or a share below 1."""
-    if not text:
-        return None
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not share >= 0 or (share >= 1 and (text.endswith("%") or share % 1)):
-        raise UserError(
-            f"--max-failures {text}: must be a number of examples, as 10, or a share, as 0.05 or 5%"
-        )
-    return share
 
 
 @contextmanager
@@ -289,18 +171,11 @@ def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
         raise typer.Exit(_USERS_MISTAKE)
 
 
+@with_options(JobOptions, cached=None)
 def plan(
+    options: JobOptions,
     *,
-    pipelines: Pipelines = None,
-    task: Tasks = None,
-    suite: SuiteName = "",
-    model: Model = "",
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    split: Split = "",
     data: Data = None,
-    limit: Limit = None,
-    out: Out = None,
     ladder: Annotated[
         bool,
         typer.Option(
@@ -310,36 +185,15 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Tells what a run would do, and what an earlier one has done."""
-    from leporello.cli.display.plan import show_plan
+    from leporello.cli.display.plan import print_oracle_command, show_plan
     from leporello.jobs.jobs import prepare
     from leporello.runs.plan import plan as plan_jobs
     from leporello.storage.runs import view
 
-    overrides = with_model(overrides, model)
     if ladder:
-        from leporello.cli.display.plan import print_oracle_command
-
-        print_oracle_command(
-            pipelines or (),
-            task or (),
-            config=config or (),
-            overrides=overrides,
-            split=split,
-            data=data,
-            limit=limit,
-            out=out,
-            as_json=as_json,
-        )
+        print_oracle_command(options, data, as_json=as_json)
         return
-    jobs = prepare(
-        pipelines or (),
-        task or (),
-        config=config or (),
-        overrides=overrides,
-        split=split,
-        suite=suite,
-    )
-    planned = plan_jobs(jobs, view(out) if out else None, limit)
+    planned = plan_jobs(prepare(options), view(options.out) if options.out else None, options.limit)
     if as_json:
         print_json(asdict(planned))
     else:

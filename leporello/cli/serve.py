@@ -7,21 +7,18 @@ from typing import Annotated
 
 import typer
 
-from leporello.cli.ask import PipelineName
-from leporello.cli.options import ConfigFiles, Files, Model, NoCache, Overrides, stdout, with_model
+from leporello.cli.options import Files, stdout, with_options
+from leporello.jobs.options import AskOptions
 from leporello.storage import to_path
 
 
+@with_options(AskOptions, loader=None)
 def serve(
+    options: AskOptions,
     *,
     files: Files,
     port: Annotated[int, typer.Option("--port", help="On 127.0.0.1; 0 takes a free one.")] = 0,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    pipeline: PipelineName = "",
-    model: Model = "",
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    no_cache: NoCache = False,
 ) -> None:
     """Opens one's own documents as a page, to ask them in the browser; Ctrl-C ends it.
 
@@ -32,8 +29,7 @@ def serve(
     from leporello.runs.ask import AskSettings, Session
     from leporello.serving import serve as serve_session
 
-    settings = AskSettings(pipeline, config or (), with_model(overrides, model), not no_cache)
-    session = Session.open([*map(to_path, files)], settings)
+    session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
 
     def ready(address: str) -> None:
         typer.echo(address)
@@ -46,14 +42,11 @@ def serve(
     stdout().print("ended")
 
 
+@with_options(AskOptions, loader=None)
 def mcp(
+    options: AskOptions,
     *,
     files: Files,
-    pipeline: PipelineName = "",
-    model: Model = "",
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    no_cache: NoCache = False,
 ) -> None:
     """Serves one's own documents to an agent, by MCP over standard input and output.
 
@@ -65,5 +58,5 @@ def mcp(
     require("mcp", "mcp")
     from leporello.serving.mcp import mcp_server
 
-    settings = AskSettings(pipeline, config or (), with_model(overrides, model), not no_cache)
-    mcp_server(Session.open([*map(to_path, files)], settings)).run("stdio")
+    session = Session.open([*map(to_path, files)], AskSettings(**vars(options)))
+    mcp_server(session).run("stdio")

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from leporello.cli.options import (
-    AsJson,
-    ConfigFiles,
-    Data,
-    Limit,
-    NoCache,
-    Overrides,
-    out_option,
-    print_json,
-)
+from leporello.cli.options import AsJson, Data, out_option, print_json, with_options
 from leporello.core.errors import UserError
+from leporello.jobs.options import FewShotOptions, TrainOptions
 
 if TYPE_CHECKING:
     from leporello.training import FittedCalibration, Trained
 
 
+@with_options(TrainOptions, pipeline=typer.Argument(), out=out_option())
 def train(
+    options: TrainOptions,
     *,
-    pipeline: Annotated[
-        str,
-        typer.Argument(help="A pipeline whose reader can learn. [default: the default one]"),
-    ] = "",
     suite: Annotated[
         str,
         typer.Option(
@@ -49,28 +38,7 @@ def train(
             show_default=False,
         ),
     ] = None,
-    task: Annotated[str, typer.Option("--task", help="What to learn from.")] = "",
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    split: Annotated[
-        str,
-        typer.Option(
-            "--split",
-            help="Of the task. [default: train; with --calibrate, the task's]",
-            show_default=False,
-        ),
-    ] = "",
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
-    limit: Limit = None,
-    out: Annotated[
-        Path | None,
-        out_option("The model's directory. [default: models/NAME]"),
-    ] = None,
-    update: Annotated[
-        bool,
-        typer.Option("--update", help="Replace what an earlier training left, finished or not."),
-    ] = False,
-    no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
     """Trains a pipeline's reader on what the pipeline has it read; tells how to use it."""
@@ -79,21 +47,12 @@ def train(
     from leporello.training import train as train_reader
 
     if suite:
-        pipeline = _of_row(suite, pipeline, task, config or ())
-    given: dict[str, Any] = {
-        "config": config or (),
-        "overrides": overrides or (),
-        "split": split,
-        "limit": limit,
-        "out": out,
-        "update": update,
-        "cached": not no_cache,
-    }
+        options = replace(options, pipeline=_of_row(suite, options))
     with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
         if calibrate:
-            calibrated = fit_calibration(pipeline, task, calibrate, **given)
+            calibrated = fit_calibration(**vars(options), method=calibrate)
         else:
-            done = train_reader(pipeline, task, **given)
+            done = train_reader(**vars(options))
     if calibrate:
         _tell_calibration(calibrated, as_json=as_json)
         return
@@ -104,7 +63,7 @@ def train(
         return
     for line in _summary(done):
         typer.echo(line)
-    files = [part for file in (*(config or ()), done.config) for part in ("--config", str(file))]
+    files = [part for file in (*options.config, done.config) for part in ("--config", str(file))]
     typer.echo(shlex.join(["run", done.pipeline, "--task", done.task, *files]))
 
 
@@ -119,11 +78,12 @@ def _tell_calibration(done: FittedCalibration, *, as_json: bool) -> None:
     typer.echo(shlex.join(["--set", f"reader.calibration={done.file}"]))
 
 
-def _of_row(suite: str, row: str, task: str, config: Sequence[Path]) -> str:
+def _of_row(suite: str, options: TrainOptions) -> str:
     """Returns the pipeline that a row of a suite has for a task."""
     from leporello.config.suites import suite_named
 
-    found = suite_named(suite, config)
+    row, task = options.pipeline, options.task
+    found = suite_named(suite, options.config)
     jobs = found.jobs([row] if row else (), [task] if task else (), ())
     named = dict.fromkeys(pipeline for pipeline, _, _ in jobs)
     if not row or not task or len(named) > 1:
@@ -145,44 +105,18 @@ def _summary(done: Trained) -> Iterator[str]:
     yield f"{learnt}{skipped}; to use it:"
 
 
+@with_options(FewShotOptions, pipeline=typer.Argument(), out=out_option())
 def examples(
+    options: FewShotOptions,
     *,
-    pipeline: Annotated[
-        str, typer.Argument(help="Whose inputs they are. [default: the default one]")
-    ] = "",
-    task: Annotated[str, typer.Option("--task", help="What they are drawn from.")] = "",
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many are drawn.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the draw.")] = 0,
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    split: Annotated[
-        str, typer.Option("--split", help="Of the task. [default: train]", show_default=False)
-    ] = "",
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
-    out: Annotated[
-        Path | None,
-        out_option("A JSON Lines file. [default: examples/NAME.jsonl]"),
-    ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Replace what lies there.")] = False,
-    no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
     """Draws worked examples for few-shot readers, as the pipeline reads them."""
     from leporello.training import few_shot_examples
 
     with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
-        done = few_shot_examples(
-            pipeline,
-            task,
-            count=count,
-            seed=seed,
-            config=config or (),
-            overrides=overrides or (),
-            split=split,
-            out=out,
-            update=update,
-            cached=not no_cache,
-        )
+        done = few_shot_examples(**vars(options))
     if as_json:
         print_json(asdict(done))
         return

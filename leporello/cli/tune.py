@@ -6,25 +6,20 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import typer
 
 from leporello.cli.options import (
     AsJson,
-    ConfigFiles,
     Data,
-    Limit,
-    NoCache,
-    Overrides,
-    Split,
-    Tasks,
     out_option,
     print_json,
     stderr,
     stdout,
+    with_options,
 )
+from leporello.jobs.options import TuneOptions
 
 if TYPE_CHECKING:
     from leporello.tuning import Tuned
@@ -32,37 +27,11 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 
 
+@with_options(TuneOptions, pipeline=typer.Argument(), out=out_option())
 def tune(
+    options: TuneOptions,
     *,
-    pipeline: Annotated[
-        str, typer.Argument(help="A pipeline with choices. [default: the default one]")
-    ] = "",
-    task: Tasks = None,
-    metric: Annotated[
-        str, typer.Option("--metric", help="Choose by this, not by each task's first metric.")
-    ] = "",
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="30m|$2|200 runs", help="Time, dollars or points.")
-    ] = "30m",
-    space: Annotated[
-        Path | None,
-        typer.Option("--space", help="A YAML file of choices: `retriever.k: [2, 4, 8]`."),
-    ] = None,
-    cost: Annotated[
-        Literal["characters", "tokens", "dollars"] | None,
-        typer.Option("--cost", help="Look for cheap points too, and show the front."),
-    ] = None,
-    config: ConfigFiles = None,
-    overrides: Overrides = None,
-    split: Split = "",
     data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
-    limit: Limit = None,
-    out: Annotated[
-        Path | None,
-        out_option("The config that is written. [default: tuned/PIPELINE.yaml]"),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of documents and proposals.")] = 0,
-    no_cache: NoCache = False,
     as_json: AsJson = False,
 ) -> None:
     """Chooses a pipeline's parameters, and says what they are worth on documents kept apart.
@@ -74,21 +43,7 @@ def tune(
 
     try:
         with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
-            found = search(
-                pipeline,
-                task or (),
-                budget=budget,
-                metric=metric,
-                config=config or (),
-                overrides=overrides or (),
-                space=space,
-                split=split,
-                limit=limit,
-                out=out,
-                seed=seed,
-                cost=cost or "",
-                cached=not no_cache,
-            )
+            found = search(**vars(options))
     except KeyboardInterrupt:
         stderr().print("interrupted; the same command goes on from here")
         raise typer.Exit(_INTERRUPTED) from None
@@ -96,7 +51,7 @@ def tune(
         print_json(asdict(found))
         return
     _show(found)
-    files = [part for file in (*(config or ()), found.config) for part in ("--config", str(file))]
+    files = [part for file in (*options.config, found.config) for part in ("--config", str(file))]
     typer.echo(shlex.join(["run", found.pipeline, *files]))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
@@ -20,6 +19,7 @@ from leporello.core.annotations import (
     ROLE_MARK,
     SECRET_MARK,
     annotations_of,
+    docstring,
     marked,
 )
 from leporello.core.errors import Fault, UserError, did_you_mean
@@ -30,9 +30,6 @@ from leporello.storage import is_url, to_path
 _OPEN: object = inspect.Parameter.empty
 _KIND_OF = {kind.protocol: kind for kind in (*KINDS.values(), LOADER)}
 _LISTS = (tuple, list, set, frozenset)
-# In a docstring of Google's style.
-_SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
-_ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +89,6 @@ def _default(cls: type[Any], parameter: inspect.Parameter) -> Any:  # noqa: ANN4
     if made is None or made.default_factory is MISSING:
         return parameter.default
     return made.default_factory()
-
-
-def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
-    """Returns what a class's docstring says, and its description of each parameter.
-
-    Descriptions stand under `Args` or `Attributes`; those of base classes hold too.
-    """
-    found: dict[str, str] = {}
-    text = ""
-    for base in reversed(cls.__mro__[:-1]):
-        text = f"{inspect.cleandoc(vars(base).get('__doc__') or '')}\n"
-        for section in _SECTION.findall(text):
-            found |= {name: " ".join(told.split()) for name, told in _ENTRY.findall(section)}
-    return _SECTION.sub("", text).strip(), found
 
 
 def members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- annotations have no common type

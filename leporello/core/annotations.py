@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
+
+# In a docstring of Google's style.
+_SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +52,20 @@ def annotations_of(cls: type[Any]) -> dict[str, Any]:
         written = types.SimpleNamespace(__annotations__=fields)
         hints |= get_type_hints(written, names, include_extras=True)
     return hints
+
+
+def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
+    """Returns what a class's docstring says, and its description of each parameter.
+
+    Descriptions stand under `Args` or `Attributes`; those of base classes hold too.
+    """
+    found: dict[str, str] = {}
+    text = ""
+    for base in reversed(cls.__mro__[:-1]):
+        text = f"{inspect.cleandoc(vars(base).get('__doc__') or '')}\n"
+        for section in _SECTION.findall(text):
+            found |= {name: " ".join(told.split()) for name, told in _ENTRY.findall(section)}
+    return _SECTION.sub("", text).strip(), found
 
 
 def marked(annotation: Any, mark: object) -> bool:  # noqa: ANN401 -- annotations have no common type

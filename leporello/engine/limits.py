@@ -8,27 +8,31 @@ from dataclasses import dataclass, fields
 from leporello.core.records import JSON
 
 _TIMEOUT = "example_timeout"  # decides about failures alone, so another value may go on
+_FEWEST_ACTIVE = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is under way at once, and how a task is cut.
+    """Sizes of batches and shards, and the time that an example may take.
 
     Attributes:
-        max_active: Examples of a shard and pipeline under way at most: the examples of a shard are
-            worked at in groups of so many, whose documents are in memory together.
-        window: Reads in one batch at most, unless the reader's class wants more.
-        shard_examples: Examples with which a shard ends, with the document that reaches them.
-        shard_bytes: Bytes of rows with which a shard ends likewise.
-        example_timeout: Seconds that a call of a stage may take for each example in it; None is no
-            limit.
+        max_active: Hold at most this many examples of a shard in memory at once, with their
+            documents. [default: twice the window, at least 128]
+        window: Read at most this many inputs in one batch, unless the reader asks for more.
+        shard_examples: End a shard with the document that reaches this many examples.
+        shard_bytes: End a shard with the document that reaches this many bytes of rows.
+        example_timeout: Fail an example whose call of a stage takes longer than this.
     """
 
-    max_active: int = 128
+    max_active: int = 0
     window: int = 32
     shard_examples: int = 128
     shard_bytes: int = 32_000_000
     example_timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.max_active:
+            object.__setattr__(self, "max_active", max(_FEWEST_ACTIVE, 2 * self.window))
 
     def differences(self, earlier: Mapping[str, JSON]) -> tuple[str, ...]:
         """Returns in which numbers an earlier run's limits, as in its manifest, differ."""

@@ -26,10 +26,10 @@ from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserErro
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
-from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
+from leporello.jobs.options import JobOptions
 from leporello.jobs.signature import job_signature
 from leporello.metrics.protocol import Asks
 
@@ -91,30 +91,20 @@ class Job:
             return str(self.source.fingerprint())
 
 
-def prepare(
-    pipelines: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    *,
-    config: Sequence[ConfigSource] = (),
-    overrides: Sequence[str] = (),
-    split: str = "",
-    metrics: Sequence[str] = (),
-    placement: Mapping[str, Any] | None = None,
-    suite: str = "",
-) -> list[Job]:
-    """Checks everything that a run needs, before any work; see `run` for the arguments.
-
-    `placement` is laid over what every pipeline says of its own, by setting; None lets it stand.
+def prepare(options: JobOptions) -> list[Job]:
+    """Checks everything that a run needs, before any work.
 
     Raises:
         UserError: Whatever is wrong, all of it where it can be known at once.
     """
-    flags = placement_flags(placement or {})
+    pipelines, tasks, config = options.pipelines, options.tasks, options.config
+    suite, split, overrides = options.suite, options.split, options.settings
+    flags = placement_flags(options.placement)
     declared = Layers(config).pipelines if suite else ()
     wanted = suite_named(suite, config).jobs(pipelines, tasks, declared) if suite else []
     names = [*dict.fromkeys(pipeline for pipeline, _, _ in wanted)] or pipelines
     loaded = load_config(config, [*_laid_under(flags), *overrides], names)
-    entries = [*map(entry_of, specs_of(metrics))]
+    entries = [*map(entry_of, specs_of(options.metrics))]
     asked = (
         [
             (point, task.with_split(own) if own and task.has_splits else task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -21,7 +20,6 @@ from leporello.core.members import member_document
 from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
-from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
@@ -32,6 +30,7 @@ from leporello.engine.rounds import Rounds, rounds
 from leporello.engine.selection import divided, select_document
 from leporello.engine.serialization import prediction_of
 from leporello.engine.store import MemoryStore
+from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
 from leporello.loaders.files import load
 from leporello.loaders.finding import is_collection
@@ -55,29 +54,15 @@ _NOT_UNDERSTOOD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AskSettings:
-    """How questions are answered.
-
-    Attributes:
-        pipeline: Name of the pipeline; the default one if empty.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`; they must not sweep.
-        cached: Whether to use and fill the cache: a second question on a file is answered sooner.
-        loader: Loader of the files that it is for, as YAML: `{class: Text, encoding: cp1252}`.
-    """
-
-    pipeline: str = ""
-    config: Sequence[ConfigSource] = ()
-    overrides: Sequence[str] = ()
-    cached: bool = True
-    loader: str = ""
+@dataclass(frozen=True)
+class AskSettings(AskOptions):
+    """How questions are answered: the options of `ask`, and what they build."""
 
     def loaded(self, model: str = "") -> Config:
         """Returns the config; takes and raises what `build` does."""
-        more = [f"model={json.dumps(model)}"] if model else []
+        options = replace(self, model=model or self.model)
         names = [self.pipeline] if self.pipeline else []
-        return load_config(self.config, [*more, *self.overrides], names)
+        return load_config(self.config, options.settings, names)
 
     def build(self, model: str = "") -> Pipeline:
         """Returns the stages.
@@ -344,7 +329,7 @@ def ask(
     Raises:
         UserError: A mistake of the user's, or a stage that failed, with its reason.
     """
-    settings = AskSettings(pipeline, config, overrides, cached)
+    settings = AskSettings(pipeline, config=config, overrides=overrides, cached=cached)
     return Session.open([file], settings).ask(question)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from leporello.cache.reuse import warn_of_reuse
 from leporello.cache.store import Cache
@@ -15,7 +15,6 @@ from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
-from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.serialization import prediction_from_row
@@ -24,14 +23,15 @@ from leporello.jobs.checksums import check_results
 from leporello.jobs.context import RunContext
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
+from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, changes, finished_beside, job_directory, prepare
 from leporello.jobs.manifest import write_manifest
+from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result
 from leporello.models.locate import cache_directory
 from leporello.runs.batch import Batch, batches
-from leporello.runs.interrupts import Interrupts
 from leporello.runs.verify import ResultDifference, Verification, verify_job
-from leporello.storage import RemotePath, to_path
+from leporello.storage import RemotePath
 from leporello.storage.runs import RemoteRun, remote_run
 
 if TYPE_CHECKING:
@@ -150,103 +150,36 @@ class StopPolicy:
             raise Stopped(f"{progress.failed} examples failed (--max-failures)")
 
 
-def run(
-    pipelines: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    *,
-    config: Sequence[ConfigSource] = (),
-    overrides: Sequence[str] = (),
-    split: str = "",
-    metrics: Sequence[str] = (),
-    limit: int | None = None,
-    out: Path | None = None,
-    update: bool = False,
-    limits: Limits = Limits(),  # noqa: B008 -- frozen
-    executor: Literal["local", "ray"] | None = None,
-    address: str | None = None,
-    workers: int | Literal["auto"] | None = None,
-    selectors: int | None = None,
-    worker_gpus: float | None = None,
-    threads: int | None = None,
-    max_failures: float | None = None,
-    cached: bool = True,
-    verify: bool = False,
-    interrupts: Interrupts | None = None,
-    suite: str = "",
-) -> Run:
+@takes(RunOptions)
+def run(options: RunOptions) -> Run:
     """Runs pipelines on tasks and scores them; the same call again resumes.
-
-    Args:
-        pipelines: Names, names of sweep points or `*` patterns; the default one if empty.
-        tasks: Names of tasks; if empty those of each pipeline, or else the default one.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`: `retriever.k=5,10`.
-        split: Name of a split, in place of that of every task.
-        metrics: Metrics in place of those of every task: names, `./file.py:Class`, or YAML of a
-            mapping with `class`.
-        limit: Number of examples a task at most.
-        out: The run's directory, or its URL; by default `runs/NAME`, named after what is run.
-        update: Whether to do again what was made with another config, source, model or data, rather
-            than refuse.
-        limits: Limits of what is under way at once, and of how long an example may take.
-        executor: Kind of the executor, rather than that of the pipeline's `placement`; likewise
-            `address`, `workers`, `selectors`, `worker_gpus` and `threads`: see
-            `leporello.config.placement.Placement`.
-        address: Address of a Ray cluster: `auto`, or HOST:PORT; empty starts one on this machine.
-        workers: Processes that work at shards, with a model each; 0 is this one, `auto` takes one
-            a GPU, or as many as cores and memory hold.
-        selectors: Processes a worker that divide and select ahead of its reader.
-        worker_gpus: GPUs that each worker reserves on Ray; below 1, several share one.
-        threads: Threads of each worker; results may depend on it.
-        max_failures: Number of failures above which the run ends, or their share of the examples,
-            below 1.
-        cached: Whether to use and fill the cache.
-        verify: Whether to run a random twentieth of the finished examples again, and compare.
-        interrupts: Signals that end it; whoever sets their `signal` does, too.
-        suite: Name of a suite, whose rows `pipelines` then names, or pipelines to run on all its
-            tasks; by default in `runs/SUITE`. What runs beside it have finished is not run again.
 
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
     """
-    _check(limits, max_failures)
-    placement = {
-        "executor": executor,
-        "address": address,
-        "workers": workers,
-        "selectors": selectors,
-        "worker_gpus": worker_gpus,
-        "threads": threads,
-    }
-    jobs = prepare(
-        pipelines,
-        tasks,
-        config=config,
-        overrides=overrides,
-        split=split,
-        metrics=metrics,
-        placement=placement,
-        suite=suite,
-    )
+    limits, limit = options.limits, options.limit
+    _check(limits, options.max_failures)
+    jobs = prepare(options)
     for job in jobs:
         job.placement.check()
-    cache = Cache(cache_directory()) if cached else None
-    own = Path("runs") / "-".join(filter(None, (suite, split))) if suite else None
-    path = job_directory(jobs, to_path(out) if out else own)
-    elsewhere = finished_beside(path, jobs, limit) if suite and isinstance(path, Path) else {}
+    cache = Cache(cache_directory()) if options.cached else None
+    path = job_directory(jobs, options.directory)
+    is_suite = options.suite and isinstance(path, Path)
+    elsewhere = finished_beside(path, jobs, limit) if is_suite else {}
     for name, other in elsewhere.items():
         _log.info("%s is finished in %s", name, other)
     jobs = [job for job in jobs if job.name not in elsewhere]
     if not jobs:
         return Run(path.parent, ())
-    with _locked(path) as (directory, remote), interrupts or Interrupts() as signals:
-        _compare(directory, jobs, limits, update=update)
+    signals = options.interrupts or Interrupts()
+    with _locked(path) as (directory, remote), signals:
+        _compare(directory, jobs, limits, update=options.update)
         write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))
-        policy = StopPolicy(max_failures, signals, remote.check if remote else lambda: None)
+        policy = StopPolicy(options.max_failures, signals, remote.check if remote else lambda: None)
         context = RunContext(directory, limits, limit, cache, policy.check, remote)
         with _published(context, jobs):
             done = _run_all(jobs, context)
-            if verify and not done.stopped:
+            if options.verify and not done.stopped:
                 done = _verified(done, jobs, context)
     warn_of_reuse()
     return done

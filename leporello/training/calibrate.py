@@ -12,6 +12,7 @@ from leporello.core.files import write_json
 from leporello.jobs.confidence import selectivity
 from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.jobs.files import JobFiles
+from leporello.jobs.options import CalibrateOptions, takes
 from leporello.jobs.results import answers_of
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
@@ -45,55 +46,31 @@ class FittedCalibration:
     after: float
 
 
-def calibrate(
-    pipeline: str = "",
-    task: str = "",
-    method: Method = "platt",
-    *,
-    config: Sequence[Path] = (),
-    overrides: Sequence[str] = (),
-    split: str = "",
-    limit: int | None = None,
-    out: Path | None = None,
-    update: bool = False,
-    cached: bool = True,
-) -> FittedCalibration:
+@takes(CalibrateOptions)
+def calibrate(options: CalibrateOptions) -> FittedCalibration:
     """Runs a pipeline on a task, and fits how likely its answers are right to their scores.
 
     The score is that of the task's first metric; a calibration that the config names is left out.
 
-    Args:
-        pipeline: Name of the pipeline; the default one if empty. One point, if it sweeps.
-        task: Name of the task; the pipeline's own if empty.
-        method: Kind of the calibration; see `leporello.models.calibration.fit`.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`.
-        split: Split of the task, in place of its own.
-        limit: Number of examples at most.
-        out: Directory of the calibration and of its run; by default
-            `models/PIPELINE+TASK+calibration`.
-        update: Whether to do again what was made with something else.
-        cached: Whether to use and fill the cache.
-
     Raises:
         UserError: A mistake of the user's, a reader that takes no calibration, or too few answers.
     """
-    _, point, chosen = one_job("train", pipeline, task, config, overrides)
+    _, point, chosen = one_job("train", options)
     name = safe_name(f"{point.name}+{chosen.name}+calibration")
-    folder = (out or Path("models") / name).resolve()
+    folder = (options.out or Path("models") / name).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     as_it_is = folder / "none.json"
     write_json(as_it_is, Calibration().row())
     done = run(
-        [pipeline] if pipeline else [],
-        [task] if task else [],
-        config=config,
-        overrides=[*overrides, f"reader.calibration={as_it_is}"],
-        split=split,
-        limit=limit,
+        [options.pipeline] if options.pipeline else [],
+        [options.task] if options.task else [],
+        config=options.config,
+        overrides=[*options.settings, f"reader.calibration={as_it_is}"],
+        split=options.split,
+        limit=options.limit,
         out=folder / "run",
-        update=update,
-        cached=cached,
+        update=options.update,
+        cached=options.cached,
     )
     if done.stopped:
         raise UserError(f"{done.stopped}; the same command goes on")
@@ -107,7 +84,7 @@ def calibrate(
             f" score: {_FEWEST} at least are needed"
         )
     file = folder / "calibration.json"
-    write_json(file, _fitted(method, told).row())
+    write_json(file, _fitted(options.method, told).row())
     return FittedCalibration(
         point.name,
         chosen.name,
@@ -115,7 +92,7 @@ def calibrate(
         len(told),
         len({document for document, _, _ in told}),
         selectivity([(confidence, score) for _, confidence, score in told])["ece"],
-        _error_apart(method, told),
+        _error_apart(options.method, told),
     )
 
 

@@ -18,6 +18,7 @@ from leporello.core.records import JSON, Example, Read
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.directory import safe_name
+from leporello.jobs.options import FewShotOptions, takes
 from leporello.models.locate import cache_directory
 from leporello.training.splits import one_job
 from leporello.training.training_pairs import Supervision, supervise
@@ -45,52 +46,31 @@ class FewShotExamples:
     skipped: int
 
 
-def few_shot_examples(
-    pipeline: str = "",
-    task: str = "",
-    *,
-    count: int = 8,
-    seed: int = 0,
-    config: Sequence[Path] = (),
-    overrides: Sequence[str] = (),
-    split: str = "",
-    out: Path | None = None,
-    update: bool = False,
-    cached: bool = True,
-) -> FewShotExamples:
+@takes(FewShotOptions)
+def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
     """Draws examples of a task, and writes what the pipeline would have its reader see of them.
 
-    Args:
-        pipeline: Name of the pipeline; the default one if empty. One point, if it sweeps.
-        task: Name of the task; the pipeline's own if empty.
-        count: Number of examples that are drawn, of those with references; of two counts, the
-            larger begins with the examples of the smaller.
-        seed: Seed of the draw.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`; `retriever.k=1` keeps contexts short.
-        split: Split of the task; `train` if empty and the task has splits.
-        out: A JSON Lines file; by default `examples/PIPELINE+TASK.jsonl`.
-        update: Whether to replace what lies there.
-        cached: Whether to use and fill the cache.
+    Only examples with references are drawn.
 
     Raises:
         UserError: A mistake of the user's, or nothing to draw from.
     """
-    _, point, chosen = one_job("examples", pipeline, task, config, overrides)
+    _, point, chosen = one_job("examples", options)
     # From the train split: the reader refuses examples of what it is asked (decision 20).
-    if split or chosen.has_splits:
-        chosen = chosen.with_split(split or "train")
+    if options.split or chosen.has_splits:
+        chosen = chosen.with_split(options.split or "train")
     name = safe_name(f"{point.name}+{chosen.name}")
-    file = (out or Path("examples") / f"{name}.jsonl").resolve()
-    if file.exists() and not update:
+    file = (options.out or Path("examples") / f"{name}.jsonl").resolve()
+    if file.exists() and not options.update:
         raise UserError(f"{file} is there already (--update replaces it); --out names another")
     stages, source = point.build(), chosen.spec.build()
     check_files(stages)
     _check_supervised(point.name, stages)
     with task_errors(chosen.name):
         data = str(source.fingerprint())
-    drawn = _draw(source, chosen, count, seed)
-    rows = _rows(stages, drawn, data, Cache(cache_directory()) if cached else None)
+    drawn = _draw(source, chosen, options.count, options.seed)
+    cache = Cache(cache_directory()) if options.cached else None
+    rows = _rows(stages, drawn, data, cache)
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomically(file) as lines:
         lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from leporello.config import Config, PipelineSpec, TaskSpec, load_config
@@ -14,6 +13,7 @@ from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Example
 from leporello.core.training import Training
 from leporello.engine.task_examples import examples_of, task_errors
+from leporello.jobs.options import OneJobOptions
 
 _OF_ALL = ("layout", "examples_of", "closed")
 
@@ -134,25 +134,21 @@ _NAMED = 5  # of many, in a message
 T = TypeVar("T", PipelineSpec, TaskSpec)
 
 
-def one_job(
-    verb: str, pipeline: str, task: str, config: Sequence[Path], overrides: Sequence[str]
-) -> tuple[Config, PipelineSpec, TaskSpec]:
+def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:
     """Returns the config, and the one pipeline and the one task in it that a verb takes.
 
     Args:
         verb: Name of the verb, for messages.
-        pipeline: Name of the pipeline; the default one if empty.
-        task: Name of the task; the pipeline's own if empty.
-        config: The user's own files.
-        overrides: Settings as those of `--set`.
+        options: Options that name them.
 
     Raises:
         UserError: There are several.
     """
-    names = [pipeline] if pipeline else []
-    loaded = load_config(config, overrides, names)
+    names = [options.pipeline] if options.pipeline else []
+    loaded = load_config(options.config, options.settings, names)
     point = _only(verb, "pipeline", loaded.select(names))
-    return loaded, point, _only(verb, "task", loaded.select_tasks(point, [task] if task else []))
+    tasks = loaded.select_tasks(point, [options.task] if options.task else [])
+    return loaded, point, _only(verb, "task", tasks)
 
 
 def _only(verb: str, kind: str, choices: Sequence[T]) -> T:

@@ -11,7 +11,9 @@ from leporello.cache.store import Cache
 from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.training import Training
+from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
+from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
 from leporello.models.locate import cache_directory
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
@@ -49,49 +51,31 @@ class Trained:
 
 
 @main_process_only()
-def train(
-    pipeline: str = "",
-    task: str = "",
-    *,
-    config: Sequence[Path] = (),
-    overrides: Sequence[str] = (),
-    split: str = "",
-    limit: int | None = None,
-    out: Path | None = None,
-    update: bool = False,
-    cached: bool = True,
-) -> Trained:
+@takes(TrainOptions)
+def train(options: TrainOptions) -> Trained:
     """Trains a pipeline's reader on what the pipeline itself would have it read.
-
-    Args:
-        pipeline: Name of the pipeline; the default one if empty. One point, if it sweeps.
-        task: Name of the task; the pipeline's own if empty.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`; `train.…` too.
-        split: Split of the task; `train` if empty and the task has splits.
-        limit: Number of examples at most, on either side.
-        out: The model's directory; by default `models/PIPELINE+TASK`.
-        update: Whether to replace what lies there.
-        cached: Whether to use and fill the cache.
 
     Raises:
         UserError: A mistake of the user's, or nothing to learn from.
     """
-    loaded, point, chosen = one_job("train", pipeline, task, config, overrides)
-    folder = (out or Path("models") / safe_name(f"{point.name}+{chosen.name}")).resolve()
+    loaded, point, chosen = one_job("train", options)
+    folder = options.out or Path("models") / safe_name(f"{point.name}+{chosen.name}")
+    folder = folder.resolve()
     stages = point.build()
     check_trainable(point.name, stages)
-    check_free(folder, update=update)
+    check_free(folder, update=options.update)
     settings = _settings(point, chosen)
-    _check_choices(point.name, settings.choices, config, overrides)
+    _check_choices(point.name, settings.choices, options.config, options.settings)
     _check_machine(stages.reader, settings)
     # What is fine-tuned must be validated, and no split is taken unasked (decision 26).
     needed = bool(tuner_of(stages.reader) or settings.choices)
-    sides = splits_of(chosen, split, settings, needed=needed)
+    sides = splits_of(chosen, options.split, settings, needed=needed)
     base = _base(loaded, point)
-    cache = Cache(cache_directory()) if cached else None
-    made = TrainingRun(point, base, stages, settings, sides, folder, tuple(config), limit, cache)
-    return _as_trained(made.train(update=update), folder)
+    cache = Cache(cache_directory()) if options.cached else None
+    made = TrainingRun(
+        point, base, stages, settings, sides, folder, tuple(options.config), options.limit, cache
+    )
+    return _as_trained(made.train(update=options.update), folder)
 
 
 def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader
@@ -106,7 +90,7 @@ def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- 
 
 
 def _check_choices(
-    name: str, choices: Sequence[str], config: Sequence[Path], overrides: Sequence[str]
+    name: str, choices: Sequence[str], config: Sequence[ConfigSource], overrides: Sequence[str]
 ) -> None:
     """Refuses what cannot be chosen, and what the user has chosen already."""
     paths = {text.partition("=")[0].strip() for text in choices}

@@ -20,6 +20,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example
 from leporello.core.training import Training
+from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.results import Result
@@ -57,7 +58,7 @@ class TrainingRun:
     settings: Training
     splits: Splits
     folder: Path
-    config: tuple[Path, ...]
+    config: tuple[ConfigSource, ...]
     limit: int | None
     cache: Cache | None
 

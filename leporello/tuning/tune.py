@@ -20,8 +20,8 @@ from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
-from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
+from leporello.jobs.options import TuneOptions, takes
 from leporello.models.locate import cache_directory
 from leporello.tuning.budget import Account, SearchBudget
 from leporello.tuning.documents import Round, rounds_of, tuned_task
@@ -31,64 +31,41 @@ from leporello.tuning.record import Tuned, write_config
 from leporello.tuning.search import PointSearch, ScoredPoint
 
 
-def tune(
-    pipeline: str = "",
-    tasks: Sequence[str] = (),
-    *,
-    budget: str,
-    metric: str = "",
-    config: Sequence[ConfigSource] = (),
-    overrides: Sequence[str] = (),
-    space: Path | None = None,
-    split: str = "",
-    limit: int | None = None,
-    out: Path | None = None,
-    seed: int = 0,
-    cost: str = "",
-    cached: bool = True,
-) -> Tuned:
+@takes(TuneOptions)
+def tune(options: TuneOptions) -> Tuned:
     """Searches for the best point of a pipeline; the same call again goes on, or tells again.
 
-    Args:
-        pipeline: Name of the pipeline; the default one if empty.
-        tasks: Names of the tasks, of equal weight; those of the pipeline, or the default one, if
-            empty.
-        budget: What it may spend: `30m`, `$2`, `200 runs`.
-        metric: Metric in place of every task's first one that scores answers as they come.
-        config: The user's own files, laid over the built-in one.
-        overrides: Settings as those of `--set`; sweeps and ranges are choices.
-        space: YAML file with more choices, by path.
-        split: Name of a split, in place of that of every task.
-        limit: Number of examples a task at most.
-        out: The config to write; by default `tuned/PIPELINE.yaml`. What was scored lies beside it.
-        seed: Seed of the documents' order and of the proposals.
-        cost: Unit of the second objective, `characters`, `tokens` or `dollars`; empty for the score
-            alone.
-        cached: Whether to use and fill the cache.
+    Sweeps and ranges among the overrides are choices. Scored points lie beside the tuned config.
 
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
     """
-    allowed = SearchBudget.parse(budget)
+    allowed = SearchBudget.parse(options.budget)
     if find_spec("optuna") is None:
         raise UserError("tune needs Optuna: install it with `pip install 'leporello[tune]'`")
-    loaded, choices, fixed = load_space(config, overrides, pipeline, space)
+    loaded, choices, fixed = load_space(
+        options.config, options.settings, options.pipeline, options.space
+    )
     if not choices.check():
         raise UserError(
             f"{choices.name} leaves nothing to choose: give choices by --set retriever.k=2,4,8 or"
             " --set 'retriever.k={range: [1, 64], log: true}', by --space, or in the YAML"
         )
     shipped, _ = fixed.point(first)
-    named = loaded.select_tasks(shipped, tasks)
+    named = loaded.select_tasks(shipped, options.tasks)
     check_files([shipped])
-    tuned = [tuned_task(t.with_split(split) if split else t, metric, limit) for t in named]
-    file = out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
+    split = options.split
+    tuned = [
+        tuned_task(t.with_split(split) if split else t, options.metric, options.limit)
+        for t in named
+    ]
+    file = options.out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
     if file.suffix not in (".yaml", ".yml"):
         raise UserError(f"--out {file}: names the config that is written: {file.name}.yaml")
     with _held(file.with_suffix("")) as folder:
-        account, cache = Account(allowed), Cache(cache_directory()) if cached else None
+        account, cache = Account(allowed), Cache(cache_directory()) if options.cached else None
         evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)
-        searches = Searches(choices, shipped, evaluator, seed, cost)
+        searches = Searches(choices, shipped, evaluator, options.seed, options.cost or "")
         return searches.run(file)
 
 

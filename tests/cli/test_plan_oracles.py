@@ -12,6 +12,7 @@ from command_line import leporello
 
 from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.api import load_pipelines
+from leporello.jobs.options import JobOptions
 
 CONFIG = """
 tasks:
@@ -53,7 +54,7 @@ def _points(config: Path, override: str, name: str = "mine") -> dict[str, str]:
 
 def test_the_rungs_get_as_many_chunks_as_the_pipelines_own_retriever(config: Path) -> None:
     """They are points of one sweep, named by their class."""
-    found = oracle_sweep("mine", config=[config])
+    found = oracle_sweep(JobOptions(["mine"], config=[config]))
     assert found.notes == ()
     points = _points(config, found.override)
     names = ["BM25", "Oracle", "OracleAnswer", "All", "Random", "First"]
@@ -63,7 +64,7 @@ def test_the_rungs_get_as_many_chunks_as_the_pipelines_own_retriever(config: Pat
 
 def test_a_nested_retriever_stands_in_the_command_as_in_the_file(config: Path) -> None:
     """Its k is that of the outermost part that has one."""
-    found = oracle_sweep("nested", config=[config])
+    found = oracle_sweep(JobOptions(["nested"], config=[config]))
     points = _points(config, found.override, "nested")
     own = load_pipelines([config]).pipelines["nested"][0].build().retriever
     assert points["retriever=Neighbours"] == repr(own)
@@ -72,7 +73,7 @@ def test_a_nested_retriever_stands_in_the_command_as_in_the_file(config: Path) -
 
 def test_a_sweep_over_the_retriever_sweeps_the_rungs(config: Path) -> None:
     """`--set` is heeded; two values of k give two of each rung."""
-    found = oracle_sweep("mine", config=[config], overrides=["retriever.k=1,2"])
+    found = oracle_sweep(JobOptions(["mine"], config=[config], overrides=["retriever.k=1,2"]))
     shown = list(_points(config, found.override).values())
     assert sum("Oracle(k=" in each for each in shown) == 2
     assert len(shown) == 2 + 4 * 2 + 1
@@ -80,14 +81,14 @@ def test_a_sweep_over_the_retriever_sweeps_the_rungs(config: Path) -> None:
 
 def test_a_rung_without_its_gold_is_left_out(config: Path) -> None:
     """If none of the tasks has it; what the retriever does not say is told too."""
-    found = oracle_sweep("mine", ["answers"], config=[config])
+    found = oracle_sweep(JobOptions(["mine"], ["answers"], config=[config]))
     assert found.notes == ("Oracle is left out: no example of answers has gold evidence",)
     assert "{class: Oracle," not in found.override
     assert "OracleAnswer" in found.override
-    found = oracle_sweep("mine", ["bare"], config=[config])
+    found = oracle_sweep(JobOptions(["mine"], ["bare"], config=[config]))
     assert [note.split()[0] for note in found.notes] == ["Oracle", "OracleAnswer"]
-    assert oracle_sweep("mine", ["bare", "gold"], config=[config]).notes == ()
-    found = oracle_sweep("everything", config=[config])
+    assert oracle_sweep(JobOptions(["mine"], ["bare", "gold"], config=[config])).notes == ()
+    found = oracle_sweep(JobOptions(["everything"], config=[config]))
     assert found.notes == ("the retriever has no k: the rungs take their default",)
     assert found.override.count("{class: All}") == 1
 

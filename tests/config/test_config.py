@@ -13,6 +13,7 @@ from leporello.config.reference.catalogue import listing
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.yaml.writing import write_yaml
 from leporello.jobs.jobs import prepare
+from leporello.jobs.options import JobOptions
 
 
 def _write(folder: Path, text: str, name: str = "mine.yaml") -> Path:
@@ -516,7 +517,7 @@ def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> No
     default = "default: {pipeline: lead, task: sample, pipelines: {sample: best-sentence}}\n"
     file.write_text(default, encoding="utf-8")
     with pytest.raises(UserError, match="run best-sentence --task sample --set"):
-        prepare([], ["sample"], config=[file], overrides=["reader.words=3"])
+        prepare(JobOptions([], ["sample"], config=[file], overrides=["reader.words=3"]))
 
 
 def test_what_runs_offline_is_known() -> None:

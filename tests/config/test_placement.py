@@ -17,6 +17,7 @@ from leporello.config.placement import Placement
 from leporello.config.reference.schema import schema
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.jobs import Job, job_directory, prepare
+from leporello.jobs.options import RunOptions
 from leporello.runs.run import run
 
 
@@ -53,7 +54,7 @@ def mine(folder: Path, placement: str) -> Path:
 
 def placed(config: Path, *names: str, **given: Any) -> list[Job]:
     """Returns the jobs of pipelines."""
-    return prepare(names or ["mine"], config=[config], **given)
+    return prepare(RunOptions(pipelines=names or ["mine"], config=[config], **given))
 
 
 def faults(config: Path, *overrides: str) -> list[str]:
@@ -167,7 +168,7 @@ def test_flags_are_laid_over_every_pipelines_placement(tmp_path: Path) -> None:
     """What they leave out stays as the pipeline has it."""
     config = write(tmp_path, FAMILY)
     given: dict[str, Any] = {"executor": "local", "workers": "auto", "worker_gpus": None}
-    for job in placed(config, "parent", "more", "here", tasks=["rows"], placement=given):
+    for job in placed(config, "parent", "more", "here", tasks=["rows"], **given):
         assert job.placement == Placement(workers="auto", selectors=2)
 
 

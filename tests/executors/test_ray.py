@@ -29,6 +29,7 @@ from leporello.executors.ray.actor import ShardActor
 from leporello.executors.ray.capacity import CapacityWatch, resolved
 from leporello.executors.ray.environment import WorkerEnvironment, travelling_modules
 from leporello.jobs.jobs import prepare
+from leporello.jobs.options import JobOptions, RunOptions
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("pandas")  # without which there is no Ray Data
@@ -275,7 +276,7 @@ def batch_spec(folder: Path) -> BatchSpec:
     config = folder / "mine.yaml"
     if not config.exists():
         project(folder, examples=4)
-    [job] = prepare(["mine"], config=[config])
+    [job] = prepare(JobOptions(["mine"], config=[config]))
     return BatchSpec(
         ["mine"], [job.pipeline.stages], [""], {}, "lamps", job.task.spec, folder, Limits(),
         None, 0, "d",
@@ -394,7 +395,7 @@ def test_set_may_name_what_ray_alone_knows_beside_the_flag(tmp_path: Path) -> No
     """`--executor ray --set placement.worker_cpus=2`; without the flag it is refused."""
     config = project(tmp_path, examples=2)
     given: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
-    [job] = prepare(["mine"], **given, placement={"executor": "ray"})
+    [job] = prepare(RunOptions(["mine"], **given, executor="ray"))
     assert (job.placement.executor, job.placement.worker_cpus) == ("ray", 2)
     with pytest.raises(UserError, match=r"worker_cpus: is Ray's alone"):
-        prepare(["mine"], **given)
+        prepare(JobOptions(["mine"], **given))

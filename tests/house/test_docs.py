@@ -178,7 +178,7 @@ def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
     config.write_text("\n".join(lines), encoding="utf-8")
     play = tmp_path / "a.play"
     play.write_text("ACT 1\nEnter a fox.\n# lights\nACT 2\nExit the fox.\n", encoding="utf-8")
-    settings = AskSettings("guide", [config], loader=f"{{class: '{tmp_path}/own.py:Play'}}")
+    settings = AskSettings("guide", config=[config], loader=f"{{class: '{tmp_path}/own.py:Play'}}")
     answer = Session.open([play], settings).ask("Who?")
     assert [loss.characters for loss in answer.document.losses] == [9]
     assert answer.text == "ACT 1\nENTER A FOX.\n ACT 2\nEXIT THE FOX."

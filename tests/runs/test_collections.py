@@ -60,7 +60,7 @@ def test_each_file_has_its_answer(folder: Path) -> None:
 
 def test_files_are_chosen_before_passages(folder: Path) -> None:
     """A collection in YAML is asked by its name; two files are chosen, of each one passage."""
-    session = Session.open([Path("ferries")], AskSettings("each", [folder / "config.yaml"]))
+    session = Session.open([Path("ferries")], AskSettings("each", config=[folder / "config.yaml"]))
     answer = session.ask("Who found the fax?")
     places = {passage.place.split()[0] for passage in answer.passages}
     assert places == {"files/a.txt", "files/b.md"}

@@ -11,7 +11,7 @@ import pytest
 from leporello.analysis.score import score
 from leporello.api import UserError, run
 from leporello.core.errors import Stopped
-from leporello.runs.interrupts import Interrupts
+from leporello.jobs.interrupts import Interrupts
 
 
 @pytest.fixture

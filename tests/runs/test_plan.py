@@ -16,6 +16,7 @@ from leporello.cache.dependencies import _version, library_versions
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
 from leporello.jobs.jobs import prepare
+from leporello.jobs.options import JobOptions
 from leporello.models.locate import cache_directory
 from leporello.runs.plan import RunPlan, plan
 from leporello.runs.run import run
@@ -74,7 +75,7 @@ tasks:
 
 
 def _plan(config: Path, *overrides: str, out: Path | None = None) -> RunPlan:
-    jobs = prepare(["mine"], config=[config], overrides=overrides)
+    jobs = prepare(JobOptions(["mine"], config=[config], overrides=overrides))
     return plan(jobs, out or config.parent / "out")
 
 

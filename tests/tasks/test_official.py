@@ -23,6 +23,7 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Span
 from leporello.jobs.jobs import prepare
+from leporello.jobs.options import JobOptions
 from leporello.tasks import Muld, Scrolls, ZeroScrolls, muld, scrolls, zero_scrolls
 
 Row = dict[str, Any]
@@ -172,10 +173,12 @@ def test_a_pattern_leaves_out_what_a_file_has_no_rows_of(
     """With one line; a task that is named is refused."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
-    assert [job.task.name for job in prepare(["lead"], ["scrolls/qualit*"])] == ["scrolls/quality"]
+    assert [job.task.name for job in prepare(JobOptions(["lead"], ["scrolls/qualit*"]))] == [
+        "scrolls/quality"
+    ]
     assert "scrolls/quality_hard is left out: " in caplog.text
     with pytest.raises(UserError, match="none of its 1 rows is of this task"):
-        prepare(["lead"], ["scrolls/quality", "scrolls/quality_hard"])
+        prepare(JobOptions(["lead"], ["scrolls/quality", "scrolls/quality_hard"]))
 
 
 def test_missing_data_of_a_suite_are_told_at_once(
@@ -185,7 +188,7 @@ def test_missing_data_of_a_suite_are_told_at_once(
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     with pytest.raises(UserError) as caught:
-        prepare(["lead"], suite="scrolls", split="validation")
+        prepare(JobOptions(["lead"], suite="scrolls", split="validation"))
     *missing, others = str(caught.value).splitlines()
     assert len(missing) == 6
     assert all("`fetch scrolls/" in line for line in missing)

@@ -17,6 +17,7 @@ from rich.tree import Tree
 from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.cli.options import print_json, stderr
 from leporello.core.errors import UserError
+from leporello.jobs.options import JobOptions
 from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
 
 
@@ -100,35 +101,21 @@ def _sum(seconds: Sequence[float | None]) -> str:
     return f"about {duration}" + (f" and {unknown} pipelines not known" if unknown else "")
 
 
-def print_oracle_command(
-    pipelines: Sequence[str],
-    tasks: Sequence[str],
-    *,
-    config: Sequence[Path],
-    overrides: Sequence[str],
-    split: str,
-    data: Path | None,
-    limit: int | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Prints the command that runs a pipeline and its oracle sweep, with all that was given."""
-    if len(pipelines) > 1:
-        raise UserError(f"--ladder takes one pipeline, got {', '.join(pipelines)}")
-    [pipeline] = pipelines or [""]
-    sweep = oracle_sweep(
-        pipeline, tasks, config=config, overrides=overrides, split=split, limit=limit
-    )
-    options = [
-        *(("--task", task) for task in tasks),
-        *(("--config", str(file)) for file in config),
-        *(("--set", text) for text in (*overrides, sweep.override)),
-        *([("--split", split)] if split else []),
+def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: bool) -> None:
+    """Prints the command that runs a pipeline and its oracle sweep, with all other options."""
+    if len(options.pipelines) > 1:
+        raise UserError(f"--ladder takes one pipeline, got {', '.join(options.pipelines)}")
+    sweep = oracle_sweep(options)
+    given = [
+        *(("--task", task) for task in options.tasks),
+        *(("--config", str(file)) for file in options.config),
+        *(("--set", text) for text in (*options.settings, sweep.override)),
+        *([("--split", options.split)] if options.split else []),
         *([("--data", str(data))] if data else []),
-        *([("--limit", str(limit))] if limit else []),
-        *([("--out", str(out))] if out else []),
+        *([("--limit", str(options.limit))] if options.limit else []),
+        *([("--out", str(options.out))] if options.out else []),
     ]
-    words = [*_program(), "run", sweep.pipeline, *(word for pair in options for word in pair)]
+    words = [*_program(), "run", sweep.pipeline, *(word for pair in given for word in pair)]
     if as_json:
         print_json({**asdict(sweep), "command": words})
         return

@@ -21,6 +21,7 @@ from leporello.config import load_config
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.records import Document, Read
 from leporello.jobs.jobs import prepare
+from leporello.jobs.options import JobOptions
 from leporello.readers import CausalLM, Endpoint, Seq2Seq
 from leporello.readers.prompting.few_shot import FewShot, Shot, draw
 from leporello.readers.prompting.template import Template
@@ -256,7 +257,7 @@ def test_what_results_depend_on(config: Path, file: Path) -> None:
     """The content of the file is part of a run's signature and of the reader's identity."""
 
     def signature() -> Any:
-        [job] = prepare(["few"], ["mine"], config=[config])
+        [job] = prepare(JobOptions(["few"], ["mine"], config=[config]))
         return job.signature["files"]
 
     def known() -> Any:
@@ -338,11 +339,11 @@ def test_examples_of_the_split_that_is_asked_about_are_refused(
     """Before any work; another split is not."""
     file = tmp_path / "drawn.jsonl"
     few_shot_examples("plain", "rows", count=2, config=[splits], out=file, cached=False)
-    assert prepare(["few"], ["rows"], config=[splits])
+    assert prepare(JobOptions(["few"], ["rows"], config=[splits]))
     with pytest.raises(
         UserError, match=r"few.reader: the worked example 'train-\d' was drawn from"
     ):
-        prepare(["few"], ["rows"], config=[splits], split="train")
+        prepare(JobOptions(["few"], ["rows"], config=[splits], split="train"))
 
 
 def test_examples_of_a_document_that_is_asked_about_are_refused(
