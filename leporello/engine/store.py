@@ -12,7 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
@@ -147,11 +147,15 @@ class Store(MemoryStore):
             if not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 self._begin()
                 return
-            if self._meta("key") == [*astuple(self.key)]:
+            key = StoreKey(*self._meta("key"))
+            if key == self.key:
                 self._load()
                 return
-            fault = "of another run, another form of the shard, or another version of Leporello"
-        _log.warning("%s: %s; its shard is done again", self.path, fault)
+            fault = "of another run, shard or version of Leporello"
+            if replace(key, examples=self.key.examples) == self.key:  # a limit ended in the shard
+                fault = ""
+        if fault:
+            _log.warning("%s: %s; its shard is done again", self.path, fault)
         self.discard()
 
     def discard(self) -> None:
