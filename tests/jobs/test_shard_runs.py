@@ -189,7 +189,7 @@ def test_a_changed_result_is_told_and_made_again(config: Path, whole: Path, name
     assert path.read_bytes() == kept
 
 
-# -- runs of earlier versions ---------------------------------------------------------------------------------
+# -- runs of earlier versions --------------------------------------------------------------------
 
 
 @pytest.fixture
