@@ -12,9 +12,9 @@ from command_line import HERE, leporello
 from misbehaving import Project
 from results import reseal
 
-from leporello.testing.kills import killed_after
 from leporello.api import UserError
 from leporello.engine.limits import Limits
+from leporello.testing.kills import killed_after
 
 QUESTIONS = ("reader: fail", "two", "retriever: raise", "reader: fail", "five") * 20
 
