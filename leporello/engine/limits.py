@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from leporello.core.records import JSON
 
 _TIMEOUT = "example_timeout"  # decides about failures alone, so another value may go on
-_FEWEST_ACTIVE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,22 +16,18 @@ class Limits:
 
     Attributes:
         max_active: Hold at most this many examples of a shard in memory at once, with their
-            documents. [default: twice the window, at least 128]
+            documents.
         window: Read at most this many inputs in one batch, unless the reader asks for more.
         shard_examples: End a shard with the document that reaches this many examples.
         shard_bytes: End a shard with the document that reaches this many bytes of rows.
         example_timeout: Fail an example whose call of a stage takes longer than this.
     """
 
-    max_active: int = 0
+    max_active: int = 128
     window: int = 32
     shard_examples: int = 128
     shard_bytes: int = 32_000_000
     example_timeout: float | None = None
-
-    def __post_init__(self) -> None:
-        if not self.max_active:
-            object.__setattr__(self, "max_active", max(_FEWEST_ACTIVE, 2 * self.window))
 
     def differences(self, earlier: Mapping[str, JSON]) -> tuple[str, ...]:
         """Returns in which numbers an earlier run's limits, as in its manifest, differ."""

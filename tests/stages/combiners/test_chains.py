@@ -332,5 +332,6 @@ def _answer(stages: Pipeline, example: Example) -> str:
     active = ActiveExample.create(stages, 0, example, selection)
     active.start()
     while not active.finished:
-        active.send(stages.reader.read(active.reads))
+        active.replies = [*(stages.reader.read(active.reads))]
+        active.send()
     return str(active.value)

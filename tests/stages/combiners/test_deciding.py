@@ -60,7 +60,8 @@ def finished(combiner: Any, answer: Says, /, **roles: Says) -> ActiveExample:
     active = ActiveExample.create(stages, 0, example, selection)
     active.start()
     while not active.finished:
-        active.send([stages.reader_of(read.role).read([read])[0] for read in active.reads])
+        active.replies = [stages.reader_of(read.role).read([read])[0] for read in active.reads]
+        active.send()
     return active
 
 
@@ -198,7 +199,8 @@ def _verified(combiner: Verify, example: Example, answer: str) -> object:
     active = ActiveExample.create(stages, 0, example, selection)
     active.start()
     while not active.finished:
-        active.send([stages.reader_of(read.role).read([read])[0] for read in active.reads])
+        active.replies = [stages.reader_of(read.role).read([read])[0] for read in active.reads]
+        active.send()
     return active.value
 
 

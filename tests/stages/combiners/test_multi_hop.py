@@ -101,7 +101,8 @@ def _finished(
     rounds: list[list[Read]] = []
     while not active.finished:
         rounds.append([*active.reads])
-        active.send(stages.reader.read(active.reads))
+        active.replies = [*(stages.reader.read(active.reads))]
+        active.send()
     return active, rounds
 
 

@@ -62,7 +62,8 @@ def _finished(
         start = len(reads)
         reads += active.reads
         outputs = [answer(n) for n in range(start, len(reads))] if answer else None
-        active.send(outputs or stages.reader.read(active.reads))
+        active.replies = [*(outputs or stages.reader.read(active.reads))]
+        active.send()
     return active, reads
 
 
