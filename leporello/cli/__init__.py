@@ -35,11 +35,11 @@ _USERS_MISTAKE, _INTERRUPTED = 2, 130  # the latter is typer's
 _VERBS: Mapping[str, str] = {
     "run": "run:run", "check": "run:check", "plan": "run:plan", "new": "new:new",
     "list": "list:list_things", "models": "list:models", "schema": "list:schema",
-    "ask": "ask:ask", "extract": "ask:extract", "serve": "serve:serve", "mcp": "serve:mcp",
+    "ask": "ask:ask", "extract": "ask:extract", "serve": "ask:serve", "mcp": "ask:mcp",
     "explain": "explain:explain", "score": "export:score", "table": "compare:table",
     "compare": "compare:compare", "report": "compare:report", "watch": "compare:watch",
     "export": "export:export", "track": "export:track", "train": "train:train",
-    "examples": "train:examples", "tune": "tune:tune", "fetch": "benchmarks:fetch",
+    "examples": "train:examples", "tune": "train:tune", "fetch": "benchmarks:fetch",
     "submit": "benchmarks:submit", "analyze": "benchmarks:analyze", "cache": "cache:app",
 }  # fmt: skip
 

@@ -78,7 +78,7 @@ def analyze(
 ) -> None:
     """Measures as the papers do: a task's lengths and spread, the form of a run's answers."""
     from leporello.analysis.datasets.analyze import analyze_run, analyze_task
-    from leporello.cli.display.analysis import show_discrepancies, show_task
+    from leporello.cli.display.tables import show_discrepancies, show_task
     from leporello.storage.runs import run_at
 
     run = run_at(what)

@@ -56,14 +56,14 @@ def compare(
     from leporello.analysis.comparison.comparison import compare as compare_runs
     from leporello.analysis.comparison.scores import Draws
     from leporello.analysis.comparison.tables import csv_of, tables_of
-    from leporello.cli.display import comparison
+    from leporello.cli.display.tables import comparison
     from leporello.core.table import latex, markdown
 
     draws = Draws(samples, seed, by_document)
     compared = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
     match form:
         case "table":
-            comparison.comparison(stdout(), tables_of(compared))
+            comparison(stdout(), tables_of(compared))
         case "json":
             print_json(asdict(compared))
         case "csv":
@@ -115,7 +115,7 @@ def watch(
     """Shows from another terminal how far a run is, until it ends."""
     from rich.live import Live
 
-    from leporello.cli.display.watch import watched
+    from leporello.cli.display.plan import watched
     from leporello.runs.watch import Watch
 
     watched_run, console = Watch(run), stdout()
@@ -156,7 +156,7 @@ def table(
     ] = "terminal",
 ) -> None:
     """Prints a paper's tables: published numbers, and those of finished runs beside them."""
-    from leporello.cli.display.comparison import comparison
+    from leporello.cli.display.tables import comparison
     from leporello.config.suites import suite_named
     from leporello.core.table import html, latex, markdown
     from leporello.suites import suite_tables

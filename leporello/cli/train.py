@@ -1,4 +1,4 @@
-"""The verbs that train, or draw examples for prompts."""
+"""Verbs that fit a pipeline to data: train its reader, draw examples, tune its parameters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from leporello.cli.options import AsJson, Data, out_option, print_json, with_options
+from leporello.cli.options import (
+    AsJson,
+    Data,
+    out_option,
+    print_json,
+    stderr,
+    stdout,
+    with_options,
+)
 from leporello.core.errors import UserError
-from leporello.jobs.options import FewShotOptions, TrainOptions
+from leporello.jobs.options import FewShotOptions, TrainOptions, TuneOptions
 
 if TYPE_CHECKING:
     from leporello.training import FittedCalibration, Trained
+    from leporello.tuning import Tuned
+
+_INTERRUPTED = 130
 
 
 @with_options(TrainOptions, pipeline=typer.Argument(), out=out_option())
@@ -124,3 +135,58 @@ def examples(
     drawn = f"{done.examples:,} worked examples{skipped if done.skipped else ''}"
     typer.echo(f"{drawn}; to show them to a reader:")
     typer.echo(shlex.join(["--set", f"reader.examples={done.file}"]))
+
+
+@with_options(TuneOptions, pipeline=typer.Argument(), out=out_option())
+def tune(
+    options: TuneOptions,
+    *,
+    data: Data = None,  # noqa: ARG001 -- its callback has told the tasks
+    as_json: AsJson = False,
+) -> None:
+    """Chooses a pipeline's parameters, and says what they are worth on documents kept apart.
+
+    What may be chosen are sweeps and ranges: in the YAML, by --set retriever.k=2,4,8 or
+    --set 'retriever.k={range: [1, 64], log: true}', or in a file. The same command goes on.
+    """
+    from leporello.tuning import tune as search
+
+    try:
+        with redirect_stdout(sys.stderr):  # what a plug-in prints is no result
+            found = search(**vars(options))
+    except KeyboardInterrupt:
+        stderr().print("interrupted; the same command goes on from here")
+        raise typer.Exit(_INTERRUPTED) from None
+    if as_json:
+        print_json(asdict(found))
+        return
+    _show_tuned(found)
+    files = [part for file in (*options.config, found.config) for part in ("--config", str(file))]
+    typer.echo(shlex.join(["run", found.pipeline, *files]))
+
+
+def _show_tuned(found: Tuned) -> None:
+    from leporello.cli.display import tables
+
+    console = stdout()
+    tables.tuned(console, found)
+    for line in _tuned_lines(found):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _tuned_lines(found: Tuned) -> list[str]:
+    chosen = ", ".join(f"{path}={value}" for path, value in found.chosen.items())
+    how = (
+        f"each document apart from one of {found.searches - 1} searches"
+        if found.searches > 1
+        else "which the search never looked at"
+    )
+    easier = "harder" if found.harder > 0 else "easier"
+    return [
+        f"{found.points} points, {found.stopped} of them stopped early"
+        + (f"; {found.refused} refused by stages" if found.refused else ""),
+        f"chosen: {chosen}" if chosen else "chosen: the pipeline as it is; nothing was better",
+        f"kept apart: {found.apart} documents, {how}; expect {found.estimate.value:.2f},"
+        f" not {found.estimate.value + found.optimism:.2f}: optimism {found.optimism:+.2f},"
+        f" of which {found.harder:+.2f} since those documents are {easier} for it as it is, too",
+    ]

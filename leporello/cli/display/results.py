@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.cli.display.comparison import comparison
-from leporello.cli.display.tables import excerpt, new_table
+from leporello.cli.display.tables import comparison, excerpt, new_table
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.jobs.results import Result
