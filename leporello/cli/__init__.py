@@ -40,7 +40,7 @@ _VERBS: Mapping[str, str] = {
     "compare": "compare:compare", "report": "compare:report", "watch": "compare:watch",
     "export": "export:export", "track": "export:track", "train": "train:train",
     "examples": "train:examples", "tune": "train:tune", "fetch": "benchmarks:fetch",
-    "submit": "benchmarks:submit", "analyze": "benchmarks:analyze", "cache": "cache:app",
+    "submit": "benchmarks:submit", "analyze": "benchmarks:analyze", "cache": "list:cache",
 }  # fmt: skip
 
 
