@@ -12,9 +12,10 @@ from command_line import ROOT, leporello
 from jsonschema import Draft202012Validator
 
 from leporello.cli import application
-from leporello.config.parameters import docstring, parameters
+from leporello.config.parameters import parameters
 from leporello.config.placement import Placement
 from leporello.config.reference.schema import schema
+from leporello.core.annotations import docstring
 from leporello.core.environment.classes import built_ins
 from leporello.core.protocols import ALL_KINDS
 from leporello.core.training import Training

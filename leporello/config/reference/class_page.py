@@ -10,9 +10,10 @@ from pathlib import Path
 
 from leporello.config import Config
 from leporello.config.classes import check_methods
-from leporello.config.parameters import Parameter, docstring, parameters
+from leporello.config.parameters import Parameter, parameters
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
+from leporello.core.annotations import docstring
 from leporello.core.environment.classes import ClassError, built_ins, find_class, origin, plug_ins
 from leporello.core.errors import UserError
 from leporello.core.protocols import ALL_KINDS, TASK

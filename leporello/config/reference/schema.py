@@ -11,7 +11,6 @@ from pydantic import PydanticInvalidForJsonSchema
 
 from leporello.config.parameters import (
     adapter,
-    docstring,
     members,
     nested_kind,
     parameters,
@@ -20,6 +19,7 @@ from leporello.config.parameters import (
 from leporello.config.placement import Placement
 from leporello.config.specs import Spec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.core.annotations import docstring
 from leporello.core.calls.budget import Budget
 from leporello.core.environment.classes import ClassError, built_ins, find_class, plug_ins
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
