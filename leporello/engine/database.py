@@ -71,28 +71,24 @@ class StoreCounts:
 
 
 def counts_in(path: Path) -> StoreCounts:
-    """Returns how much a store holds; nothing if the file does not exist or is damaged.
+    """Returns how much a store holds; nothing if it does not exist or any row is damaged.
 
     Raises:
         UserError: The file cannot be read.
     """
     with suppress(DamagedStoreError), _reading(path) as database:
         if key := database.execute("SELECT data, crc FROM meta WHERE name = 'key'").fetchone():
-            query = "SELECT count(*), coalesce(sum(failed), 0) FROM done"
-            examples, failures = database.execute(query).fetchone()
-            return StoreCounts(examples, failures, StoreKey(*checked(*key)))
+            failed = [row.failed for row in done_rows(database)]
+            return StoreCounts(len(failed), sum(failed), StoreKey(*checked(*key)))
     return StoreCounts()
 
 
-def finished_in(
-    path: Path, example_id: str | None = None, after: int = -1
-) -> Iterator[FinishedRow]:
+def finished_in(path: Path, example_id: str | None = None) -> Iterator[FinishedRow]:
     """Yields the finished examples of a store, by number.
 
     Args:
         path: The file.
         example_id: The only example that is wanted; None yields all.
-        after: Number of the example behind which to begin.
 
     Raises:
         DamagedStoreError: The store is damaged.
@@ -100,7 +96,7 @@ def finished_in(
     """
     with _reading(path) as database:
         if example_id is None:
-            yield from done_rows(database, "number > ?", after)
+            yield from done_rows(database)
         else:
             yield from done_rows(database, "id = ?", utf8(example_id))
 

@@ -18,6 +18,7 @@ from leporello.core.protocols import KINDS
 from leporello.core.records import Document, Example, Span
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.testing.contract import Maker, PlugInContract, fail, steps
+from leporello.testing.kills import killed_after
 from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, Echo, examples_on, long_text
 
 __all__ = ["TextContract"]
@@ -125,19 +126,19 @@ class TextContract(PlugInContract):
             before = took
 
     def test_a_killed_run_goes_on_to_the_same_results(self, maker: Maker, tmp_path: Path) -> None:
-        """From whatever the journal had by then, a torn line at its end too."""
-        whole = tmp_path / "whole.jsonl"
-        expected, written = self.rows(maker(), whole), whole.read_bytes()
-        for number in (1, 3):
-            cut = tmp_path / f"cut {number}.jsonl"
-            cut.write_bytes(written[: len(written) * number // 4])
-            self.agree(maker(), expected, self.rows(maker(), cut), "in a run that was killed")
+        """From whatever the store held by then."""
+        expected = self.rows(maker(), tmp_path / "whole.sqlite")
+        for commits in (2, 4):
+            store = tmp_path / f"killed {commits}.sqlite"
+            with killed_after(commits):
+                self.rows(maker(), store)
+            self.agree(maker(), expected, self.rows(maker(), store), "in a run that was killed")
 
     def test_a_cache_gives_what_was_made(self, maker: Maker, tmp_path: Path) -> None:
         """Cold and warm: chunks, indexes and outputs that are kept are those made anew."""
-        expected, cache = self.rows(maker(), tmp_path / "made.jsonl"), Cache(tmp_path / "cache")
+        expected, cache = self.rows(maker(), tmp_path / "made.sqlite"), Cache(tmp_path / "cache")
         for state in ("cold", "warm"):
-            rows = self.rows(maker(), tmp_path / f"{state}.jsonl", cache)
+            rows = self.rows(maker(), tmp_path / f"{state}.sqlite", cache)
             self.agree(maker(), expected, rows, f"with a {state} cache")
 
 

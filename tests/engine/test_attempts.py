@@ -15,14 +15,13 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
-from leporello.engine.attempts import TRIES, Attempts, Phase
+from leporello.engine.attempts import TRIES, AttemptLog, Attempts, Phase
 from leporello.engine.failures import ExampleError, ReadError
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
-from leporello.executors.attempt_log import AttemptLog
 
 CAUSE = Attempts().cause
-WINDOW: Phase = ("window", 0, 2)
+WINDOW: Phase = ("window", 0, 2, 0)
 
 
 class DiedError(BaseException):
@@ -31,7 +30,7 @@ class DiedError(BaseException):
 
 def log_in(folder: Path, **options: Any) -> AttemptLog:
     """Returns a log that another attempt would make."""
-    return AttemptLog(folder / "attempts" / "00000.jsonl", **{"driver": "first", **options})
+    return AttemptLog(folder / "stores" / "00000.attempts", **{"driver": "first", **options})
 
 
 def died(folder: Path, *phases: Phase, **options: Any) -> Counter[Phase]:
@@ -81,15 +80,6 @@ def test_deaths_under_another_driver_count_nothing(tmp_path: Path) -> None:
     assert counted(tmp_path, driver="second") == {WINDOW: 1}
     died(tmp_path, WINDOW, driver="second")
     assert counted(tmp_path, driver="second") == {WINDOW: 2}
-
-
-def test_deaths_with_a_machine_that_is_gone_count_nothing(tmp_path: Path) -> None:
-    """It was lost or preempted; that of a machine that is still there counts."""
-    left = {"is_there": lambda host: host != "node-1"}
-    died(tmp_path, WINDOW, host="node-1", **left)
-    assert not counted(tmp_path, host="node-2", **left)
-    died(tmp_path, WINDOW, host="node-2", **left)
-    assert counted(tmp_path, host="node-3", **left) == {WINDOW: 1}
 
 
 def test_a_deadline_that_was_enforced_counts_at_once(tmp_path: Path) -> None:
@@ -192,7 +182,7 @@ QUESTIONS = [f"q{n}" for n in range(12)]
 def test_of_a_window_that_kills_the_read_that_kills_alone_fails(tmp_path: Path) -> None:
     """After three deaths its reads are read one by one; windows before and after stay whole."""
     worker = Worker(poison=("q5",))
-    rows = worker.finish(tmp_path / "j.jsonl", examples(QUESTIONS))
+    rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS))
     failed = [row["failure"] for row in rows if "failure" in row]
     assert [(row["id"], row["stage"], row["error"]) for row in failed] == [("e5", "reader", CAUSE)]
     told = [row["prediction"]["prediction"] for row in rows if "prediction" in row]
@@ -200,13 +190,13 @@ def test_of_a_window_that_kills_the_read_that_kills_alone_fails(tmp_path: Path) 
         "q0 4", "q1 4", "q2 4", "q3 4", "q4 1", "q6 1", "q7 1", "q8 4", "q9 4", "q10 4", "q11 4"
     ]  # fmt: skip
     assert worker.died == TRIES + 1
-    assert worker.deaths == {("window", 0, 1): TRIES, ("read", 0, 5, 0): 1}
+    assert worker.deaths == {("window", 0, 4, 0): TRIES, ("read", 0, 5, 0): 1}
 
 
 def test_two_reads_of_a_window_may_kill(tmp_path: Path) -> None:
     """Each is found, with one more death."""
     worker = Worker(poison=("q5", "q7"))
-    rows = worker.finish(tmp_path / "j.jsonl", examples(QUESTIONS))
+    rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS))
     assert [row["failure"]["id"] for row in rows if "failure" in row] == ["e5", "e7"]
     assert worker.died == TRIES + 2
 
@@ -223,9 +213,9 @@ def test_a_worker_that_dies_twice_over_a_window_changes_nothing(tmp_path: Path) 
 
     asked = examples(QUESTIONS)
     worker = Twice()
-    found = worker.finish(tmp_path / "j.jsonl", asked)
+    found = worker.finish(tmp_path / "j.sqlite", asked)
     assert worker.died == TRIES - 1
-    assert found == Worker().finish(tmp_path / "whole.jsonl", asked)
+    assert found == Worker().finish(tmp_path / "whole.sqlite", asked)
 
 
 @dataclass(frozen=True)
@@ -246,7 +236,7 @@ class Deadly:
 def test_an_example_whose_combiner_kills_fails_alone(tmp_path: Path) -> None:
     """Whatever has been read for it already; the others are what they are without it."""
     worker = Worker()
-    rows = worker.finish(tmp_path / "j.jsonl", examples(QUESTIONS), Deadly(worker))
+    rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS), Deadly(worker))
     failed = [row["failure"] for row in rows if "failure" in row]
     assert [(row["id"], row["stage"], row["error"]) for row in failed] == [
         ("e5", "combiner", CAUSE)

@@ -14,7 +14,7 @@ from leporello.core.calls.budget import Budget
 from leporello.core.records import Document, Example
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
-from leporello.engine.sliding import Slots
+from leporello.engine.slots import Slots
 from leporello.readers import BestSentence, Lead
 from leporello.retrievers import BM25
 from leporello.testing.texts import Echo, long_text

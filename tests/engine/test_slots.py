@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,10 @@ from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.attempts import Attempts, Phase
-from leporello.engine.journal.journal import Journal
-from leporello.engine.shard_rows import Rows, finished_rows, rows_of
-from leporello.engine.sliding import Slots
+from leporello.engine.database import counts_in
+from leporello.engine.shard_rows import Rows, rows_of
+from leporello.engine.slots import Slots
+from leporello.testing.kills import killed_after
 
 COUNT = 32
 
@@ -76,7 +75,7 @@ class LastFirst(Hash):
 def slid(
     path: Path, asked: Sequence[Example], slots: Slots, reader: Any = None, **options: Any
 ) -> Rows:
-    """Finishes the examples by a sliding engine."""
+    """Finishes the examples in slots."""
     stages = Pipeline(Words(), All(), reader or Hash(), TwoRounds())
     return rows_of(path, asked, stages, slots=slots, **options)
 
@@ -94,7 +93,7 @@ def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) ->
     asked = questions(40)
     with Slots(COUNT) as slots:
         reader = LastFirst(slots=slots)
-        found = slid(tmp_path / "sliding.jsonl", asked, slots, reader)
+        found = slid(tmp_path / "sliding.sqlite", asked, slots, reader)
     assert [row["prediction"]["id"] for row in found] == [example.id for example in asked]
 
     @dataclass(frozen=True)
@@ -103,13 +102,7 @@ def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) ->
             return [super(Windows, self).read([one])[0] for one in inputs]
 
     stages = Pipeline(Words(), All(), Windows(), TwoRounds())
-    assert found == rows_of(tmp_path / "windows.jsonl", asked, stages)
-    order = [row["done"] for row in _as_written(tmp_path / "sliding.jsonl")]
-    assert order != sorted(order)  # they were finished in another
-
-
-def _as_written(path: Path) -> Rows:
-    return [row for row in map(json.loads, path.read_text().splitlines()) if "done" in row]
+    assert found == rows_of(tmp_path / "windows.sqlite", asked, stages)
 
 
 def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:
@@ -126,22 +119,24 @@ def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:
     with Slots(COUNT) as slots:
         document = Document("d", "one two")
         asked = [Example(f"e{n}", document, "w") for n in range(COUNT)]
-        found = slid(tmp_path / "j.jsonl", asked, slots, Together())
+        found = slid(tmp_path / "j.sqlite", asked, slots, Together())
     assert len(found) == COUNT
 
 
-def test_a_shard_cut_after_every_line_ends_with_the_same_rows(tmp_path: Path) -> None:
-    """With a torn line after it; what was read is not read again."""
+def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) -> None:
+    """Outputs that are stored are not read again."""
     asked = questions(17)
     with Slots(4) as slots:
-        whole = slid(tmp_path / "whole.jsonl", asked, slots)
-        lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
-        for count in range(len(lines)):
-            path = tmp_path / f"cut{count}.jsonl"
-            path.write_bytes(b"".join(lines[:count]) + lines[count][: len(lines[count]) // 2])
-            said, reader = sum(line.startswith(b'{"step"') for line in lines[:count]), Hash()
-            assert slid(path, asked, slots, reader) == whole
-            assert len(reader.asked) == sum(len(row["calls"]) for row in whole) - said
+        whole = slid(tmp_path / "whole.sqlite", asked, slots)
+    reads = sum(len(row["calls"]) for row in whole)
+    for commits in range(2, 60, 4):
+        path, first, second = tmp_path / f"killed {commits}.sqlite", Hash(), Hash()
+        with killed_after(commits) as killed, Slots(1) as slots:
+            slid(path, asked, slots, first)
+        assert killed
+        with Slots(4) as slots:
+            assert slid(path, asked, slots, second) == whole
+        assert reads - len(first.asked) <= len(second.asked) < reads
 
 
 @pytest.mark.parametrize(
@@ -152,7 +147,7 @@ def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, told: str)
     """Once its round is complete; the others are answered."""
     asked = with_questions(questions(12), e3=question)
     with Slots(4) as slots:
-        found = slid(tmp_path / "j.jsonl", asked, slots)
+        found = slid(tmp_path / "j.sqlite", asked, slots)
     failed = [row["failure"] for row in found if "failure" in row]
     assert [(row["id"], row["stage"], row["error"]) for row in failed] == [("e3", "reader", told)]
     assert len(found) == 12
@@ -160,15 +155,14 @@ def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, told: str)
 
 def test_a_mistake_of_the_users_ends_it_and_keeps_what_is_done(tmp_path: Path) -> None:
     """Whichever thread meets it; the next run goes on from there."""
-    path, asked = tmp_path / "j.jsonl", questions(40)
+    path, asked = tmp_path / "j.sqlite", questions(40)
     with pytest.raises(UserError, match="the key is wrong"), Slots(COUNT) as slots:
         slid(path, with_questions(asked, e33="wrong"), slots)
     until(lambda: threading.active_count() < COUNT)
-    with closing(Journal(path)) as journal:
-        assert journal.cursors
+    assert counts_in(path).examples
     with Slots(COUNT) as slots:
         resumed = slid(path, asked, slots)
-        assert resumed == slid(tmp_path / "whole.jsonl", asked, slots)
+        assert resumed == slid(tmp_path / "whole.sqlite", asked, slots)
 
 
 def test_after_a_death_one_read_is_under_way_at_a_time(tmp_path: Path) -> None:
@@ -181,7 +175,7 @@ def test_after_a_death_one_read_is_under_way_at_a_time(tmp_path: Path) -> None:
     attempts.deaths[("read", 7, 2, 0)] = 3
     reader = Hash()
     with Slots(COUNT) as slots:
-        found = slid(tmp_path / "j.jsonl", asked, slots, reader, attempts=attempts)
+        found = slid(tmp_path / "j.sqlite", asked, slots, reader, attempts=attempts)
     failed = [(row["done"], row["failure"]["error"]) for row in found if "failure" in row]
     assert failed == [(2, "it died")]
     reads = [phase for phase in begun if phase[0] == "read"]
@@ -195,6 +189,6 @@ def test_without_a_death_no_read_is_written_down(tmp_path: Path) -> None:
     attempts = Attempts()
     attempts.record = begun.append
     with Slots(4) as slots:
-        slid(tmp_path / "j.jsonl", questions(6), slots, attempts=attempts)
+        slid(tmp_path / "j.sqlite", questions(6), slots, attempts=attempts)
     assert {kind for kind, *_ in begun} == {"combine"}
-    assert len(finished_rows(tmp_path / "j.jsonl")) == 6
+    assert counts_in(tmp_path / "j.sqlite").examples == 6

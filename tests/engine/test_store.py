@@ -1,0 +1,211 @@
+"""The store: what a kill, damage, another run or another process leaves of it."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_stages import All, TwoRounds, Words, questions
+
+from leporello.config import Pipeline
+from leporello.core.errors import UserError
+from leporello.core.records import Document, Example, Output, Read
+from leporello.engine.database import DamagedStoreError, StoreKey, counts_in, finished_in
+from leporello.engine.failures import ReadError
+from leporello.engine.shard_rows import Rows, rows_of
+from leporello.engine.store import Store
+from leporello.testing.kills import killed_after
+
+DOCUMENT = Document("d", "It rained.")
+READ = Read((DOCUMENT.chunk(0, 2), "note"), "Why?")
+KEY = StoreKey(shard=3, first=20, examples=4, run="run")
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Answers with the number of its inputs, as a float reader may."""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        if any(read.question == "broken" for read in inputs):
+            raise ValueError("broken")
+        return [Output(f"{read.question} {len(inputs)}") for read in inputs]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [0 for _ in texts]
+
+
+def answered(path: Path | None, count: int = 9, **changes: Any) -> Rows:
+    """Returns the rows of questions, one of which fails."""
+    asked = questions(count)
+    asked[2] = replace(asked[2], question="broken")
+    return rows_of(path, asked, Pipeline(Words(), All(), Echo(), TwoRounds()), **changes)
+
+
+def test_outputs_are_there_for_the_next_process(tmp_path: Path) -> None:
+    """With their notes, for examples that are not finished and documents' enrichers."""
+    store = Store(tmp_path / "s.sqlite", KEY)
+    replies = [(21, 0, READ, Output("yes", 0.5)), (21, 1, READ, ReadError("broken", "trace"))]
+    store.add_batch(replies, {1: "a note"})
+    store.add_batch([(~0, 0, READ, Output("summary"))])
+    store.set_sizes({"batch_tokens": 500})
+    store.commit()
+    store.close()
+    again = Store(tmp_path / "s.sqlite", KEY)
+    outputs = again.outputs(21)
+    assert {place: (row["text"], row["error"], note) for place, (row, note) in outputs.items()} == {
+        0: ("yes", None, ""),
+        1: ("", "broken", "a note"),
+    }
+    assert [row["text"] for row, _ in again.outputs(~0).values()] == ["summary"]
+    assert again.sizes == {"batch_tokens": 500}
+    again.forget(0)
+    again.close()
+    assert not Store(tmp_path / "s.sqlite", KEY).outputs(~0)
+
+
+def test_one_example_is_found_by_its_id(tmp_path: Path) -> None:
+    """With everything that the run keeps of it; an id that is not there yields nothing."""
+    answered(tmp_path / "s.sqlite")
+    [row] = finished_in(tmp_path / "s.sqlite", "e7")
+    assert (row.number, row.id, row.failed) == (1, "e7", False)
+    [row] = (row for row in finished_in(tmp_path / "s.sqlite") if row.failed)
+    assert row.number == 2
+    assert b"ValueError: broken" in row.prediction
+    assert b"in read" in row.traceback
+    assert not [*finished_in(tmp_path / "s.sqlite", "nobody")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(KEY, shard=4),
+        replace(KEY, examples=5),
+        replace(KEY, run="another"),
+        replace(KEY, form=3),
+    ],
+)
+def test_a_store_of_something_else_begins_anew(
+    tmp_path: Path, other: StoreKey, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of another shard, another cut, another run or another version; a warning says so."""
+    Store(tmp_path / "s.sqlite", KEY).add_batch([(21, 0, READ, Output("yes"))])
+    store = Store(tmp_path / "s.sqlite", other)
+    assert not store.outputs(21)
+    assert "its shard is done again" in caplog.text
+    store.close()
+    assert counts_in(tmp_path / "s.sqlite").key == other
+
+
+@pytest.mark.parametrize("length", [0, 100, 5000, -1])
+def test_a_store_that_was_cut_is_done_again(tmp_path: Path, length: int) -> None:
+    """Wherever it was cut; the rows are the same in the end."""
+    path = tmp_path / "s.sqlite"
+    whole = answered(path)
+    path.write_bytes(path.read_bytes()[:length])
+    assert length == -1 or counts_in(path).examples == 0  # the last page is a free one
+    assert answered(path) == whole
+
+
+@pytest.mark.integration
+def test_no_changed_byte_changes_a_row(tmp_path: Path) -> None:
+    """Either the row is not concerned, or the shard is done again."""
+    path, chance = tmp_path / "s.sqlite", random.Random(0)
+    whole = answered(path)
+    sound = path.read_bytes()
+    for _ in range(300):
+        changed = bytearray(sound)
+        for _ in range(chance.choice((1, 1, 8))):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        path.write_bytes(changed)
+        assert answered(path) == whole
+
+
+def test_a_changed_row_is_damage(tmp_path: Path) -> None:
+    """The checksum of the row shows it, whoever reads it."""
+    path = tmp_path / "s.sqlite"
+    whole = answered(path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE done SET failed = 1 - failed WHERE number = 3")
+    with pytest.raises(DamagedStoreError, match="example 3"):
+        list(finished_in(path))
+    assert counts_in(path).examples == 0
+    assert answered(path) == whole
+
+
+def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to wait for."""
+    path = tmp_path / "s.sqlite"
+    answered(path)
+    monkeypatch.setattr("leporello.engine.database._PATIENCE", 0.01)
+    other = sqlite3.connect(path)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(UserError, match=r"s\.sqlite: another process uses it; wait"):
+        answered(path)
+
+
+def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
+    """And the same command goes on once there is room."""
+    path = tmp_path / "s.sqlite"
+    whole = answered(None)
+    store = Store(path, StoreKey(examples=9))
+    store._database.execute("PRAGMA max_page_count = 1")
+    batch = [(1, 0, READ, Output("x" * 100_000))]
+    with pytest.raises(UserError, match="cannot be written to: database or disk is full"):
+        store.add_batch(batch)
+    store._database.close()
+    assert answered(path)[:3] == whole[:3]
+
+
+def test_other_processes_see_each_finished_example(tmp_path: Path) -> None:
+    """When its combiner has returned, not when its shard is finished."""
+    path, seen = tmp_path / "s.sqlite", list[int]()
+
+    @dataclass(frozen=True)
+    class Looking(Echo):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            seen.append(counts_in(path).examples)
+            return super().read(inputs)
+
+    asked = [Example(f"e{n}", Document(f"d{n}", "w " * (n + 1)), "w") for n in range(5)]
+    rows_of(path, asked, Pipeline(Words(), All(), Looking(), Chain()))
+    assert seen == [0, 1, 2, 3, 4]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Reads one hit after the other."""
+
+    def combine(self, example: Example, hits: Any) -> Any:
+        text = ""
+        for hit in hits:
+            [output] = yield [Read((hit.chunk, text), example.question)]
+            text = output.text
+        return text
+
+
+def test_a_retry_reads_failed_examples_alone(tmp_path: Path) -> None:
+    """In batches of their own; the others stay as they are, and a kill changes nothing."""
+    path = tmp_path / "s.sqlite"
+    first = answered(path)
+
+    def again(commits: int, name: str) -> Rows:
+        copy = tmp_path / name
+        copy.write_bytes(path.read_bytes())
+        store = Store(copy, StoreKey(examples=9))
+        store.retry()
+        store.close()
+        with killed_after(commits):
+            rows_of(copy, questions(9), Pipeline(Words(), All(), Echo(), TwoRounds()))
+        return rows_of(copy, questions(9), Pipeline(Words(), All(), Echo(), TwoRounds()))
+
+    rows = again(99, "unbroken.sqlite")
+    assert [row["done"] for row in rows if "failure" in row] == []
+    assert rows[:2] + rows[3:] == first[:2] + first[3:]
+    assert len(rows[2]["calls"]) == int(rows[2]["calls"][0]["output"]["text"].split()[-1]) + 1
+    for commits in range(4):
+        assert again(commits, f"killed {commits}.sqlite") == rows
