@@ -19,7 +19,6 @@ from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.serialization import prediction_of
-from leporello.engine.serialization import prediction_of
 from leporello.readers import Embedded
 from leporello.retrievers import BM25
 from leporello.text.english.questions import kind_of
