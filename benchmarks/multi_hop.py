@@ -162,7 +162,8 @@ def answer(stages: Pipeline, examples: Sequence[ActiveExample]) -> None:
     reads = [one for example in examples for one in example.reads]
     outputs: Iterator[Any] = iter(read(stages.reader, reads))
     for example in examples:
-        example.send([next(outputs) for _ in example.reads])
+        example.replies = [next(outputs) for _ in example.reads]
+        example.send()
 
 
 def one_hop(stages: Pipeline, question: Question) -> list[Hit]:

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from leporello.runs.run import Run
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
-_MAX_ACTIVE = 64  # as leporello.engine.limits.Limits has it
 _FAILURES = 10  # told at the end of a run; all of them are in its files
 
 
@@ -83,14 +82,11 @@ def run(
         typer.Option("--window", min=1, help="Inputs read together; readers may ask for more."),
     ] = 32,
     max_active: Annotated[
-        int | None,
+        int,
         typer.Option(
-            "--max-active",
-            min=1,
-            help="Examples under way at once. [default: twice the window, at least 64]",
-            show_default=False,
+            "--max-active", min=1, help="Examples of a shard whose documents are in memory at once."
         ),
-    ] = None,
+    ] = 128,
     shard_examples: Annotated[
         int, typer.Option("--shard-examples", min=1, help="Examples that make a shard.")
     ] = 128,
@@ -124,7 +120,7 @@ def run(
             out=out,
             update=update,
             limits=Limits(
-                max_active or max(_MAX_ACTIVE, 2 * window),
+                max_active,
                 window,
                 shard_examples,
                 shard_bytes,

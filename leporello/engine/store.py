@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import astuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
 
+from leporello.core.errors import UserError
 from leporello.core.records import JSON, Read
 from leporello.engine.database import (
     DONE,
@@ -141,6 +142,7 @@ class Store(MemoryStore):
         super().__init__()
         self.path, self.key = path, key
         self._outputs: dict[int, dict[int, StoredOutput]] = {}
+        self._is_broken = False
         with as_user_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = connected(path)
@@ -154,11 +156,17 @@ class Store(MemoryStore):
             if not tables:
                 self._begin()
                 return
-            if tables == TABLES.encode() and self._meta("key") == [*astuple(self.key)]:
+            if tables != TABLES.encode():
+                raise DamagedStoreError(f"{self.path}: its tables are others")
+            key = StoreKey(*self._meta("key"))
+            if key == self.key:
                 self._load()
                 return
-            fault = "of another run, another form of the shard, or another version of Leporello"
-        _log.warning("%s: %s; its shard is done again", self.path, fault)
+            fault = "of another run, shard or version of Leporello"
+            if replace(key, examples=self.key.examples) == self.key:  # a limit ended in the shard
+                fault = ""
+        if fault:
+            _log.warning("%s: %s; its shard is done again", self.path, fault)
         self.discard()
 
     def discard(self) -> None:
@@ -288,7 +296,7 @@ class Store(MemoryStore):
             UserError: The file cannot be written.
         """
         if self._database.in_transaction:
-            with as_user_errors(self.path):
+            with self._writing():
                 self._database.commit()
 
     def rows(self) -> list[FinishedRow]:
@@ -297,6 +305,9 @@ class Store(MemoryStore):
 
     def close(self) -> None:
         """Closes the file; the outputs of a finished shard are parts of its examples by now."""
+        if self._is_broken:
+            self._database.close()
+            return
         with suppress(sqlite3.ProgrammingError), closing(self._database):  # closed before
             if len(self.done) == self.key.examples:
                 self._write("DELETE FROM batch")
@@ -315,8 +326,18 @@ class Store(MemoryStore):
         self._write("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, data, crc32(data)))
 
     def _write(self, statement: str, values: Sequence[object] = ()) -> None:
-        with as_user_errors(self.path):
+        with self._writing():
             self._database.execute(statement, values)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with as_user_errors(self.path):
+                yield
+        except UserError:
+            # SQLite may have rolled back rows that count as stored here: nothing may follow them.
+            self._is_broken = True
+            raise
 
 
 def _runs(replies: Iterable[tuple[int, int]]) -> list[list[int]]:

@@ -119,7 +119,11 @@ class JobFiles:
             UserError: A store cannot be read.
         """
         counts = {shard: counts_in(self.store(shard)) for shard in self.begun()}
-        return {n: one for n, one in counts.items() if one.examples == one.key.examples > 0}
+        return {
+            shard: one
+            for shard, one in counts.items()
+            if one.key.shard == shard and one.examples == one.key.examples > 0
+        }
 
     def merged(self) -> dict[int, StoreCounts]:
         """Returns the shards whose examples the results hold, by number."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import read_lines
-from lamps import FILES, PIPELINES, journal, project, same_bytes
+from lamps import FILES, PIPELINES, project, same_bytes, store
 from typer.testing import CliRunner
 
 from leporello.api import Run, UserError, run
@@ -94,26 +96,26 @@ def test_what_follows_a_limit_does_only_the_shard_at_its_border_again(
     """And says so; a smaller limit afterwards has nothing to do."""
     out = config.parent / "out"
     assert go(config, out, limit=50).results[0].examples == 50
-    before = journal(out).read_bytes()
+    before = store(out).read_bytes()
     with caplog.at_level(logging.INFO, "leporello"):
         go(config, out)
     assert "lamps: shard 1 is done again from its first example" in caplog.text
     assert "--limit ended in it, behind " in caplog.text
     assert caplog.text.count("done again") == 1
-    assert journal(out).read_bytes() == before
+    assert store(out).read_bytes() == before
     again = [row["shard"] for row in read_lines(out / "workers.jsonl")]
     assert again == [0, 1, *range(1, max(again) + 1)]
     same_bytes(out, whole)
 
 
-# -- journals ------------------------------------------------------------------------------------
+# -- stores ------------------------------------------------------------------------------------
 
 
 def _forget_results(out: Path) -> None:
     shutil.rmtree(out / "mine")
 
 
-def test_lost_results_are_written_again_from_journals_alone(config: Path, whole: Path) -> None:
+def test_lost_results_are_written_again_from_stores_alone(config: Path, whole: Path) -> None:
     """Whether all of them are gone, or one file; nothing is read again."""
     kept = {name: (whole / "mine" / "lamps" / name).read_bytes() for name in FILES}
     begun = len(read_lines(whole / "workers.jsonl"))
@@ -129,41 +131,46 @@ def test_lost_results_are_written_again_from_journals_alone(config: Path, whole:
     assert not any(reads)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.8, 0.999])
-def test_a_journal_cut_anywhere_goes_on(config: Path, whole: Path, share: float) -> None:
-    """What it has lost is done again, to the same bytes."""
-    out = config.parent / "out"
-    shutil.copytree(whole, out)
-    _forget_results(out)
-    path = journal(out, 1)
+def _cut(path: Path) -> None:
     content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    go(config, out)
-    assert path.read_bytes()[-1:] == b"\n"
-    same_bytes(out, whole)
+    path.write_bytes(content[: len(content) // 3])
 
 
-@pytest.mark.parametrize(
-    ("damage", "workers"),
-    [
-        (lambda lines: [*lines[:3], b'{"done": "x\n', *lines[4:]], 0),
-        (lambda lines: [*lines[:3], b'{"something": 1}\n', *lines[4:]], 0),
-        (lambda lines: lines[1:], 0),
-        (lambda lines: [line.replace(b"lamp 1", b"lamp 2") for line in lines], 1),
-    ],
-    ids=["no JSON", "another row", "no head", "another answer"],
-)
-def test_what_was_changed_in_a_journal_is_done_again(
-    config: Path, whole: Path, damage: Any, workers: int
+def _changed(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE done SET prediction = replace(prediction, 'lamp', 'lump')")
+
+
+DAMAGE: Mapping[str, Callable[[Path], object]] = {
+    "cut": _cut,
+    "empty": lambda path: path.write_bytes(b""),
+    "lost": Path.unlink,
+    "no store": lambda path: path.write_text("{}\n" * 999),
+    "changed": _changed,
+    "another shard's": lambda path: shutil.copy(path.with_name("00000.sqlite"), path),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("merged", [True, False])
+def test_a_damaged_store_is_done_again(
+    config: Path, whole: Path, damage: str, merged: bool
 ) -> None:
-    """To the same bytes, whatever the changed lines say."""
+    """To the same bytes; under finished results nothing reads it, until what failed is retried."""
     out = config.parent / "out"
     shutil.copytree(whole, out)
-    _forget_results(out)
-    path = journal(out, 1)
-    path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
-    go(config, out, workers=workers)
-    same_bytes(out, whole)
+    if not merged:
+        _forget_results(out)
+    before = len(read_lines(out / "workers.jsonl"))
+    DAMAGE[damage](store(out, 1))
+    go(config, out, workers=int(damage == "changed"))
+    if not merged:
+        same_bytes(out, whole)
+    for name in FILES[:1]:
+        one, other = (run / "mine" / "lamps" / name for run in (out, whole))
+        assert one.read_bytes() == other.read_bytes()
+    again = [row["shard"] for row in read_lines(out / "workers.jsonl")[before:]]
+    assert 1 in again
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -182,7 +189,7 @@ def test_a_changed_result_is_told_and_made_again(config: Path, whole: Path, name
     assert path.read_bytes() == kept
 
 
-# -- runs of 0.1 ---------------------------------------------------------------------------------
+# -- runs of earlier versions --------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -216,3 +223,20 @@ def test_a_run_of_0_1_is_refused_with_what_to_do(old: Path, config: Path, verb: 
     assert "is a run of Leporello 0.1, which this version does not read" in str(done.exception)
     assert "give another --out to run it again" in str(done.exception)
     assert before == {path: path.read_bytes() for path in old.rglob("*.json*")}
+
+
+def test_a_run_of_0_2_is_neither_resumed_nor_explained(old: Path, config: Path) -> None:
+    """Its finished results are still compared and reported."""
+    manifest = json.loads((old / "manifest.json").read_text())
+    manifest |= {"leporello": "0.2.0", "limits": {"max_active": 64, "shard_examples": 128}}
+    del manifest["stores"]
+    (old / "manifest.json").write_text(json.dumps(manifest))
+    places = {"CONFIG": config, "RUN": old, "PAGE": config.parent / "page"}
+    for verb in VERBS:
+        done = CliRunner().invoke(application(), [str(places.get(w, w)) for w in verb.split()])
+        if verb.split()[0] in ("run", "plan", "watch", "explain", "cache"):
+            assert "is a run of Leporello 0.2, whose journals this version" in str(done.exception)
+        else:
+            assert not isinstance(done.exception, UserError) or "needs the package" in str(
+                done.exception
+            )

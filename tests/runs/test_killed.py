@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from command_line import command, leporello, until
-from lamps import ARGUMENTS, PIPELINES, began, journal, journalled, project, same_bytes
+from lamps import ARGUMENTS, PIPELINES, began, project, same_bytes, stored
 
 
 def _start(config: Path, out: Path, *options: str, seconds: float = 0) -> subprocess.Popen[str]:
@@ -46,16 +46,16 @@ def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Rand
     Args:
         line: Command.
         out: Its directory.
-        stride: Bytes that the journals grow by between kills, at most.
+        stride: Batches and examples that are stored between kills, at most.
         moments: Chooses when, and whether the run or a worker.
     """
     kills, spare = 0, 2  # a third death of a worker would count as the plug-in's fault
     while True:
         with _started(line, seconds=0.003) as process:
             while process.poll() is None:
-                goal = journalled(out) + moments.randrange(stride)
+                goal = stored(out) + moments.randrange(stride)
                 if moments.random() < 0.8:  # while it works; else while it starts, or whenever
-                    until(lambda goal=goal: journalled(out) > goal, process)  # type: ignore[misc]
+                    until(lambda goal=goal: stored(out) > goal, process)  # type: ignore[misc]
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=moments.uniform(0.0, 0.1))
                     break
@@ -89,7 +89,7 @@ def test_runs_killed_at_random_moments_end_with_the_same_bytes(
     config, whole = project(tmp_path, examples=examples), tmp_path / "whole"
     arguments = ("run", *PIPELINES, "--config", config, "--shard-examples", "50")
     leporello(*arguments, "--out", whole, "--no-cache", status=1)
-    moments, stride = random.Random(seed), 2 * journalled(whole) // per_run
+    moments, stride = random.Random(seed), 2 * stored(whole) // per_run
     done = run = 0
     while done < kills or run < runs:
         out = tmp_path / f"killed{run}"
@@ -110,7 +110,7 @@ def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
     log.unlink()
     out = tmp_path / "out"
     with _start(config, out, "--no-cache", seconds=0.03) as process:
-        until(lambda: journalled(out) > 60_000)
+        until(lambda: stored(out) > 60)
         process.kill()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
     read = Counter(log.read_text().splitlines())
@@ -135,17 +135,15 @@ def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     leporello(*ARGUMENTS, config, "--out", tmp_path / "whole", "--no-cache", status=1)
     out = tmp_path / "out"
     process = _start(config, out, "--no-cache", "--workers", str(workers), seconds=0.15)
-    until(lambda: journalled(out) > 1000)
+    until(lambda: stored(out) > 0)
     process.send_signal(number)
     _, told = process.communicate()
     assert process.returncode == 128 + number
     assert "ending after what is being read; once more ends at once" in told
     assert "ended early: interrupted; the same command goes on from here" in told
-    assert journal(out).read_bytes().endswith(b"\n")
+    assert stored(out)
     assert (out / "mine" / "lamps" / "predictions.jsonl").exists()
-    kept = journal(out).read_bytes()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
-    assert journal(out).read_bytes().startswith(kept)
     same_bytes(out, tmp_path / "whole")
 
 
@@ -191,23 +189,22 @@ def _with_room(room: int, *line: object) -> str:
 def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     tmp_path: Path, workers: int
 ) -> None:
-    """Whether journals or results find no room: with room it goes on to the same bytes."""
+    """Whether stores or results find no room: with room it goes on to the same bytes."""
     config = project(tmp_path, examples=200)
     whole, out = tmp_path / "whole", tmp_path / "out"
-    given = (*ARGUMENTS, config, "--shard-examples", "40")
+    given = (*ARGUMENTS, config, "--shard-examples", "20")
     leporello(*given, "--out", whole, status=1)
-    sizes = [path.stat().st_size for path in (whole / "journal").rglob("*.jsonl")]
+    sizes = [path.stat().st_size for path in (whole / "journal").rglob("*.sqlite")]
     assert len(sizes) > 1
     line = (*given, "--out", out, "--no-cache", "--workers", workers)
-    told = _with_room(max(sizes) * 2 // 3, *line)
-    assert "cannot be written to: File too large; what is finished is kept" in told
-    kept = journal(out).read_bytes()
-    assert kept.endswith(b"\n")
-    assert kept.count(b"\n") > 10
+    told = _with_room(max(sizes) * 9 // 10, *line)
+    assert (
+        ".sqlite: cannot be written to: disk I/O error; what is finished is kept: make room" in told
+    )
+    assert stored(out) > 0
     calls = (whole / "mine" / "lamps" / "calls.jsonl").stat().st_size
     assert calls > max(sizes)
-    told = _with_room(max(sizes), *line)  # enough for each journal
-    assert "results cannot be written: File too large; the journals hold all" in told
-    assert journal(out).read_bytes().startswith(kept)
+    told = _with_room(max(sizes) + 20_000, *line)  # enough for each store
+    assert "results cannot be written: File too large; the stores hold all" in told
     leporello(*given, "--out", out, status=1)
     same_bytes(out, whole)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import HERE, leporello, read_lines, write_files
+from command_line import HERE, leporello, write_files
 
 from leporello.analysis.datasets.analyze import analyze_run
 from leporello.analysis.score import score
 from leporello.api import ConfigError, UserError, ask, compare, load_pipelines, run
+from leporello.engine.database import counts_in
 
 PLUG_IN = """
 from dataclasses import dataclass
@@ -289,8 +290,7 @@ def test_what_is_edited_under_a_half_done_run_is_noticed(
     refused = leporello(*arguments, status=2).stderr
     assert f"mine on rows: {told}" in refused
     assert "run with --update to do again what this touches" in refused
-    kept = read_lines(tmp_path / "out" / "journal" / "mine" / "rows" / "00000.jsonl")
-    assert sum("done" in row for row in kept) == 2
+    assert counts_in(tmp_path / "out" / "journal" / "mine" / "rows" / "00000.sqlite").examples == 2
     leporello(*arguments, "--update")
     leporello(*arguments, "--out", tmp_path / "fresh")
     for name in ("predictions.jsonl", "calls.jsonl"):

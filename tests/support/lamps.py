@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 from command_line import write_files
@@ -128,11 +130,16 @@ def same_bytes(one: Path, other: Path, *pipelines: str) -> None:
             assert (one / path).read_bytes() == (other / path).read_bytes(), path
 
 
-def journal(out: Path, shard: int = 0, pipeline: str = "mine") -> Path:
-    """Returns where a run keeps the journal of a shard."""
-    return out / "journal" / pipeline / "lamps" / f"{shard:05}.jsonl"
+def store(out: Path, shard: int = 0, pipeline: str = "mine") -> Path:
+    """Returns where a run keeps the store of a shard."""
+    return out / "journal" / pipeline / "lamps" / f"{shard:05}.sqlite"
 
 
-def journalled(out: Path) -> int:
-    """Returns the size of all journals of a run, in bytes."""
-    return sum(path.stat().st_size for path in (out / "journal").rglob("*.jsonl"))
+def stored(out: Path) -> int:
+    """Returns how many batches and finished examples all stores of a run hold."""
+    count = 0
+    for path in (out / "journal").rglob("*.sqlite"):
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as database:
+            query = "SELECT (SELECT count(*) FROM batch) + (SELECT count(*) FROM done)"
+            count += database.execute(query).fetchone()[0]
+    return count
