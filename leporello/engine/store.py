@@ -39,7 +39,6 @@ from leporello.engine.serialization import Reply, output_rows, outputs_to_column
 # checksums show; synchronous writes would cost four times as much (decision 49).
 _WRITER = "PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF;"
 _ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 -- ours
-_TABLES = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 _log = logging.getLogger("leporello")
 
 # A stored output, as `output_rows` returns it, and the note on the example that came with it.
@@ -152,12 +151,9 @@ class Store(MemoryStore):
         fault = "damaged"
         with suppress(DamagedStoreError), as_user_errors(self.path):
             self._database.executescript(_WRITER)
-            tables = b";\n".join(sql for (sql,) in self._database.execute(_TABLES))
-            if not tables:
+            if not self._tables():
                 self._begin()
                 return
-            if tables != TABLES.encode():
-                raise DamagedStoreError(f"{self.path}: its tables are others")
             key = StoreKey(*self._meta("key"))
             if key == self.key:
                 self._load()
@@ -193,7 +189,8 @@ class Store(MemoryStore):
             DamagedStoreError: A page or a checksum is wrong.
         """
         # Damage that is met only by a later write would end each run of the command.
-        if self._database.execute("PRAGMA integrity_check(1)").fetchone() != (b"ok",):
+        check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
+        if check != (b"ok",) or self._tables() != TABLES.encode():
             raise DamagedStoreError(f"{self.path}: a page is damaged")
         for row in done_rows(self._database):
             self._mark(row.number, failed=row.failed)
@@ -316,6 +313,10 @@ class Store(MemoryStore):
                 self._database.execute("PRAGMA journal_mode = DELETE")
         with suppress(OSError):
             _sync(self.path)
+
+    def _tables(self) -> bytes:
+        query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+        return b";\n".join(sql for (sql,) in self._database.execute(query))
 
     def _meta(self, name: str) -> Any:  # noqa: ANN401 -- JSON
         query = "SELECT data, crc FROM meta WHERE name = ?"
