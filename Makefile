@@ -21,7 +21,7 @@ test-fast: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q -m slow
 
-# For example: make attack SEED=3 MINUTES=20 FAMILY=journals
+# For example: make attack SEED=3 MINUTES=20 FAMILY=stores
 attack: $(READY)
 	$(BIN)/python -m tests.attack $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAMILY),--family $(FAMILY))
 

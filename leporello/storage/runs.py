@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,8 +28,7 @@ from leporello.storage.paths import RemotePath, to_path
 
 _EVERY = 60.0  # seconds
 _AT_ONCE = 256  # files
-_MANIFEST, _MARKER = "manifest.json", "/shard.json"
-_PART = re.compile(r"(.*/\.parts/[^/]+)/")
+_MANIFEST, _JOURNAL = "manifest.json", "-journal"
 _LEDGER = ".remote.jsonl"  # of a copy: its files' versions when fetched, or sizes when put
 _log = logging.getLogger("leporello")
 
@@ -67,7 +65,7 @@ class RemoteRun:
     def put(self, *names: str) -> None:
         """Puts files, and folders with all files in them; removes there what is not here.
 
-        Without names it puts what neither was put nor fetched. Marks of finished shards come last.
+        Without names it puts what neither was put nor fetched.
         """
         location, copied = Location(self.url), {} if names else self._known()
         if self.token:
@@ -79,25 +77,18 @@ class RemoteRun:
         lost = [n for name in names if not self._file(name).exists() for n in location.files(name)]
         location.remove(lost)
         self._note(dict.fromkeys(lost))
-        local = {name: path for name, path in self._files(names or [""]) if name not in copied}
-        # A part without its mark is not fetched: a machine that is lost here leaves none half.
-        for last in (False, True):
-            files = {name: path for name, path in local.items() if name.endswith(_MARKER) == last}
-            sizes = {name: path.stat().st_size for name, path in files.items()}
-            location.put(files)
-            self._note(sizes)
+        files = {name: path for name, path in self._files(names or [""]) if name not in copied}
+        sizes = {name: path.stat().st_size for name, path in files.items()}
+        location.put(files)
+        self._note(sizes)
 
     def get(self, *names: str) -> None:
         """Fetches the files under these names; without any, what is new or has changed there.
 
-        Then what is gone there since it was fetched or put is removed here. A shard's part that has
-        no mark is not there: it is being put, or who was at it is dead.
+        Then what is gone there since it was fetched or put is removed here.
         """
         location = Location(self.url)
         remote = {n: info for name in names or [""] for n, info in location.files(name).items()}
-        finished = {name.removesuffix(_MARKER) for name in remote}
-        for name in [n for n in remote if (part := _PART.match(n)) and part[1] not in finished]:
-            del remote[name]
         copied = {} if names else self._known()
         for name in copied.keys() - remote.keys():
             self._file(name).unlink(missing_ok=True)
@@ -132,11 +123,17 @@ class RemoteRun:
         self.put()
 
     def _files(self, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-        """Yields the files under some names that are whole, and the run's."""
+        """Yields the files under some names that are whole, and the run's.
+
+        A store that a killed worker left has a journal of SQLite beside it. It is not whole before
+        the next worker has opened it, and is put then.
+        """
         for top in map(self._file, names):
             for path in [top] if top.is_file() else top.rglob("*"):
                 name = path.relative_to(self.directory)
                 partial = any(part.endswith(PARTIAL) for part in name.parts)
+                partial |= path.name.endswith(_JOURNAL)
+                partial |= path.with_name(path.name + _JOURNAL).exists()
                 if path.is_file() and not partial and not path.name.startswith((".lock", _LEDGER)):
                     yield name.as_posix(), path
 

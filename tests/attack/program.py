@@ -1,7 +1,7 @@
 """Tries cases of each family in turn, keeps what is left by those that fail, and counts them.
 
-python -m tests.attack --seed 3 --minutes 20 --family journals --out /tmp/attack
-python -m tests.attack --seed 3 --family journals --number 17
+python -m tests.attack --seed 3 --minutes 20 --family stores --out /tmp/attack
+python -m tests.attack --seed 3 --family stores --number 17
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Protocol
 
 from tests.attack.command import keep_scratch
 
-FAMILIES = ("dependencies", "journals", "shapes", "signals", "yaml")
+FAMILIES = ("dependencies", "stores", "shapes", "signals", "yaml")
 
 
 class Case(Protocol):

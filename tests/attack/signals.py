@@ -13,7 +13,7 @@ from random import Random
 from signal import Signals
 
 from tests.attack.command import Done, Started, leporello, wrong
-from tests.attack.journals import different, given, whole
+from tests.attack.stores import different, given, whole
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 _READ = "0.02"  # seconds a window

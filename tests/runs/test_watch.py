@@ -88,7 +88,7 @@ def waits(job: JobProgress) -> bool:
 
 
 def test_from_the_first_example_to_the_last(folder: Path) -> None:
-    """Counts grow with journals, failures and scores with shards; it runs until it ends."""
+    """Counts and failures grow with examples, scores with shards; it runs until it ends."""
     process = begun(folder)
     watch = Watch(folder / "out")
     until(lambda: waits(only(watch)))
@@ -122,18 +122,6 @@ def test_a_killed_run(folder: Path) -> None:
     told = json.loads(leporello("watch", folder / "out", "--json").stdout)
     assert told["running"] is False
     assert "no process" in leporello("watch", folder / "out").stdout
-
-
-def test_journals_as_they_are_written(folder: Path) -> None:
-    """Half a line waits; what is tried again is not finished."""
-    watch = killed(folder)
-    path = folder / "out/journal/slow/mills/00003.jsonl"
-    path.write_bytes(path.read_bytes() + b'{"done":0,"statistics":{},"failure":{"')
-    assert only(watch).finished == 9
-    path.write_bytes(path.read_bytes() + b'id":"q9"}}\n{"done":1')
-    assert only(watch).finished == 10
-    path.write_bytes(path.read_bytes()[:-9] + b'\n{"retry":[0]}\n')
-    assert only(watch).finished == 9
 
 
 def test_a_shard_that_is_tried_again(folder: Path) -> None:

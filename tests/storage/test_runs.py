@@ -49,13 +49,8 @@ class Mates:
     def count(self, texts):
         return [len(text) for text in texts]
 """
-PART = "mine/lamps/.parts/00000"
-SHARD = {
-    "journal/mine/lamps/00000.jsonl": "journal",
-    f"{PART}/calls.jsonl": "calls",
-    f"{PART}/shard.json": "{}",
-    f"{PART}/tracebacks/q1.txt": "trace",
-}
+STORE = "journal/mine/lamps/00000.sqlite"
+SHARD = {STORE: "store", "mine/lamps/tracebacks/q1.txt": "trace"}
 
 
 @pytest.fixture(autouse=True)
@@ -298,22 +293,23 @@ def test_what_was_finished_here_and_never_put_is_put(store: Path) -> None:
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
-        _write(first.directory, {**SHARD, "mine/lamps/.parts/00001.part/calls.jsonl": "half"})
+        _write(first.directory, {**SHARD, "mine/lamps/00001.part/calls.jsonl": "half"})
         _write(first.directory, {"run.yaml.part": "half"})
     assert _files(store).keys() == {"manifest.json"}
     with remote_run(URL):
         assert _files(store).keys() == {"manifest.json", *SHARD}
 
 
-def test_a_part_without_its_mark_is_not_fetched(tmp_path: Path, store: Path) -> None:
-    """It is being put, or the machine that was at it is gone: its journal goes on."""
-    cut = {name: content for name, content in SHARD.items() if not name.endswith("shard.json")}
-    _write(store, {"manifest.json": "{}", **cut})
+def test_a_store_that_a_killed_worker_left_is_put_by_the_next_one(store: Path) -> None:
+    """While SQLite's journal lies beside it, it is not whole."""
+    _write(store, {"manifest.json": "{}"})
     with remote_run(URL) as run:
-        assert _files(run.directory).keys() == {"manifest.json", "journal/mine/lamps/00000.jsonl"}
-    _write(store, SHARD)
-    RemoteRun(URL, tmp_path / "copy").get(PART)
-    assert _files(tmp_path / "copy").keys() == {name for name in SHARD if name.startswith(PART)}
+        _write(run.directory, {STORE: "torn", f"{STORE}-journal": "what was there before"})
+        run.put("journal")
+        assert _files(store).keys() == {"manifest.json"}
+        (run.directory / f"{STORE}-journal").unlink()
+        run.put("journal")
+    assert _files(store).keys() == {"manifest.json", STORE}
 
 
 def test_only_what_is_new_is_fetched(store: Path) -> None:
@@ -343,26 +339,14 @@ def test_a_name_that_leads_out_of_the_copy_is_refused(
 
 
 def test_what_is_not_here_is_removed_there(tmp_path: Path, store: Path) -> None:
-    """So parts go when they are merged; what was not named stays."""
+    """What was not named stays."""
     _write(tmp_path, SHARD)
     remote = RemoteRun(URL, tmp_path)
-    remote.put("journal", "mine/lamps/.parts")
+    remote.put("journal", "mine")
     assert _files(store) == {name: content.encode() for name, content in SHARD.items()}
     shutil.rmtree(tmp_path / "mine")
-    remote.put("mine/lamps/.parts")
-    assert list(_files(store)) == ["journal/mine/lamps/00000.jsonl"]
-
-
-def test_the_mark_of_a_finished_shard_comes_last(tmp_path: Path, store: Path) -> None:
-    """Wherever it is cut off, a part with the mark is whole."""
-    _write(tmp_path, SHARD)
-    for writes in range(len(SHARD)):
-        Shelf.writes = writes
-        with pytest.raises(UserError, match="cannot be reached"):
-            RemoteRun(URL, tmp_path).put(*SHARD)
-        assert len(_files(store)) == writes
-        assert not (store / PART / "shard.json").exists()
-        shutil.rmtree(store, ignore_errors=True)
+    remote.put("mine")
+    assert list(_files(store)) == [STORE]
 
 
 def test_workers_on_other_machines_put_what_the_driver_fetches(tmp_path: Path) -> None:
@@ -371,13 +355,13 @@ def test_workers_on_other_machines_put_what_the_driver_fetches(tmp_path: Path) -
         sent = pickle.dumps(replace(driver, directory=tmp_path / "far"))
         worker: RemoteRun = pickle.loads(sent)  # noqa: S301 -- made above
         _write(worker.directory, SHARD)
-        worker.put("journal/mine/lamps/00000.jsonl", PART)
-        driver.get(PART)
-        assert _files(driver.directory).keys() == {name for name in SHARD if name.startswith(PART)}
+        worker.put(*SHARD)
+        driver.get(STORE)
+        assert _files(driver.directory).keys() == {STORE}
         driver.get()
         assert _files(driver.directory) == _files(worker.directory)
     with pytest.raises(LostError, match="lost the lock, which nobody has now"):
-        worker.put(PART)
+        worker.put(STORE)
 
 
 def test_a_store_of_folders_has_whole_files_only(
@@ -513,7 +497,7 @@ def test_a_run_at_a_url_can_be_looked_at(tmp_path: Path, store: Path) -> None:
     assert run_at(URL) == first
     _write(store, {"metrics.json": "0.72"})
     view(to_path(URL))
-    names = {"manifest.json", "journal/mine/lamps/00000.jsonl", "metrics.json"}
+    names = {"manifest.json", STORE, "metrics.json"}
     assert _files(first).keys() == {*names, "export/mine.parquet"}
     assert (first / "metrics.json").read_text() == "0.72"
     shutil.rmtree(store)

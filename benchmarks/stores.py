@@ -1,6 +1,6 @@
 """What a run leaves behind: bytes an example of ten short reads, file by file.
 
-    python -m benchmarks.journals FILE...
+    python -m benchmarks.stores FILE...
 
 The texts are cut into documents of 100,000 characters, a question on each. TF-IDF selects 10 chunks
 of 200 words, each of which `BestSentence` reads on its own; `ReadEach` keeps the best answer, or
