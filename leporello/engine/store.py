@@ -145,7 +145,11 @@ class Store(MemoryStore):
         with as_user_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = connected(path)
-            self._load_or_begin()
+            try:
+                self._load_or_begin()
+            except BaseException:
+                self._database.close()  # else the file would stay in use
+                raise
 
     def _load_or_begin(self) -> None:
         fault = "damaged"

@@ -50,7 +50,7 @@ def resumed(
         folder: Folder for the stores.
         commits: Numbers of commits after which it is killed; all there are by default.
     """
-    for number in count(1) if commits is None else commits:
+    for number in count() if commits is None else commits:
         path = folder / f"killed after {number}.sqlite"
         with killed_after(number) as killed:
             run(path)
