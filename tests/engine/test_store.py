@@ -23,6 +23,7 @@ from leporello.engine.database import (
     finished_in,
 )
 from leporello.engine.failures import ReadError
+from leporello.engine.serialization import Reply
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
 from leporello.testing.kills import killed_after
@@ -42,7 +43,10 @@ def answered(path: Path | None, count: int = 9, **changes: Any) -> Rows:
 def test_outputs_are_there_for_the_next_process(tmp_path: Path) -> None:
     """With their notes, for examples that are not finished and documents' enrichers."""
     store = Store(tmp_path / "s.sqlite", KEY)
-    replies = [(21, 0, READ, Output("yes", 0.5)), (21, 1, READ, ReadError("broken", "trace"))]
+    replies: list[tuple[int, int, Read, Reply]] = [
+        (21, 0, READ, Output("yes", 0.5)),
+        (21, 1, READ, ReadError("broken", "trace")),
+    ]
     store.add_batch(replies, {1: "a note"})
     store.add_batch([(~0, 0, READ, Output("summary"))])
     store.set_sizes({"batch_tokens": 500})
