@@ -71,11 +71,11 @@ def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
 
 
 def test_a_batch_whose_reader_raises_is_halved_until_the_failing_read_is_alone() -> None:
-    """Its example fails with the stage, and has no further rounds; the others go on."""
-    asked = [Example(f"e{n}", Document(f"d{n}", f"w{n}"), "?") for n in range(6)]
-    asked[2] = replace(asked[2], question="unreadable")
+    """Its example fails with the stage, and has no further rounds; the others are answered."""
+    examples = [Example(f"e{n}", Document(f"d{n}", f"w{n}"), "?") for n in range(6)]
+    examples[2] = replace(examples[2], question="unreadable")
     reader = Mates()
-    rows = run(None, asked, Limits(window=6), reader=reader)
+    rows = run(None, examples, Limits(window=6), reader=reader)
     begins = [[text[:2] for text in batch] for batch in reader.batches]
     others = ["w0", "w1", "w3", "w4", "w5"]
     assert begins == [["w0"], ["w1"], ["w3", "w4", "w5"], others]
@@ -86,7 +86,7 @@ def test_a_batch_whose_reader_raises_is_halved_until_the_failing_read_is_alone()
 
 
 def test_a_failed_read_is_thrown_into_the_combiner() -> None:
-    """A combiner that catches it goes on."""
+    """A combiner that catches it may still answer."""
 
     @dataclass(frozen=True)
     class Careful:
@@ -121,45 +121,45 @@ def test_a_run_killed_at_every_commit_ends_with_the_same_rows(
     tmp_path: Path, combiner: Any, reader: Any
 ) -> None:
     """Answers, failures and notes: the batches that are left are those of an unbroken run."""
-    asked = questions(17)
-    asked[8] = replace(asked[8], question="unreadable")
-    whole = run(None, asked, combiner=combiner, reader=reader())
-    assert sum("failure" in row for row in whole) == 1
-    assert any(row.get("notes") for row in whole) == (reader is Crowded)
-    again = resumed(lambda path: run(path, asked, combiner=combiner, reader=reader()), tmp_path)
+    examples = questions(17)
+    examples[8] = replace(examples[8], question="unreadable")
+    expected = run(None, examples, combiner=combiner, reader=reader())
+    assert sum("failure" in row for row in expected) == 1
+    assert any(row.get("notes") for row in expected) == (reader is Crowded)
+    again = resumed(lambda path: run(path, examples, combiner=combiner, reader=reader()), tmp_path)
     tries = [*again]
     assert len(tries) > 8
-    assert all(rows == whole for rows in tries)
+    assert all(rows == expected for rows in tries)
 
 
 def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> None:
-    """All questions of a document are asked again together, also those that are answered."""
+    """All questions of a document are examples again together, also those that are answered."""
 
     @dataclass(frozen=True)
     class Batching:
         def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
             return [[Hit(chunk, float(len(questions))) for chunk in chunks] for _ in questions]
 
-    asked = questions(20)
-    whole = run(None, asked, retriever=Batching())
-    tries = resumed(lambda path: run(path, asked, retriever=Batching()), tmp_path, (3, 7, 11))
-    assert [*tries] == [whole] * 3
+    examples = questions(20)
+    expected = run(None, examples, retriever=Batching())
+    tries = resumed(lambda path: run(path, examples, retriever=Batching()), tmp_path, (3, 7, 11))
+    assert [*tries] == [expected] * 3
 
 
 def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
     """Its rows come from the store."""
-    whole, reader = run(tmp_path / "s.sqlite", questions(12)), Mates()
-    assert run(tmp_path / "s.sqlite", questions(12), reader=reader) == whole
+    expected, reader = run(tmp_path / "s.sqlite", questions(12)), Mates()
+    assert run(tmp_path / "s.sqlite", questions(12), reader=reader) == expected
     assert not reader.batches
 
 
 def test_a_smaller_limit_in_between_changes_nothing(tmp_path: Path) -> None:
-    """Fewer examples of a shard have batches of their own, which the whole shard does not use."""
-    path, whole = tmp_path / "s.sqlite", run(None, questions(30))
+    """Batches of fewer examples are not used for the complete shard."""
+    path, expected = tmp_path / "s.sqlite", run(None, questions(30))
     for count in (30, 4, 30):
         rows = run(path, questions(30)[:count])
         assert [row["done"] for row in rows] == [*range(count)]
-    assert rows == whole
+    assert rows == expected
 
 
 def test_a_mistake_of_the_users_stops_the_run_and_keeps_what_is_done(tmp_path: Path) -> None:
@@ -176,6 +176,6 @@ def test_a_mistake_of_the_users_stops_the_run_and_keeps_what_is_done(tmp_path: P
     with pytest.raises(UserError, match="the model is gone"):
         run(tmp_path / "s.sqlite", questions(40), reader=first)
     unbroken = Mates()
-    whole = run(None, questions(40), reader=unbroken)
-    assert run(tmp_path / "s.sqlite", questions(40), reader=second) == whole
+    expected = run(None, questions(40), reader=unbroken)
+    assert run(tmp_path / "s.sqlite", questions(40), reader=second) == expected
     assert first.batches + second.batches == unbroken.batches

@@ -97,11 +97,11 @@ def with_questions(asked: Sequence[Example], **questions: str) -> list[Example]:
 
 def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) -> None:
     """As a reader of windows gives them, in the shard's order."""
-    asked = questions(40)
+    examples = questions(40)
     with Slots(COUNT) as slots:
         reader = LastFirst(slots=slots)
-        found = slid(tmp_path / "sliding.sqlite", asked, slots, reader)
-    assert [row["prediction"]["id"] for row in found] == [example.id for example in asked]
+        finished = slid(tmp_path / "sliding.sqlite", examples, slots, reader)
+    assert [row["prediction"]["id"] for row in finished] == [example.id for example in examples]
 
     @dataclass(frozen=True)
     class Windows(Hash):
@@ -109,7 +109,7 @@ def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) ->
             return [super(Windows, self).read([one])[0] for one in inputs]
 
     stages = Pipeline(Words(), All(), Windows(), TwoRounds())
-    assert found == rows_of(tmp_path / "windows.sqlite", asked, stages)
+    assert finished == rows_of(tmp_path / "windows.sqlite", examples, stages)
 
 
 def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:

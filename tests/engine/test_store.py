@@ -102,10 +102,10 @@ def test_a_store_of_something_else_begins_anew(
 def test_a_store_that_was_cut_is_done_again(tmp_path: Path, length: int) -> None:
     """Wherever it was cut; the rows are the same in the end."""
     path = tmp_path / "s.sqlite"
-    whole = answered(path)
+    expected = answered(path)
     path.write_bytes(path.read_bytes()[:length])
     assert length == -1 or counts_in(path).examples == 0  # the last page is a free one
-    assert answered(path) == whole
+    assert answered(path) == expected
 
 
 @pytest.mark.integration
@@ -113,17 +113,17 @@ def test_a_store_that_was_cut_is_done_again(tmp_path: Path, length: int) -> None
 def test_no_changed_byte_changes_a_row(tmp_path: Path, commits: int) -> None:
     """Either the row is not concerned, or the shard is done again; finished or not."""
     path, chance = tmp_path / "s.sqlite", random.Random(0)
-    whole = answered(None)
+    expected = answered(None)
     with killed_after(commits):
         answered(path)
-    sound = path.read_bytes()
+    intact = path.read_bytes()
     for _ in range(300):
-        changed = bytearray(sound)
+        changed = bytearray(intact)
         for _ in range(chance.choice((1, 1, 8))):
             changed[chance.randrange(len(changed))] = chance.randrange(256)
         path.write_bytes(changed)
         counts_in(path)
-        assert answered(path) == whole
+        assert answered(path) == expected
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_store_with_changed_tables_is_done_again(
 ) -> None:
     """Also those that only a later write uses, and names that are not UTF-8."""
     path = tmp_path / "s.sqlite"
-    whole = answered(path)
+    expected = answered(path)
     path.write_bytes(path.read_bytes().replace(before, after))
     counts_in(path)
-    assert answered(path) == whole
+    assert answered(path) == expected
     assert "damaged; its shard is done again" in caplog.text
 
 
@@ -147,10 +147,10 @@ def test_a_store_that_lost_the_row_of_a_retry_is_done_again(
 ) -> None:
     """Without it, examples that failed before would share batches."""
     path = tmp_path / "s.sqlite"
-    whole = answered(path)
+    expected = answered(path)
     with sqlite3.connect(path) as database:
         database.execute("DELETE FROM meta WHERE name = 'alone'")
-    assert answered(path) == whole
+    assert answered(path) == expected
     assert "damaged; its shard is done again" in caplog.text
 
 
@@ -166,13 +166,13 @@ def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
 def test_a_changed_row_is_damage(tmp_path: Path) -> None:
     """The checksum of the row shows it, whoever reads it."""
     path = tmp_path / "s.sqlite"
-    whole = answered(path)
+    expected = answered(path)
     with sqlite3.connect(path) as database:
         database.execute("UPDATE done SET failed = 1 - failed WHERE number = 3")
     with pytest.raises(DamagedStoreError, match="example 3"):
         list(finished_in(path))
     assert counts_in(path).examples == 0
-    assert answered(path) == whole
+    assert answered(path) == expected
 
 
 def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,12 +197,12 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
         database.execute(f"PRAGMA max_page_count = {pages}")
         return database
 
-    path, whole = tmp_path / "s.sqlite", answered(None)
+    path, expected = tmp_path / "s.sqlite", answered(None)
     with monkeypatch.context() as patch:
         patch.setattr("leporello.engine.store.connected", full)
         with pytest.raises(UserError, match="cannot be written to: database or disk is full"):
             answered(path)
-    assert answered(path) == whole
+    assert answered(path) == expected
 
 
 def test_a_store_that_may_not_be_written_stops_the_run(
