@@ -17,14 +17,13 @@ from zlib import crc32
 from leporello.core.errors import UserError
 from leporello.engine.finished import FinishedRow
 
-TABLES = """
+TABLES = """\
 CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB, crc INTEGER) WITHOUT ROWID;
 CREATE TABLE batch (number INTEGER PRIMARY KEY, owner INTEGER, data BLOB, crc INTEGER);
 CREATE TABLE done (number INTEGER PRIMARY KEY, id BLOB, failed INTEGER, prediction BLOB,
     calls BLOB, statistics BLOB, traceback BLOB, crc INTEGER);
 CREATE INDEX done_id ON done (id);
-CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc INTEGER);
-"""
+CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc INTEGER)"""
 DONE = "number, id, failed, prediction, calls, statistics, traceback, crc"
 FORM = 4  # version of the tables
 _PATIENCE = 60.0  # seconds that a process waits for another one that uses the file
@@ -124,7 +123,9 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 def connected(path: Path) -> sqlite3.Connection:
     """Opens a file; the process waits a while for others that use it."""
-    return sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
+    database = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
+    database.text_factory = bytes  # damage can make a text of a blob
+    return database
 
 
 @contextmanager
@@ -137,9 +138,9 @@ def as_user_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (sqlite3.DatabaseError, OSError) as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF
-        if code in _DAMAGED:
+        if code in _DAMAGED or isinstance(error, UnicodeDecodeError):  # in a message of SQLite
             raise DamagedStoreError(f"{path}: is damaged; run the same command again") from error
         if code in _IN_USE:
             raise UserError(f"{path}: another process uses it; wait until it has ended") from error
@@ -172,8 +173,8 @@ def crc_of(row: FinishedRow) -> int:
     return crc32(b"\n".join([utf8(f"{row.number} {row.id} {row.failed:d}"), *row.parts]))
 
 
-def checked(data: bytes, crc: int) -> Any:  # noqa: ANN401 -- JSON
-    """Returns the JSON of a row.
+def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
+    """Returns the JSON of a row; None stands for a row that is missing.
 
     Raises:
         DamagedStoreError: Its checksum is wrong.

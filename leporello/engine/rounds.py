@@ -114,6 +114,7 @@ class Rounds:
         while self._active:
             self.wait()
             yield from self._newly_finished()
+        yield from self._newly_finished()  # while another shard waited for a reply in its slots
         self.store.commit()
 
     def wait(self) -> None:

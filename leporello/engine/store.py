@@ -89,8 +89,13 @@ class MemoryStore:
         self.finished[example.number] = example
         self._mark(example.number, failed=example.failure is not None)
 
-    def passages(self, document: int) -> Mapping[str, Any] | None:  # noqa: ARG002 -- see Store
-        """Returns the stored passages of a document; None if there are none."""
+    def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:  # noqa: ARG002 -- see Store
+        """Returns the stored passages of a document; None if there are none.
+
+        Args:
+            document: Number of the document in the shard.
+            sha256: Hash of its text.
+        """
         return None
 
     def add_passages(self, document: int, sha256: str, row: Mapping[str, JSON]) -> None:
@@ -140,13 +145,17 @@ class Store(MemoryStore):
         with as_user_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = connected(path)
-            self._load_or_begin()
+            try:
+                self._load_or_begin()
+            except BaseException:
+                self._database.close()  # else the file would stay in use
+                raise
 
     def _load_or_begin(self) -> None:
         fault = "damaged"
         with suppress(DamagedStoreError), as_user_errors(self.path):
             self._database.executescript(_WRITER)
-            if not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if not self._tables():
                 self._begin()
                 return
             key = StoreKey(*self._meta("key"))
@@ -173,19 +182,24 @@ class Store(MemoryStore):
 
     def _begin(self) -> None:
         self._database.executescript(f"{_WRITER} BEGIN; {TABLES}")
-        self._set_meta("key", [*astuple(self.key)])
+        for name, value in (("key", [*astuple(self.key)]), ("alone", []), ("sizes", {})):
+            self._set_meta(name, value)
         self.commit()
 
     def _load(self) -> None:
         """Reads what an earlier process stored.
 
         Raises:
-            DamagedStoreError: A checksum is wrong.
+            DamagedStoreError: A page or a checksum is wrong.
         """
+        # Damage that is met only by a later write would end each run of the command.
+        check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
+        if check != (b"ok",) or self._tables() != TABLES.encode():
+            raise DamagedStoreError(f"{self.path}: a page is damaged")
         for row in done_rows(self._database):
             self._mark(row.number, failed=row.failed)
-        self.alone = {*(self._meta("alone") or ())}
-        self.sizes = self._meta("sizes") or {}
+        self.alone = {*self._meta("alone")}
+        self.sizes = self._meta("sizes")
         for data, crc in self._database.execute("SELECT data, crc FROM batch ORDER BY number"):
             self._load_batch(checked(data, crc))
 
@@ -244,11 +258,11 @@ class Store(MemoryStore):
         self.done -= self.failed
         self.failed.clear()
 
-    def passages(self, document: int) -> Mapping[str, Any] | None:
+    def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:
         """Returns the stored passages of a document; None if there are none or they are damaged."""
-        query = "SELECT data, crc FROM passages WHERE document = ?"
+        query = "SELECT data, crc FROM passages WHERE document = ? AND sha256 = ?"
         with suppress(DamagedStoreError), as_user_errors(self.path):
-            for data, crc in self._database.execute(query, (document,)):
+            for data, crc in self._database.execute(query, (document, sha256)):
                 row: Mapping[str, Any] = checked(data, crc)
                 return row
         return None
@@ -304,10 +318,13 @@ class Store(MemoryStore):
         with suppress(OSError):
             _sync(self.path)
 
+    def _tables(self) -> bytes:
+        query = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+        return b";\n".join(sql for (sql,) in self._database.execute(query))
+
     def _meta(self, name: str) -> Any:  # noqa: ANN401 -- JSON
         query = "SELECT data, crc FROM meta WHERE name = ?"
-        row = self._database.execute(query, (name,)).fetchone()
-        return checked(*row) if row else None
+        return checked(*self._database.execute(query, (name,)).fetchone() or (None, 0))
 
     def _set_meta(self, name: str, value: object) -> None:
         data = encoded(value)

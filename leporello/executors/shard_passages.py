@@ -33,7 +33,7 @@ def prepare_passages(
     """
     chunks, document = divided(enriching.stages.chunker, example), example.document
     with collect_notes() as notes:
-        if kept := store.passages(number):
+        if kept := store.passages(number, document.sha256):
             enriching.of(chunks, make=lambda: _restored(kept, document))
             return
         try:

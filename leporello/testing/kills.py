@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
 from unittest.mock import patch
 
 from leporello.engine.store import Store
+
+_Result = TypeVar("_Result")
 
 
 class KilledError(BaseException):
@@ -33,3 +38,22 @@ def killed_after(commits: int) -> Iterator[list[bool]]:
 
     with suppress(KilledError), patch.object(Store, "commit", counting):
         yield killed
+
+
+def resumed(
+    run: Callable[[Path], _Result], folder: Path, commits: Iterable[int] | None = None
+) -> Iterator[_Result]:
+    """Yields the result of a run that was killed and then resumed, for each place to kill it.
+
+    Args:
+        run: Function that runs with its store at a path.
+        folder: Folder for the stores.
+        commits: Numbers of commits after which it is killed; all there are by default.
+    """
+    for number in count() if commits is None else commits:
+        path = folder / f"killed after {number}.sqlite"
+        with killed_after(number) as killed:
+            run(path)
+        if not killed:
+            return
+        yield run(path)

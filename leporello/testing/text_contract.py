@@ -18,7 +18,7 @@ from leporello.core.protocols import KINDS
 from leporello.core.records import Document, Example, Span
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.testing.contract import Maker, PlugInContract, fail, steps
-from leporello.testing.kills import killed_after
+from leporello.testing.kills import resumed
 from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, Echo, examples_on, long_text
 
 __all__ = ["TextContract"]
@@ -128,11 +128,8 @@ class TextContract(PlugInContract):
     def test_a_killed_run_goes_on_to_the_same_results(self, maker: Maker, tmp_path: Path) -> None:
         """From whatever the store held by then."""
         expected = self.rows(maker(), tmp_path / "whole.sqlite")
-        for commits in (2, 4):
-            store = tmp_path / f"killed {commits}.sqlite"
-            with killed_after(commits):
-                self.rows(maker(), store)
-            self.agree(maker(), expected, self.rows(maker(), store), "in a run that was killed")
+        for rows in resumed(lambda store: self.rows(maker(), store), tmp_path, (2, 4)):
+            self.agree(maker(), expected, rows, "in a run that was killed")
 
     def test_a_cache_gives_what_was_made(self, maker: Maker, tmp_path: Path) -> None:
         """Cold and warm: chunks, indexes and outputs that are kept are those made anew."""

@@ -17,9 +17,16 @@ from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.attempts import Attempts, Phase
+from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import counts_in
+from leporello.engine.finished import FinishedExample
+from leporello.engine.reading import WindowReaders
+from leporello.engine.rounds import Rounds
+from leporello.engine.selection import select_document
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.slots import Slots
+from leporello.engine.store import MemoryStore
+from leporello.engine.task_examples import by_document
 from leporello.testing.kills import killed_after
 
 COUNT = 32
@@ -90,11 +97,11 @@ def with_questions(asked: Sequence[Example], **questions: str) -> list[Example]:
 
 def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) -> None:
     """As a reader of windows gives them, in the shard's order."""
-    asked = questions(40)
+    examples = questions(40)
     with Slots(COUNT) as slots:
         reader = LastFirst(slots=slots)
-        found = slid(tmp_path / "sliding.sqlite", asked, slots, reader)
-    assert [row["prediction"]["id"] for row in found] == [example.id for example in asked]
+        finished = slid(tmp_path / "sliding.sqlite", examples, slots, reader)
+    assert [row["prediction"]["id"] for row in finished] == [example.id for example in examples]
 
     @dataclass(frozen=True)
     class Windows(Hash):
@@ -102,7 +109,7 @@ def test_replies_out_of_order_give_the_predictions_of_windows(tmp_path: Path) ->
             return [super(Windows, self).read([one])[0] for one in inputs]
 
     stages = Pipeline(Words(), All(), Windows(), TwoRounds())
-    assert found == rows_of(tmp_path / "windows.sqlite", asked, stages)
+    assert finished == rows_of(tmp_path / "windows.sqlite", examples, stages)
 
 
 def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:
@@ -121,6 +128,27 @@ def test_as_many_reads_are_under_way_as_there_are_slots(tmp_path: Path) -> None:
         asked = [Example(f"e{n}", document, "w") for n in range(COUNT)]
         found = slid(tmp_path / "j.sqlite", asked, slots, Together())
     assert len(found) == COUNT
+
+
+def test_examples_of_another_shard_that_finish_meanwhile_are_yielded() -> None:
+    """Two shards share the slots; their own shard yields them when it finishes."""
+
+    def shard(asked: Sequence[Example]) -> tuple[Rounds, list[int]]:
+        stages = Pipeline(Words(), All(), Hash(), TwoRounds())
+        run = Rounds(CombinerRunner(stages), WindowReaders(stages), MemoryStore(), slots=slots)
+        found: list[FinishedExample] = []
+        for first, group in by_document(asked):
+            found += run.add(first, group, select_document(stages, group, None).selections)
+        return run, [example.number for example in found]
+
+    with Slots(4) as slots:
+        (first, begun), (second, also) = shard(questions(1)), shard(questions(9))
+        also += [example.number for example in second.finish()]
+        while not first.is_idle:
+            second.wait()
+        begun += [example.number for example in first.finish()]
+    assert begun == [0]
+    assert sorted(also) == [*range(9)]
 
 
 def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) -> None:

@@ -10,13 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_stages import All, TwoRounds, Words, questions
+from toy_stages import All, Chain, Mates, TwoRounds, Words, questions
 
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Example, Output, Read
-from leporello.engine.database import DamagedStoreError, StoreKey, counts_in, finished_in
+from leporello.engine.database import (
+    DamagedStoreError,
+    StoreKey,
+    connected,
+    counts_in,
+    finished_in,
+)
 from leporello.engine.failures import ReadError
+from leporello.engine.serialization import Reply
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
 from leporello.testing.kills import killed_after
@@ -26,30 +33,20 @@ READ = Read((DOCUMENT.chunk(0, 2), "note"), "Why?")
 KEY = StoreKey(shard=3, first=20, examples=4, run="run")
 
 
-@dataclass(frozen=True)
-class Echo:
-    """Answers with the number of its inputs, as a float reader may."""
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        if any(read.question == "broken" for read in inputs):
-            raise ValueError("broken")
-        return [Output(f"{read.question} {len(inputs)}") for read in inputs]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        return [0 for _ in texts]
-
-
 def answered(path: Path | None, count: int = 9, **changes: Any) -> Rows:
     """Returns the rows of questions, one of which fails."""
     asked = questions(count)
-    asked[2] = replace(asked[2], question="broken")
-    return rows_of(path, asked, Pipeline(Words(), All(), Echo(), TwoRounds()), **changes)
+    asked[2] = replace(asked[2], question="unreadable")
+    return rows_of(path, asked, Pipeline(Words(), All(), Mates(), TwoRounds()), **changes)
 
 
 def test_outputs_are_there_for_the_next_process(tmp_path: Path) -> None:
     """With their notes, for examples that are not finished and documents' enrichers."""
     store = Store(tmp_path / "s.sqlite", KEY)
-    replies = [(21, 0, READ, Output("yes", 0.5)), (21, 1, READ, ReadError("broken", "trace"))]
+    replies: list[tuple[int, int, Read, Reply]] = [
+        (21, 0, READ, Output("yes", 0.5)),
+        (21, 1, READ, ReadError("broken", "trace")),
+    ]
     store.add_batch(replies, {1: "a note"})
     store.add_batch([(~0, 0, READ, Output("summary"))])
     store.set_sizes({"batch_tokens": 500})
@@ -75,7 +72,7 @@ def test_one_example_is_found_by_its_id(tmp_path: Path) -> None:
     assert (row.number, row.id, row.failed) == (1, "e7", False)
     [row] = (row for row in finished_in(tmp_path / "s.sqlite") if row.failed)
     assert row.number == 2
-    assert b"ValueError: broken" in row.prediction
+    assert b"RuntimeError: cannot read this" in row.prediction
     assert b"in read" in row.traceback
     assert not [*finished_in(tmp_path / "s.sqlite", "nobody")]
 
@@ -105,36 +102,77 @@ def test_a_store_of_something_else_begins_anew(
 def test_a_store_that_was_cut_is_done_again(tmp_path: Path, length: int) -> None:
     """Wherever it was cut; the rows are the same in the end."""
     path = tmp_path / "s.sqlite"
-    whole = answered(path)
+    expected = answered(path)
     path.write_bytes(path.read_bytes()[:length])
     assert length == -1 or counts_in(path).examples == 0  # the last page is a free one
-    assert answered(path) == whole
+    assert answered(path) == expected
 
 
 @pytest.mark.integration
-def test_no_changed_byte_changes_a_row(tmp_path: Path) -> None:
-    """Either the row is not concerned, or the shard is done again."""
+@pytest.mark.parametrize("commits", [5, 99])
+def test_no_changed_byte_changes_a_row(tmp_path: Path, commits: int) -> None:
+    """Either the row is not concerned, or the shard is done again; finished or not."""
     path, chance = tmp_path / "s.sqlite", random.Random(0)
-    whole = answered(path)
-    sound = path.read_bytes()
+    expected = answered(None)
+    with killed_after(commits):
+        answered(path)
+    intact = path.read_bytes()
     for _ in range(300):
-        changed = bytearray(sound)
+        changed = bytearray(intact)
         for _ in range(chance.choice((1, 1, 8))):
             changed[chance.randrange(len(changed))] = chance.randrange(256)
         path.write_bytes(changed)
-        assert answered(path) == whole
+        counts_in(path)
+        assert answered(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"traceback BLOB", b"traceb\xffck BLOB"), (b"sha256 TEXT", b"sha255 TEXT")],
+)
+def test_a_store_with_changed_tables_is_done_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, before: bytes, after: bytes
+) -> None:
+    """Also those that only a later write uses, and names that are not UTF-8."""
+    path = tmp_path / "s.sqlite"
+    expected = answered(path)
+    path.write_bytes(path.read_bytes().replace(before, after))
+    counts_in(path)
+    assert answered(path) == expected
+    assert "damaged; its shard is done again" in caplog.text
+
+
+def test_a_store_that_lost_the_row_of_a_retry_is_done_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without it, examples that failed before would share batches."""
+    path = tmp_path / "s.sqlite"
+    expected = answered(path)
+    with sqlite3.connect(path) as database:
+        database.execute("DELETE FROM meta WHERE name = 'alone'")
+    assert answered(path) == expected
+    assert "damaged; its shard is done again" in caplog.text
+
+
+def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
+    """Those that another document's number stands at are not used."""
+    store = Store(tmp_path / "s.sqlite", KEY)
+    store.add_passages(0, "hash", {"rows": 1})
+    assert store.passages(0, "hash") == {"rows": 1}
+    assert store.passages(0, "another") is None
+    assert store.passages(1, "hash") is None
 
 
 def test_a_changed_row_is_damage(tmp_path: Path) -> None:
     """The checksum of the row shows it, whoever reads it."""
     path = tmp_path / "s.sqlite"
-    whole = answered(path)
+    expected = answered(path)
     with sqlite3.connect(path) as database:
         database.execute("UPDATE done SET failed = 1 - failed WHERE number = 3")
     with pytest.raises(DamagedStoreError, match="example 3"):
         list(finished_in(path))
     assert counts_in(path).examples == 0
-    assert answered(path) == whole
+    assert answered(path) == expected
 
 
 def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,17 +186,43 @@ def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         answered(path)
 
 
-def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
-    """And the same command goes on once there is room."""
+@pytest.mark.parametrize("pages", [3, 8, 9])
+def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    """The same command goes on once there is room."""
+
+    def full(path: Path) -> sqlite3.Connection:
+        database = connected(path)
+        database.execute(f"PRAGMA max_page_count = {pages}")
+        return database
+
+    path, expected = tmp_path / "s.sqlite", answered(None)
+    with monkeypatch.context() as patch:
+        patch.setattr("leporello.engine.store.connected", full)
+        with pytest.raises(UserError, match="cannot be written to: database or disk is full"):
+            answered(path)
+    assert answered(path) == expected
+
+
+def test_a_store_that_may_not_be_written_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says what to do, and the file stays as it is."""
+
+    def read_only(path: Path) -> sqlite3.Connection:
+        database = connected(path)
+        database.execute("PRAGMA query_only = 1")
+        return database
+
     path = tmp_path / "s.sqlite"
-    whole = answered(None)
-    store = Store(path, StoreKey(examples=9))
-    store._database.execute("PRAGMA max_page_count = 1")
-    batch = [(1, 0, READ, Output("x" * 100_000))]
-    with pytest.raises(UserError, match="cannot be written to: database or disk is full"):
-        store.add_batch(batch)
-    store._database.close()
-    assert answered(path)[:3] == whole[:3]
+    with killed_after(5):
+        answered(path)
+    before = path.read_bytes()
+    monkeypatch.setattr("leporello.engine.store.connected", read_only)
+    with pytest.raises(UserError, match=r"s\.sqlite: cannot be written to: .* allow writing"):
+        answered(path)
+    assert path.read_bytes() == before
 
 
 def test_other_processes_see_each_finished_example(tmp_path: Path) -> None:
@@ -166,7 +230,7 @@ def test_other_processes_see_each_finished_example(tmp_path: Path) -> None:
     path, seen = tmp_path / "s.sqlite", list[int]()
 
     @dataclass(frozen=True)
-    class Looking(Echo):
+    class Looking(Mates):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             seen.append(counts_in(path).examples)
             return super().read(inputs)
@@ -174,18 +238,6 @@ def test_other_processes_see_each_finished_example(tmp_path: Path) -> None:
     asked = [Example(f"e{n}", Document(f"d{n}", "w " * (n + 1)), "w") for n in range(5)]
     rows_of(path, asked, Pipeline(Words(), All(), Looking(), Chain()))
     assert seen == [0, 1, 2, 3, 4]
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Reads one hit after the other."""
-
-    def combine(self, example: Example, hits: Any) -> Any:
-        text = ""
-        for hit in hits:
-            [output] = yield [Read((hit.chunk, text), example.question)]
-            text = output.text
-        return text
 
 
 def test_a_retry_reads_failed_examples_alone(tmp_path: Path) -> None:
@@ -200,12 +252,12 @@ def test_a_retry_reads_failed_examples_alone(tmp_path: Path) -> None:
         store.retry()
         store.close()
         with killed_after(commits):
-            rows_of(copy, questions(9), Pipeline(Words(), All(), Echo(), TwoRounds()))
-        return rows_of(copy, questions(9), Pipeline(Words(), All(), Echo(), TwoRounds()))
+            rows_of(copy, questions(9), Pipeline(Words(), All(), Mates(), TwoRounds()))
+        return rows_of(copy, questions(9), Pipeline(Words(), All(), Mates(), TwoRounds()))
 
     rows = again(99, "unbroken.sqlite")
     assert [row["done"] for row in rows if "failure" in row] == []
     assert rows[:2] + rows[3:] == first[:2] + first[3:]
-    assert len(rows[2]["calls"]) == int(rows[2]["calls"][0]["output"]["text"].split()[-1]) + 1
+    assert len(rows[2]["calls"]) == int(rows[2]["calls"][0]["output"]["text"].split("/")[-1]) + 1
     for commits in range(4):
         assert again(commits, f"killed {commits}.sqlite") == rows

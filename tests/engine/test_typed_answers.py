@@ -14,9 +14,10 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.limits import Limits
-from leporello.engine.shard_rows import rows_of
+from leporello.engine.shard_rows import Rows, rows_of
 from leporello.readers import BestSentence, Embedded
 from leporello.retrievers import All
+from leporello.testing.kills import resumed
 from leporello.text.typed.schema import schema_of
 
 TEXT = (
@@ -49,19 +50,18 @@ def asked(question: str, answer: Any, number: int = 0) -> Example:
     return Example(f"e{number}", DOCUMENT, question, schema=schema_of(answer))
 
 
-def run(path: Path, reader: Any, *examples: Example) -> list[dict[str, Any]]:
+def run(reader: Any, *examples: Example, path: Path | None = None) -> Rows:
     """Returns the rows of these examples."""
     stages = Pipeline(Sentences(1000), All(), reader, Stuff())
-    return rows_of(path / "journal.jsonl", examples, stages, Limits(5, 4))
+    return rows_of(path, examples, stages, Limits(5, 4))
 
 
 @pytest.mark.parametrize("reader", [BestSentence(), Embedded()])
-def test_a_reader_of_spans_gives_the_value_with_its_place(tmp_path: Path, reader: Any) -> None:
+def test_a_reader_of_spans_gives_the_value_with_its_place(reader: Any) -> None:
     """The best span that has a value of the type; what is delivered is the value."""
     number, date = (
         row["prediction"]["raw"]
         for row in run(
-            tmp_path,
             reader,
             asked("How many people does the ferry company employ?", "integer"),
             asked("When was the ferry company founded?", "date", 1),
@@ -71,22 +71,22 @@ def test_a_reader_of_spans_gives_the_value_with_its_place(tmp_path: Path, reader
     assert [TEXT[slice(*raw["spans"][""])] for raw in (number, date)] == ["1,200", "1 May 1871"]
 
 
-def test_an_object_is_filled_field_by_field(tmp_path: Path) -> None:
+def test_an_object_is_filled_field_by_field() -> None:
     """By a reader that does not write; what the document does not say is null."""
     fields = {
         "founder": {"type": "text", "description": "Who founded the ferry company?"},
         "founded": {"type": "date", "description": "When was the ferry company founded?"},
         "price": {"type": "number", "minimum": 5000, "description": "Price of a ticket?"},
     }
-    [row] = run(tmp_path, Embedded(), asked("", {"fields": fields}))
+    [row] = run(Embedded(), asked("", {"fields": fields}))
     raw = row["prediction"]["raw"]
     assert raw["value"] == {"founder": "Grigor Sande", "founded": "1871-05-01", "price": None}
     assert TEXT[slice(*raw["spans"]["/founder"])] == "Grigor Sande"
 
 
-def test_a_model_that_is_told_what_was_wrong_is_asked_once_more(tmp_path: Path) -> None:
+def test_a_model_that_is_told_what_was_wrong_is_asked_once_more() -> None:
     """The second answer is delivered, with the place where what was read says the same."""
-    [row] = run(tmp_path, Writer("It has 1200."), asked("How many?", "integer"))
+    [row] = run(Writer("It has 1200."), asked("How many?", "integer"))
     raw = row["prediction"]["raw"]
     assert (row["prediction"]["prediction"], raw["value"]) == ("1200", 1200)
     assert TEXT[slice(*raw["spans"][""])] == "1,200"
@@ -94,26 +94,24 @@ def test_a_model_that_is_told_what_was_wrong_is_asked_once_more(tmp_path: Path) 
     assert len(row["calls"]) == 2
 
 
-def test_what_is_wrong_twice_fails(tmp_path: Path) -> None:
+def test_what_is_wrong_twice_fails() -> None:
     """Nothing invalid is delivered; the failure names what was said."""
-    [row] = run(tmp_path, Writer("still not"), asked("How many?", "integer"))
+    [row] = run(Writer("still not"), asked("How many?", "integer"))
     assert row["failure"]["stage"] == "answer"
     assert "'still not' is not of type 'integer'" in row["failure"]["error"]
 
 
-def test_a_type_of_few_answers_gives_choices(tmp_path: Path) -> None:
+def test_a_type_of_few_answers_gives_choices() -> None:
     """Every reader that chooses knows them."""
     colours = {"type": "enum", "choices": ["Norway", "Japan"]}
-    [row] = run(tmp_path, BestSentence(), asked("Where is the ferry company of Quern?", colours))
+    [row] = run(BestSentence(), asked("Where is the ferry company of Quern?", colours))
     assert row["prediction"]["raw"]["value"] == "Norway"
 
 
-def test_a_run_cut_between_two_tries_ends_with_the_same_rows(tmp_path: Path) -> None:
+def test_a_run_killed_between_two_tries_ends_with_the_same_rows(tmp_path: Path) -> None:
     """The second read is replayed like any other."""
     examples = [asked("How many?", kind, n) for n, kind in enumerate(("integer", "date") * 3)]
-    whole = run(tmp_path, Writer("1200"), *examples)
-    path = tmp_path / "journal.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    for count in range(len(lines)):
-        path.write_bytes(b"".join(lines[:count]) + lines[count][: len(lines[count]) // 2])
-        assert run(tmp_path, Writer("1200"), *examples) == whole
+    whole = run(Writer("1200"), *examples)
+    tries = [*resumed(lambda path: run(Writer("1200"), *examples, path=path), tmp_path)]
+    assert len(tries) > 3
+    assert all(rows == whole for rows in tries)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -22,6 +21,8 @@ from lamps import project, same_bytes
 from leporello.api import Run, UserError, run
 from leporello.config.placement import Placement
 from leporello.core.environment.classes import REMAPPED_PATHS
+from leporello.engine.database import finished_in
+from leporello.engine.finished import FinishedRow
 from leporello.engine.limits import Limits
 from leporello.executors.interface import BatchSpec
 from leporello.executors.ray import executor as ray_data
@@ -109,20 +110,14 @@ class Lamps:
         return [f"retriever.{name}={value}" for name, value in given.items()]
 
     def same(self, one: str, other: str) -> None:
-        """Compares two runs and their journals."""
+        """Compares two runs and their stores."""
         same_bytes(self.folder / one, self.folder / other)
-        rows = [self.rows(name) for name in (one, other)]
-        assert rows[0] == rows[1]
+        assert self.rows(one) == self.rows(other)
 
-    def rows(self, out: str) -> list[dict[str, Any]]:
-        """Returns the rows of a run's journals without their sums."""
-        lines = b"".join(self.journals(out).values()).splitlines()
-        return [{**json.loads(line), "sum": ""} for line in lines]
-
-    def journals(self, out: str) -> dict[str, bytes]:
-        """Returns what the journals of a run hold, by their names."""
-        folder = self.folder / out / "journal"
-        return {path.name: path.read_bytes() for path in sorted(folder.rglob("*.jsonl"))}
+    def rows(self, out: str) -> list[FinishedRow]:
+        """Returns the rows of a run's stores."""
+        stores = sorted((self.folder / out / "journal").rglob("*.sqlite"))
+        return [row for store in stores for row in finished_in(store)]
 
     def attempts(self, out: str) -> list[tuple[int, str]]:
         """Returns the attempt of each line of a run's workers.jsonl, and how it ended."""
@@ -245,7 +240,7 @@ def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     process = subprocess.Popen(
         line, stderr=subprocess.PIPE, text=True, env=os.environ | {"LAMP_SECONDS": "0.05"}
     )
-    while not [*tmp_path.glob("ray/journal/**/*.jsonl")] and process.poll() is None:
+    while not [*tmp_path.glob("ray/journal/**/*.sqlite")] and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
     _, told = process.communicate(timeout=180)

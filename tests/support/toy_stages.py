@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from leporello.core.records import Chunk, Combination, Document, Example, Hit, Read, Span
+from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read, Span
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,42 @@ class TwoRounds:
         first = yield [Read((hit.chunk,), example.question) for hit in hits]
         [second] = yield [Read(tuple(output.text for output in first), example.question)]
         return str(second.text)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Reads one hit after the other, each with the answer so far."""
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Returns the last answer."""
+        text = ""
+        for hit in hits:
+            [output] = yield [Read((hit.chunk, text), example.question)]
+            text = output.text
+        return text
+
+
+@dataclass(frozen=True)
+class Mates:
+    """Answers with the text and its batch mates, as a network's last digits depend on them.
+
+    Attributes:
+        batches: Texts that it has answered, by batch.
+    """
+
+    batches: list[list[str]] = field(default_factory=list)
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns outputs; raises at the question `unreadable`."""
+        if any(read.question == "unreadable" for read in inputs):
+            raise RuntimeError("cannot read this")
+        texts = [*map(joined, inputs)]
+        self.batches.append(texts)
+        return [Output(f"{text}/{texts[0]}/{len(texts)}", score=0.5) for text in texts]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns characters."""
+        return [len(text) for text in texts]
 
 
 def joined(read: Read) -> str:

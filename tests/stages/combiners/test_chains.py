@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from one_example import run_example
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import (
@@ -32,8 +33,6 @@ from leporello.core.records import (
     Request,
     Span,
 )
-from leporello.engine.active_example import ActiveExample
-from leporello.engine.selection import select
 from leporello.readers import BestSentence, Embedded
 from leporello.retrievers import BM25
 
@@ -319,19 +318,9 @@ def test_readers_of_the_package_answer_through_them(reader: Any, combiner: Any) 
     """A question is answered from the document, and a summary is some of its sentences."""
     stages = Pipeline(Paragraphs(size=20), BM25(k=3), reader, combiner)
     answer, summary = (
-        _answer(stages, Example("e", TALE, question=question))
+        str(run_example(stages, Example("e", TALE, question=question))[0].value)
         for question in ("What colour were the boots of the cat?", "")
     )
     assert "red" in answer
     assert summary
     assert all(sentence.strip() in TALE.text for sentence in summary.splitlines())
-
-
-def _answer(stages: Pipeline, example: Example) -> str:
-    [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
-    while not active.finished:
-        active.replies = [*(stages.reader.read(active.reads))]
-        active.send()
-    return str(active.value)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
+from one_example import run_example
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import BestOf, ByRole, Cascade, MapReduce, Route, Stuff, Verify, When
@@ -17,7 +18,6 @@ from leporello.config import Pipeline, load_config
 from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.selection import select
 from leporello.engine.serialization import prediction_of
 from leporello.readers import Embedded
 from leporello.retrievers import BM25
@@ -56,13 +56,7 @@ def finished(combiner: Any, answer: Says, /, **roles: Says) -> ActiveExample:
     """Runs a question to its end."""
     stages = Pipeline(Paragraphs(size=12), BM25(k=3), answer, combiner, roles=roles)
     example = Example("e", TALE, question="What colour were the boots of the cat?")
-    [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
-    while not active.finished:
-        active.replies = [stages.reader_of(read.role).read([read])[0] for read in active.reads]
-        active.send()
-    return active
+    return run_example(stages, example)[0]
 
 
 def told(combiner: Any, answer: Says, /, **roles: Says) -> Any:
@@ -195,13 +189,7 @@ def _verified(combiner: Verify, example: Example, answer: str) -> object:
     stages = Pipeline(
         Paragraphs(size=12), BM25(k=3), Says(answer, 0.9), combiner, roles={"check": Embedded()}
     )
-    [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
-    while not active.finished:
-        active.replies = [stages.reader_of(read.role).read([read])[0] for read in active.reads]
-        active.send()
-    return active.value
+    return run_example(stages, example)[0].value
 
 
 def test_pairs_of_premise_and_hypothesis_are_one_a_passage() -> None:

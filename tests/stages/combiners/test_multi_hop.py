@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_example import run_example
 
 from leporello.combiners import MultiHop, Stuff
 from leporello.combiners.multi_hop import names, nearest_sentences, without
@@ -29,7 +29,6 @@ from leporello.core.records import (
 )
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import ReadError
-from leporello.engine.selection import select
 from leporello.engine.shard_rows import rows_of
 from leporello.retrievers import BM25
 
@@ -95,15 +94,7 @@ def _finished(
 ) -> tuple[ActiveExample, list[list[Read]]]:
     """Returns a finished example, and what was read in each round."""
     stages = Pipeline(Blocks(), BM25(k=k), Copy(said), combiner)
-    [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
-    rounds: list[list[Read]] = []
-    while not active.finished:
-        rounds.append([*active.reads])
-        active.replies = [*(stages.reader.read(active.reads))]
-        active.send()
-    return active, rounds
+    return run_example(stages, example)
 
 
 def _starts(active: ActiveExample) -> list[str]:
@@ -172,10 +163,10 @@ def test_a_failed_read_of_a_hop_fails_the_example_as_the_reader_s() -> None:
         generator.throw(ReadError("cannot read this"))
 
 
-def test_hits_of_later_hops_are_in_the_prediction_and_the_ledger(tmp_path: Path) -> None:
+def test_hits_of_later_hops_are_in_the_prediction_and_the_ledger() -> None:
     """What was found is what was selected; nothing is read that was not."""
     stages = Pipeline(Blocks(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
-    [row] = rows_of(tmp_path / "journal.jsonl", [EXAMPLE], stages)
+    [row] = rows_of(None, [EXAMPLE], stages)
     found = row["prediction"]
     starts = [TEXT.index(name) for name in ("Scarlett was", "The screen", "Vivien Leigh had")]
     assert [start for start, _, _ in found["hits"]] == starts

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from one_example import run_example
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import Decompose, HyDE, Iterative, MultiQuery, Stuff
@@ -14,7 +15,6 @@ from leporello.combiners.rewriting.wording import rewordings
 from leporello.config import Pipeline
 from leporello.core.records import Document, Example, Output, Read, Span
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.selection import select
 from leporello.readers import Embedded
 from leporello.retrievers import BM25
 
@@ -33,38 +33,21 @@ QUESTION = "What colour were the boots of the cat?"
 class Scripted:
     """Answers with texts, one after the other, the last one for ever."""
 
-    texts: tuple[str, ...]
+    texts: list[str]
     generates: bool = True
 
-    def of(self, number: int) -> Output:
-        return Output(self.texts[min(number, len(self.texts) - 1)])
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        return [Output(self.texts.pop(0) if self.texts[1:] else self.texts[0]) for _ in inputs]
 
 
 def _run(
     combiner: Any, said: Sequence[str], question: str = QUESTION, k: int = 1, *, writes: bool = True
 ) -> tuple[ActiveExample, list[Read]]:
     """Runs an example to its end with a reader that says these texts; returns all that it read."""
-    reader: Any = Scripted((*said,), writes)
-    return _finished(
-        Pipeline(Paragraphs(size=15), BM25(k=k), reader, combiner), question, reader.of
-    )
-
-
-def _finished(
-    stages: Pipeline, question: str, answer: Callable[[int], Output] | None = None
-) -> tuple[ActiveExample, list[Read]]:
-    example = Example("e", TALE, question=question)
-    [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
-    reads: list[Read] = []
-    while not active.finished:
-        start = len(reads)
-        reads += active.reads
-        outputs = [answer(n) for n in range(start, len(reads))] if answer else None
-        active.replies = [*(outputs or stages.reader.read(active.reads))]
-        active.send()
-    return active, reads
+    reader: Any = Scripted([*said], writes)
+    stages = Pipeline(Paragraphs(size=15), BM25(k=k), reader, combiner)
+    active, rounds = run_example(stages, Example("e", TALE, question=question))
+    return active, [read for reads in rounds for read in reads]
 
 
 def _texts(read: Read) -> list[str]:
@@ -185,6 +168,6 @@ COMBINERS = (
 def test_the_package_s_own_reader_answers_through_them(combiner: Any) -> None:
     """By rule, and says so; every hit is of the document."""
     stages = Pipeline(Paragraphs(size=15), BM25(k=2), Embedded(), combiner)
-    active, _ = _finished(stages, QUESTION)
+    active, _ = run_example(stages, Example("e", TALE, question=QUESTION))
     assert "red" in str(active.value)
     assert len(active.notes) == 1

@@ -1,0 +1,207 @@
+"""An example on its way: what its stages are given, and how their results become a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from toy_stages import Mates, TwoRounds, Words, questions
+
+from leporello.combiners import Stuff
+from leporello.config import Pipeline
+from leporello.config.metrics import metrics_of
+from leporello.core.coverage import PARTS
+from leporello.core.records import (
+    JSON,
+    Chunk,
+    Combination,
+    Document,
+    Example,
+    Fit,
+    Generates,
+    Hit,
+    Output,
+    Read,
+    Search,
+    Span,
+)
+from leporello.engine.shard_rows import Rows, rows_of
+
+
+@dataclass(frozen=True)
+class Containing:
+    """The chunks that contain the question."""
+
+    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+        """Raises at the question `broken`."""
+        if "broken" in questions:
+            raise LookupError("a broken question")
+        return [[Hit(c, 1.0) for c in chunks if question in c.text] for question in questions]
+
+
+def run(examples: Sequence[Example], **stages: Any) -> Rows:
+    """Returns the rows of examples."""
+    usual = {"chunker": Words(), "retriever": Containing(), "reader": Mates()}
+    return rows_of(None, examples, Pipeline(**{**usual, "combiner": TwoRounds(), **stages}))
+
+
+def test_a_question_that_breaks_the_retriever_fails_alone() -> None:
+    """The other questions on the same document are answered."""
+    document = Document("d", "w1 w2")
+    examples = [
+        Example("good", document, question="w"),
+        Example("bad", document, question="broken"),
+    ]
+    rows = run(examples)
+    assert "prediction" in rows[0]
+    assert rows[1]["failure"]["stage"] == "retriever"
+    assert rows[1]["failure"]["error"] == "LookupError: a broken question"
+    assert "in retrieve" in rows[1]["failure"]["traceback"]
+
+
+def test_a_failed_example_scores_as_an_empty_prediction() -> None:
+    """Its statistics are there, with a score of zero."""
+    example = Example("bad", Document("d", "w"), question="broken", references=("w",))
+    rows = run([example])
+    [f1] = metrics_of(["f1"]).values()
+    assert f1.score(rows[0]["statistics"]["f1"]) == 0.0
+
+
+def test_what_is_not_read_is_answered_at_once() -> None:
+    """`Search` with hits, `Fit` with what fits, `Generates` with whether the reader writes."""
+
+    @dataclass(frozen=True)
+    class Curious:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+            more, fits, writes = yield [Search("w1"), Fit(Read(("a", "b", "c"))), Generates()]
+            return f"{len(more)} {more[0].chunk.text} {fits} {writes}"
+
+    example = Example("e", Document("d", "w0 w1 w2"), question="w0")
+    rows = run([example], combiner=Curious())
+    assert rows[0]["prediction"]["prediction"] == "1 w1 3 False"
+    assert [hit[:2] for hit in rows[0]["prediction"]["hits"]] == [[0, 2], [3, 5]]
+
+
+def test_a_combiner_that_reads_nothing_need_not_be_a_generator() -> None:
+    """It returns its answer at once; a value that is no text is written as JSON."""
+
+    @dataclass(frozen=True)
+    class Count:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> JSON:
+            return {"hits": len(hits)}
+
+    example = Example("e", Document("d", "w0 w1"), question="w")
+    rows = run([example], combiner=Count())
+    assert rows[0]["prediction"]["prediction"] == '{"hits": 2}'
+    assert rows[0]["prediction"]["raw"] == {"hits": 2}
+
+
+def test_no_stage_sees_references_or_evidence() -> None:
+    """The combiner's example has neither, unless its class says that it sees the gold."""
+
+    @dataclass(frozen=True)
+    class Peeking:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> JSON:
+            return len(example.references) + len(example.evidence)
+
+    @dataclass(frozen=True)
+    class Oracle(Peeking):
+        sees_gold = True
+
+    example = Example("e", Document("d", "w"), references=("r",), evidence=(Span(0, 1),))
+    blind = run([example], combiner=Peeking())
+    seeing = run([example], combiner=Oracle())
+    assert (blind[0]["prediction"]["raw"], seeing[0]["prediction"]["raw"]) == (0, 2)
+
+
+def test_the_ledger_counts_what_was_selected_read_and_cut() -> None:
+    """Characters of the hits, of what the reader says that it saw, and of the rest."""
+
+    @dataclass(frozen=True)
+    class Short:
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return [Output("x", read=(Span(0, 2),), cut=3) for _ in inputs]
+
+        def count(self, texts: Sequence[str]) -> list[int]:
+            return [0 for _ in texts]
+
+    example = Example("e", Document("d", "w0 w11 z"), question="w")
+    rows = run([example], reader=Short(), combiner=Stuff())
+    ledger = rows[0]["prediction"]["coverage"]
+    assert {name: ledger[name] for name in ("selected", "read", "cut")} == {
+        "selected": 5,
+        "read": 2,
+        "cut": 3,
+    }
+    assert sum(ledger[part] for part in PARTS) == 8
+    assert rows[0]["prediction"]["read"] == [[0, 2]]
+
+
+def test_a_document_is_divided_once_for_all_its_questions() -> None:
+    """The chunker runs once a document, the retriever gets all questions in one call."""
+    divided: list[str] = []
+
+    @dataclass(frozen=True)
+    class Counting(Words):
+        def chunk(self, document: Document) -> Iterator[Span]:
+            divided.append(document.id)
+            return super().chunk(document)
+
+    run(questions(30, documents=3), chunker=Counting())
+    assert divided == ["d0", "d1", "d2"]
+
+
+def test_a_chunker_that_asks_for_the_question_runs_once_an_example() -> None:
+    """Its chunks may differ from question to question."""
+
+    @dataclass(frozen=True)
+    class Around:
+        def chunk(self, document: Document, question: str) -> Iterator[Span]:
+            start = document.text.index(question)
+            yield Span(start, start + len(question))
+
+    document = Document("d", "w0 w1 w2")
+    examples = [Example(q, document, question=q) for q in ("w0", "w2")]
+    rows = run(examples, chunker=Around())
+    assert [row["prediction"]["hits"] for row in rows] == [[[0, 2, 1.0]], [[6, 8, 1.0]]]
+
+
+def test_scores_that_are_no_numbers_are_no_scores() -> None:
+    """NaN never reaches a file, since JSON has no such number."""
+
+    @dataclass(frozen=True)
+    class Unsure(Mates):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            return [Output("x", score=float("nan")) for _ in inputs]
+
+    rows = run(questions(1), reader=Unsure())
+    assert rows[0]["calls"][0]["output"]["score"] is None
+
+
+def test_numpy_numbers_are_as_good_as_python_ones() -> None:
+    """Offsets of a chunker that computes with arrays are written as plain numbers."""
+
+    @dataclass(frozen=True)
+    class Arrays:
+        def chunk(self, document: Document) -> Iterator[Span]:
+            offsets: Any = np.array([0, 2])
+            yield Span(*offsets)
+
+    rows = run(questions(1), chunker=Arrays())
+    assert rows[0]["prediction"]["hits"] == [[0, 2, 1.0]]
+
+
+def test_a_task_may_bring_answers_into_the_form_that_its_metric_reads() -> None:
+    """The prediction is normalised, what the combiner returned is kept."""
+    example = Example("e", Document("d", "w"), question="w", references=("W",))
+    built = Pipeline(Words(), Containing(), Mates(), Stuff())
+    [row] = rows_of(
+        None, [example], built,
+        metrics=["exact_match"],
+        normalise=lambda text, asked: f"{text[:1].upper()}{asked.question[1:]}",
+    )  # fmt: skip
+    assert (row["prediction"]["prediction"], row["prediction"]["raw"]) == ("W", "w/w/1")
+    [metric] = metrics_of(["exact_match"]).values()
+    assert metric.score(row["statistics"]["exact_match"]) == 100

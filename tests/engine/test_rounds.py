@@ -1,0 +1,181 @@
+"""Rounds: how reads become batches, how failures stay alone, what a kill leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_stages import All, Chain, Mates, TwoRounds, Words, joined, questions
+
+from leporello.combiners import Stuff
+from leporello.config import Pipeline
+from leporello.core.errors import UserError
+from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read
+from leporello.engine.limits import Limits
+from leporello.engine.shard_rows import Rows, rows_of
+from leporello.testing.kills import resumed
+
+SMALL = Limits(max_active=5, window=4)
+LONG = Example("e", Document("long", " ".join(f"w{n}" for n in range(50))), question="w")
+
+
+def run(
+    path: Path | None, examples: Sequence[Example], limits: Limits = SMALL, **stages: Any
+) -> Rows:
+    """Returns the rows of examples, two rounds each unless another combiner is given."""
+    usual = {"chunker": Words(), "retriever": All(), "reader": Mates(), "combiner": TwoRounds()}
+    return rows_of(path, examples, Pipeline(**{**usual, **stages}), limits)
+
+
+# -- batches -------------------------------------------------------------------------------------
+
+
+def test_reads_of_many_examples_are_pooled() -> None:
+    """All batches of a group's round are full but the last one."""
+    reader = Mates()
+    run(None, questions(40), Limits(max_active=20, window=8), reader=reader)
+    first = [8, 8, 8, 8, 8, 4, 8, 8, 4]
+    second = [8, 8, 8, 8, 8, 7, 8, 8, 4]
+    assert [len(batch) for batch in reader.batches] == first + second
+
+
+def test_batches_come_in_the_order_of_examples_and_places() -> None:
+    """First all first rounds of a group of `max_active` examples, then all second ones."""
+    examples = [Example(f"e{n}", Document(f"d{n}", f"a{n} b{n}")) for n in range(3)]
+    reader = Mates()
+    run(None, examples, Limits(max_active=2, window=3), reader=reader)
+    begins = [[text[:2] for text in batch] for batch in reader.batches]
+    assert begins == [["a0", "b0", "a1"], ["b1"], ["a0", "a1"], ["a2", "b2"], ["a2"]]
+
+
+@dataclass(frozen=True)
+class Quick(Mates):
+    """Wants large batches."""
+
+    window_size = 40
+
+
+@pytest.mark.parametrize(("reader", "most"), [(Mates(), 8), (Quick(), 40)])
+def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
+    reader: Mates, most: int
+) -> None:
+    """One example with more reads has several batches."""
+    run(None, [LONG], Limits(max_active=5, window=8), reader=reader)
+    assert max(map(len, reader.batches)) == most
+
+
+# -- failures ------------------------------------------------------------------------------------
+
+
+def test_a_batch_whose_reader_raises_is_halved_until_the_failing_read_is_alone() -> None:
+    """Its example fails with the stage, and has no further rounds; the others are answered."""
+    examples = [Example(f"e{n}", Document(f"d{n}", f"w{n}"), "?") for n in range(6)]
+    examples[2] = replace(examples[2], question="unreadable")
+    reader = Mates()
+    rows = run(None, examples, Limits(window=6), reader=reader)
+    begins = [[text[:2] for text in batch] for batch in reader.batches]
+    others = ["w0", "w1", "w3", "w4", "w5"]
+    assert begins == [["w0"], ["w1"], ["w3", "w4", "w5"], others]
+    [failure] = [row["failure"] for row in rows if "failure" in row]
+    assert (failure["id"], failure["stage"]) == ("e2", "reader")
+    assert failure["error"] == "RuntimeError: cannot read this"
+    assert "in read" in failure["traceback"]
+
+
+def test_a_failed_read_is_thrown_into_the_combiner() -> None:
+    """A combiner that catches it may still answer."""
+
+    @dataclass(frozen=True)
+    class Careful:
+        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+            try:
+                yield [Read((hits[0].chunk,), "unreadable")]
+            except Exception as error:
+                return f"caught {error}"
+            return "not reached"
+
+    [row] = run(None, questions(1), combiner=Careful())
+    assert row["prediction"]["prediction"] == "caught RuntimeError: cannot read this"
+
+
+# -- kills ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Crowded(Mates):
+    """Fails over more than two reads of a document, which is noted on each of their batch."""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns outputs."""
+        if sum("w0" in joined(read) for read in inputs) > 2:
+            raise RuntimeError("too many")
+        return super().read(inputs)
+
+
+@pytest.mark.parametrize("reader", [Mates, Crowded])
+@pytest.mark.parametrize("combiner", [Stuff(), TwoRounds(), Chain()])
+def test_a_run_killed_at_every_commit_ends_with_the_same_rows(
+    tmp_path: Path, combiner: Any, reader: Any
+) -> None:
+    """Answers, failures and notes: the batches that are left are those of an unbroken run."""
+    examples = questions(17)
+    examples[8] = replace(examples[8], question="unreadable")
+    expected = run(None, examples, combiner=combiner, reader=reader())
+    assert sum("failure" in row for row in expected) == 1
+    assert any(row.get("notes") for row in expected) == (reader is Crowded)
+    again = resumed(lambda path: run(path, examples, combiner=combiner, reader=reader()), tmp_path)
+    tries = [*again]
+    assert len(tries) > 8
+    assert all(rows == expected for rows in tries)
+
+
+def test_a_retriever_that_batches_questions_is_resumed_alike(tmp_path: Path) -> None:
+    """All questions of a document are examples again together, also those that are answered."""
+
+    @dataclass(frozen=True)
+    class Batching:
+        def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
+            return [[Hit(chunk, float(len(questions))) for chunk in chunks] for _ in questions]
+
+    examples = questions(20)
+    expected = run(None, examples, retriever=Batching())
+    tries = resumed(lambda path: run(path, examples, retriever=Batching()), tmp_path, (3, 7, 11))
+    assert [*tries] == [expected] * 3
+
+
+def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
+    """Its rows come from the store."""
+    expected, reader = run(tmp_path / "s.sqlite", questions(12)), Mates()
+    assert run(tmp_path / "s.sqlite", questions(12), reader=reader) == expected
+    assert not reader.batches
+
+
+def test_a_smaller_limit_in_between_changes_nothing(tmp_path: Path) -> None:
+    """Batches of fewer examples are not used for the complete shard."""
+    path, expected = tmp_path / "s.sqlite", run(None, questions(30))
+    for count in (30, 4, 30):
+        rows = run(path, questions(30)[:count])
+        assert [row["done"] for row in rows] == [*range(count)]
+    assert rows == expected
+
+
+def test_a_mistake_of_the_users_stops_the_run_and_keeps_what_is_done(tmp_path: Path) -> None:
+    """A `UserError` in a stage is not a failed example."""
+
+    @dataclass(frozen=True)
+    class Unplugged(Mates):
+        def read(self, inputs: Sequence[Read]) -> list[Output]:
+            if len(self.batches) == 3:
+                raise UserError("the model is gone")
+            return super().read(inputs)
+
+    first, second = Unplugged(), Mates()
+    with pytest.raises(UserError, match="the model is gone"):
+        run(tmp_path / "s.sqlite", questions(40), reader=first)
+    unbroken = Mates()
+    expected = run(None, questions(40), reader=unbroken)
+    assert run(tmp_path / "s.sqlite", questions(40), reader=second) == expected
+    assert first.batches + second.batches == unbroken.batches
