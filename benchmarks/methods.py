@@ -25,7 +25,7 @@ from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.core.files import read_rows
 from leporello.core.records import Prediction, Span
 from leporello.core.spans import merge, overlap
-from leporello.engine.serialization import calls_from_row, prediction_from_row
+from leporello.engine.results.serialization import calls_from_row, prediction_from_row
 from leporello.jobs.directory import RunDirectory
 
 PLAIN = "default"

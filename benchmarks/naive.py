@@ -30,7 +30,7 @@ from leporello.analysis.comparison.significance import bootstrap, interval
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.core.records import Example, Read
-from leporello.engine.serialization import empty_prediction
+from leporello.engine.results.serialization import empty_prediction
 from leporello.metrics import Resampled
 from leporello.tasks import Scrolls
 

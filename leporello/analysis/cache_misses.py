@@ -20,7 +20,7 @@ from leporello.core.records import Example
 from leporello.engine.enriching import makers
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.reading import digest_of
-from leporello.engine.serialization import read_from_row
+from leporello.engine.results.serialization import read_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles

@@ -18,7 +18,7 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
-from leporello.engine.serialization import (
+from leporello.engine.results.serialization import (
     empty_prediction,
     prediction_from_row,
     read_from_row,

@@ -20,8 +20,8 @@ from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.failures import ExampleError
-from leporello.engine.finished import ExampleStatistics
-from leporello.engine.serialization import (
+from leporello.engine.results.finished import ExampleStatistics
+from leporello.engine.results.serialization import (
     empty_prediction,
     prediction_from_row,
 )

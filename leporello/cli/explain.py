@@ -74,7 +74,7 @@ def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> Non
 
 def _plain(explanation: Explanation) -> dict[str, Any]:
     """Returns an explanation as JSON, without the document's text."""
-    from leporello.engine.serialization import prediction_row
+    from leporello.engine.results.serialization import prediction_row
 
     example = explanation.example
     return {

@@ -1,6 +1,7 @@
-"""One pipeline over the documents of a shard: select, combine, read in windows, journal.
+"""One pipeline over the documents of a shard: select, combine, read in batches, store.
 
-Begin with `engine.py`, which decides what is read together (`sliding.py` where that does not
-matter); `active_example.py` is one example under way, `journal/` what resume reads. This room may
-touch the cache and the config above it, and knows nothing of runs, directories or other processes.
+Begin with `rounds.py`, which decides what is read together; `active_example.py` is one example whose
+combiner has not returned, `store.py` holds what a resumed shard replays, and `results/` the forms in
+which examples are written. This room may touch the cache and the config above it, and knows nothing
+of runs, directories or other processes.
 """

@@ -26,13 +26,12 @@ from leporello.core.records import (
     Search,
     Span,
 )
-from leporello.engine.allowance import Admission, Allowance
 from leporello.engine.answers.typed import TypedAnswer, with_choices
 from leporello.engine.failures import ReadError, stage_errors
-from leporello.engine.finished import Call
-from leporello.engine.requests import checked, told
+from leporello.engine.requests import Admission, Allowance, checked, told
+from leporello.engine.results.finished import Call
+from leporello.engine.results.serialization import Reply
 from leporello.engine.selection import Selection, select
-from leporello.engine.serialization import Reply
 
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
 _MOST_REQUESTS = 200_000  # likewise

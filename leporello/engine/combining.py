@@ -12,11 +12,11 @@ from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.finished import ExampleStatistics, FinishedExample
+from leporello.engine.limits import time_limit
+from leporello.engine.results.finished import ExampleStatistics, FinishedExample
+from leporello.engine.results.serialization import empty_prediction, prediction_of
 from leporello.engine.selection import Selection
-from leporello.engine.serialization import empty_prediction, prediction_of
 from leporello.engine.task_examples import Normalizer
-from leporello.engine.time_limit import time_limit
 from leporello.metrics import Metric, Statistics
 from leporello.metrics.own import OwnMetric, Verdicts, judgement, statistics_of
 

@@ -15,7 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from leporello.core.errors import UserError
-from leporello.engine.finished import FinishedRow
+from leporello.engine.results.finished import FinishedRow
 
 TABLES = """\
 CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB, crc INTEGER) WITHOUT ROWID;

@@ -20,13 +20,12 @@ from leporello.core.protocols import ANSWER
 from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
 from leporello.engine.attempts import TRIES, Attempts
 from leporello.engine.failures import ExampleError, ReadError, stage_errors
-from leporello.engine.limits import Limits
+from leporello.engine.limits import Limits, time_limit
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders
 from leporello.engine.requests import checked, role_of, told
-from leporello.engine.serialization import Reply, reply_of
+from leporello.engine.results.serialization import Reply, reply_of
 from leporello.engine.store import MemoryStore
-from leporello.engine.time_limit import time_limit
 
 _MOST_ROUNDS = 10_000  # a document: trees have a round a level
 _MOST = (1_000, 10)  # passages of a document: so many, and so many a chunk

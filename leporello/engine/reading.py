@@ -25,8 +25,8 @@ from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Output, Read
 from leporello.engine.attempts import Attempts
 from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
-from leporello.engine.serialization import Reply, output_from_row, output_row
-from leporello.engine.time_limit import time_limit
+from leporello.engine.limits import time_limit
+from leporello.engine.results.serialization import Reply, output_from_row, output_row
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 

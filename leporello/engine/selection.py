@@ -19,7 +19,7 @@ from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
 from leporello.engine.enriching import enriched
 from leporello.engine.failures import ExampleError, note_of_cure, stage_errors
-from leporello.engine.time_limit import time_limit
+from leporello.engine.limits import time_limit
 
 
 @dataclass(frozen=True, slots=True)

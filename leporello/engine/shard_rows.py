@@ -14,12 +14,12 @@ from leporello.core.records import CacheProtocol, Example
 from leporello.engine.attempts import Attempts
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreKey
-from leporello.engine.finished import FinishedRow
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders
+from leporello.engine.results.finished import FinishedRow
+from leporello.engine.results.serialization import calls_from_row
 from leporello.engine.rounds import Rounds, rounds
-from leporello.engine.serialization import calls_from_row
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore, Store
 from leporello.engine.task_examples import Normalizer

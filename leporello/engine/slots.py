@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 
 from leporello.core.errors import UserError
 from leporello.engine.failures import ReadError
-from leporello.engine.serialization import Reply
+from leporello.engine.results.serialization import Reply
 
 _LOOK = 0.2  # seconds between looks at reads that may take too long
 

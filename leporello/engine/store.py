@@ -32,8 +32,8 @@ from leporello.engine.database import (
     encoded,
     utf8,
 )
-from leporello.engine.finished import FinishedExample, FinishedRow
-from leporello.engine.serialization import Reply, output_rows, outputs_to_columns
+from leporello.engine.results.finished import FinishedExample, FinishedRow
+from leporello.engine.results.serialization import Reply, output_rows, outputs_to_columns
 
 # A killed process loses nothing that it committed. A power cut can damage the file, which its
 # checksums show; synchronous writes would cost four times as much (decision 49).

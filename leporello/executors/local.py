@@ -14,8 +14,8 @@ from typing import Any
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
 from leporello.engine.attempts import TRIES, deadline_of
+from leporello.engine.limits import forget_deadline, is_overdue
 from leporello.engine.progress import ProgressCounts
-from leporello.engine.time_limit import forget_deadline, is_overdue
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pickling import dump, load

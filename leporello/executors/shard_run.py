@@ -15,13 +15,13 @@ from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreCounts, StoreKey
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
+from leporello.engine.limits import enforce_deadlines
 from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import Selection, TimedSelections, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import Store
-from leporello.engine.time_limit import enforce_deadlines
 from leporello.executors.interface import (
     PipelineShare,
     SelectStatistics,

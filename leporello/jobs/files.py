@@ -20,8 +20,8 @@ from leporello.core.environment.json_table import JsonTable
 from leporello.core.files import atomically, read_rows, write_json
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts, counts_in, finished_in
-from leporello.engine.finished import TRACEBACKS, ExampleStatistics, FinishedRow
-from leporello.engine.serialization import calls_from_row
+from leporello.engine.results.finished import TRACEBACKS, ExampleStatistics, FinishedRow
+from leporello.engine.results.serialization import calls_from_row
 from leporello.jobs.checksums import (
     MERGED,
     changed,

@@ -15,7 +15,7 @@ from leporello.core.coverage import PARTS, shares
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.failures import CURED
-from leporello.engine.finished import ExampleStatistics
+from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.confidence import selectivity
 from leporello.metrics import Metric
 from leporello.metrics.own import MetricError

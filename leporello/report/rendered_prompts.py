@@ -11,7 +11,7 @@ from leporello.config import Config, Pipeline, load_config
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example
-from leporello.engine.serialization import read_from_row
+from leporello.engine.results.serialization import read_from_row
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.signature import named_files
 from leporello.report.join import JobRows

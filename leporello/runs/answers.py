@@ -8,7 +8,7 @@ from pathlib import Path
 from leporello.config import load_config
 from leporello.core.files import read_rows
 from leporello.core.records import Example, Prediction
-from leporello.engine.serialization import prediction_from_row
+from leporello.engine.results.serialization import prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 

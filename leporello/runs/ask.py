@@ -23,12 +23,12 @@ from leporello.core.records import JSON, Coverage, Document, Example, Output, Pr
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.enriching import Enriching
 from leporello.engine.failures import ExampleError
-from leporello.engine.finished import FinishedExample, cost_of
 from leporello.engine.progress import Listener, Progress, ProgressListener
 from leporello.engine.reading import WindowReaders
+from leporello.engine.results.finished import FinishedExample, cost_of
+from leporello.engine.results.serialization import prediction_of
 from leporello.engine.rounds import Rounds, rounds
 from leporello.engine.selection import divided, select_document
-from leporello.engine.serialization import prediction_of
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection

@@ -21,7 +21,7 @@ from leporello.core.files import read_rows
 from leporello.core.hashing import digest
 from leporello.core.records import Document, Example, Prediction
 from leporello.engine.progress import Progress
-from leporello.engine.serialization import empty_prediction
+from leporello.engine.results.serialization import empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.executors.child_process import ChildProcess, connected
 from leporello.jobs.context import RunContext

@@ -15,10 +15,9 @@ from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
-from leporello.engine.limits import Limits
+from leporello.engine.limits import Limits, time_limit
 from leporello.engine.progress import Progress
-from leporello.engine.serialization import prediction_from_row
-from leporello.engine.time_limit import time_limit
+from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.checksums import check_results
 from leporello.jobs.context import RunContext
 from leporello.jobs.directory import RunDirectory

@@ -14,9 +14,9 @@ from typing import Any
 from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.finished import FinishedRow
 from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import select_document
 from leporello.engine.store import MemoryStore

@@ -16,7 +16,7 @@ import pytest
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded
 from leporello.core.records import Document, Example, Prediction, Read
-from leporello.engine.serialization import empty_prediction
+from leporello.engine.results.serialization import empty_prediction
 from leporello.engine.task_examples import checked_metrics, examples_of, normalizer_of
 from leporello.metrics import GoldError, check_metrics
 from leporello.metrics.protocol import Asks

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from leporello.core.records import JSON
-from leporello.engine.finished import ExampleStatistics
+from leporello.engine.results.finished import ExampleStatistics
 from leporello.metrics import Statistics
 from leporello.metrics.own import resampled
 from leporello.tuning.documents import TunedTask

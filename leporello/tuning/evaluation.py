@@ -17,8 +17,8 @@ from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import Example
 from leporello.engine.database import finished_in
-from leporello.engine.finished import ExampleStatistics
 from leporello.engine.progress import Silent
+from leporello.engine.results.finished import ExampleStatistics
 from leporello.engine.shard_rows import rows_of
 from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import safe_name

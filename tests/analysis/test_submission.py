@@ -19,7 +19,7 @@ from leporello.analysis.leaderboards import average_of, leaderboard_named
 from leporello.api import run, score
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.engine.serialization import empty_prediction
+from leporello.engine.results.serialization import empty_prediction
 from leporello.jobs.results import Result
 
 SUITES = {name: leaderboard_named(name) for name in ("scrolls", "zero_scrolls")}

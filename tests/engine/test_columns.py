@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from leporello.core.calls.answers import rounded
 from leporello.core.records import Chunk, Document, Output, Read, Span
-from leporello.engine.columns import from_columns, to_columns
 from leporello.engine.failures import ReadError
-from leporello.engine.serialization import (
+from leporello.engine.results.columns import from_columns, to_columns
+from leporello.engine.results.serialization import (
     Reply,
     calls_from_row,
     calls_row,

@@ -19,8 +19,8 @@ from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.attempts import Attempts, Phase
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import counts_in
-from leporello.engine.finished import FinishedExample
 from leporello.engine.reading import WindowReaders
+from leporello.engine.results.finished import FinishedExample
 from leporello.engine.rounds import Rounds
 from leporello.engine.selection import select_document
 from leporello.engine.shard_rows import Rows, rows_of

@@ -17,7 +17,7 @@ from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.errors import Stopped
 from leporello.core.records import Output, Read
 from leporello.engine.failures import stage_errors
-from leporello.engine.serialization import output_from_row, output_row
+from leporello.engine.results.serialization import output_from_row, output_row
 from leporello.retrievers import Fusion, Neighbours
 
 STORY = "The miller had three sons. The eldest got the mill. The second got the donkey."

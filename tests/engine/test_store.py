@@ -23,7 +23,7 @@ from leporello.engine.database import (
     finished_in,
 )
 from leporello.engine.failures import ReadError
-from leporello.engine.serialization import Reply
+from leporello.engine.results.serialization import Reply
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
 from leporello.testing.kills import killed_after

@@ -22,8 +22,8 @@ from leporello.api import Run, UserError, run
 from leporello.config.placement import Placement
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.engine.database import finished_in
-from leporello.engine.finished import FinishedRow
 from leporello.engine.limits import Limits
+from leporello.engine.results.finished import FinishedRow
 from leporello.executors.interface import BatchSpec
 from leporello.executors.ray import executor as ray_data
 from leporello.executors.ray.actor import ShardActor

@@ -11,7 +11,7 @@ from command_line import HERE, leporello, read_lines
 from row_files import write_rows
 from tiny_models import save
 
-from leporello.engine.serialization import calls_from_row
+from leporello.engine.results.serialization import calls_from_row
 
 NAME = "muld-character-archetype-t5"
 RAIN = "The rain falls on the quay, and nobody says a word.\n" * 40

@@ -12,7 +12,7 @@ from command_line import HERE, leporello, read_lines
 from row_files import write_rows
 from tiny_models import save
 
-from leporello.engine.serialization import calls_from_row
+from leporello.engine.results.serialization import calls_from_row
 
 PLACES = ("harbour", "mill", "tower", "forest", "bridge", "market", "garden", "church")
 QUESTION = "Who found the key in the {}?"

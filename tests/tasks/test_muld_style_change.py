@@ -13,7 +13,7 @@ from row_files import write_rows
 
 from leporello.api import Run, UserError, explain, load_pipelines, run
 from leporello.core.records import Chunk
-from leporello.engine.serialization import calls_from_row, read_from_row
+from leporello.engine.results.serialization import calls_from_row, read_from_row
 from leporello.tasks import Muld
 from leporello.training import train
 

@@ -11,7 +11,7 @@ import pytest
 from leporello.api import UserError
 from leporello.config.metrics import metrics_of
 from leporello.core.records import Example, Prediction
-from leporello.engine.serialization import empty_prediction
+from leporello.engine.results.serialization import empty_prediction
 from leporello.tasks import Pan21
 
 

@@ -12,7 +12,7 @@ from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.records import JSON
-from leporello.engine.finished import ExampleStatistics
+from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leporello.engine.finished import ExampleStatistics
+from leporello.engine.results.finished import ExampleStatistics
 from leporello.metrics import Metric, Resampled, Statistics
 from leporello.metrics.own import resampled
 

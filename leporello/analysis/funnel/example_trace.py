@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 
 from leporello.core.records import Example, Span
 from leporello.core.spans import letters, merge, outside
-from leporello.engine.serialization import prediction_from_row
+from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.files import ExampleFiles
 from leporello.text.answer_spans import occurrences
 from leporello.text.squad import normalise

@@ -25,8 +25,8 @@ from endpoint_server import (
 )
 
 from leporello.core.records import Output
+from leporello.engine.limits import time_limit
 from leporello.engine.reading import WindowReader
-from leporello.engine.time_limit import time_limit
 
 
 @contextmanager

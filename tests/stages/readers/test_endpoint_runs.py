@@ -27,7 +27,7 @@ from leporello.api import run
 from leporello.config import load_config
 from leporello.core.errors import BudgetSpentError, ConfigError, UserError
 from leporello.core.secrets import redact
-from leporello.engine.serialization import calls_from_row
+from leporello.engine.results.serialization import calls_from_row
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError
 

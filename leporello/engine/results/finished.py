@@ -12,7 +12,7 @@ from leporello.core.hashing import digest
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, Example, Output, Prediction, Read
 from leporello.engine.failures import ExampleError
-from leporello.engine.serialization import Reply, calls_row, prediction_row
+from leporello.engine.results.serialization import Reply, calls_row, prediction_row
 
 TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
 

@@ -21,8 +21,8 @@ from leporello.core.records import (
     Read,
 )
 from leporello.core.spans import Span, merge, outside
-from leporello.engine.columns import from_columns, to_columns
 from leporello.engine.failures import ReadError
+from leporello.engine.results.columns import from_columns, to_columns
 
 # What came of one read.
 Reply: TypeAlias = Output | ReadError

@@ -1,0 +1,1 @@
+"""Finished examples, reads and outputs as objects, and as the JSON that files and stores hold."""
