@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, replace
@@ -141,7 +140,7 @@ class Store(MemoryStore):
         super().__init__()
         self.path, self.key = path, key
         self._outputs: dict[int, dict[int, StoredOutput]] = {}
-        self._is_broken = False
+        self._is_writable = True
         with as_user_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = connected(path)
@@ -306,15 +305,16 @@ class Store(MemoryStore):
 
     def close(self) -> None:
         """Closes the file; the outputs of a finished shard are parts of its examples by now."""
-        if self._is_broken:
+        if not self._is_writable:
             self._database.close()
             return
-        with suppress(sqlite3.ProgrammingError), closing(self._database):  # closed before
+        with closing(self._database):
             if len(self.done) == self.key.examples:
                 self._write("DELETE FROM batch")
             self.commit()
             with as_user_errors(self.path):
                 self._database.execute("PRAGMA journal_mode = DELETE")
+        self._is_writable = False
         with suppress(OSError):
             _sync(self.path)
 
@@ -341,7 +341,7 @@ class Store(MemoryStore):
                 yield
         except UserError:
             # SQLite may have rolled back rows that count as stored here: nothing may follow them.
-            self._is_broken = True
+            self._is_writable = False
             raise
 
 

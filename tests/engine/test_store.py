@@ -261,3 +261,13 @@ def test_a_retry_reads_failed_examples_alone(tmp_path: Path) -> None:
     assert len(rows[2]["calls"]) == int(rows[2]["calls"][0]["output"]["text"].split("/")[-1]) + 1
     for commits in range(4):
         assert again(commits, f"killed {commits}.sqlite") == rows
+
+
+def test_a_store_may_be_closed_twice(tmp_path: Path) -> None:
+    """As a worker does that fails after a shard is finished."""
+    path = tmp_path / "s.sqlite"
+    store = Store(path, KEY)
+    store.add_batch([(21, 0, READ, Output("yes"))])
+    store.close()
+    store.close()
+    assert len(Store(path, KEY).outputs(21)) == 1

@@ -192,19 +192,20 @@ def test_a_full_disk_stops_the_run_with_a_message_and_nothing_is_lost(
     """Whether stores or results find no room: with room it goes on to the same bytes."""
     config = project(tmp_path, examples=200)
     whole, out = tmp_path / "whole", tmp_path / "out"
-    given = (*ARGUMENTS, config, "--shard-examples", "20")
+    given = (*ARGUMENTS, config, "--shard-examples", "10")
     leporello(*given, "--out", whole, status=1)
     sizes = [path.stat().st_size for path in (whole / "journal").rglob("*.sqlite")]
+    calls = (whole / "mine" / "lamps" / "calls.jsonl").stat().st_size
     assert len(sizes) > 1
+    # The time of a commit decides whether a store takes a page more or less.
+    assert max(sizes) + 8192 < calls - 1024
     line = (*given, "--out", out, "--no-cache", "--workers", workers)
-    told = _with_room(min(sizes) - 4096, *line)  # a page less than any store needs
+    told = _with_room(min(sizes) - 8192, *line)
     assert (
         ".sqlite: cannot be written to: disk I/O error; what is finished is kept: make room" in told
     )
     assert stored(out) > 0
-    calls = (whole / "mine" / "lamps" / "calls.jsonl").stat().st_size
-    assert calls > max(sizes)
-    told = _with_room(max(sizes) + 20_000, *line)  # enough for each store
+    told = _with_room(calls - 1024, *line)  # enough for each store
     assert "results cannot be written: File too large; the stores hold all" in told
     leporello(*given, "--out", out, status=1)
     same_bytes(out, whole)
