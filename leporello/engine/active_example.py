@@ -83,8 +83,7 @@ class ActiveExample:
     _asked: int = 0
 
     def __post_init__(self) -> None:
-        budget = self.stages.budget
-        self._allowance = Allowance(budget, self.stages, ()) if budget else None
+        self._allowance = Allowance(self.stages) if self.stages.budget else None
 
     @classmethod
     def create(
