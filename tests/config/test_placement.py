@@ -14,7 +14,6 @@ from command_line import leporello
 
 from leporello.config import load_config
 from leporello.config.placement import Placement
-from leporello.config.reference.schema import schema
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.jobs import Job, job_directory, prepare
 from leporello.jobs.options import RunOptions
@@ -257,13 +256,3 @@ def test_plan_tells_where_each_pipeline_would_run(tmp_path: Path) -> None:
     done = leporello("plan", "more", "here", *given)
     assert "more would run on Ray at head:7000, workers: 8, selectors: 2 a worker\n" in done.stdout
     assert "here would run on this machine, workers: 8, selectors: 2 a worker\n" in done.stdout
-
-
-def test_the_schema_knows_placements() -> None:
-    """So that editors complete and check them."""
-    text = json.dumps(schema(), allow_nan=False)
-    pipeline = json.loads(text)["properties"]["pipelines"]["additionalProperties"]
-    place = pipeline["properties"]["placement"]
-    assert place["properties"]["executor"]["enum"] == ["local", "ray"]
-    assert set(place["properties"]) == set(Placement.__dataclass_fields__)
-    assert place["additionalProperties"] is False

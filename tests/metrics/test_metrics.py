@@ -343,14 +343,6 @@ def echo() -> LineProcess:
     return LineProcess([sys.executable, "-c", ECHO], Path.cwd())
 
 
-def test_a_program_lives_from_question_to_question() -> None:
-    """It is started once; lines that are no answers are passed over."""
-    program = echo()
-    assert program.ask(["one", "é"], 2) == ["0 one", "1 é"]
-    assert program.ask(["three", "four"], 1, passing_over="2 three") == ["3 four"]
-    program.close()
-
-
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
     """The question that killed it fails alone."""

@@ -149,16 +149,6 @@ def test_a_change_must_be_worth_its_penalty() -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_two_paragraphs_are_one_pair(kind: Any) -> None:
-    """By one author or two."""
-    for authors in ([1, 1], [1, 2]):
-        combiner = kind() if kind is AssignAuthors else kind(smoothing=0, change_penalty=0.0)
-        answer, reads = drive(combiner, example(authors), oracle(example(authors)))
-        assert len(reads) == 1
-        assert authors_of(answer) == authors
-
-
-@pytest.mark.parametrize("kind", BOTH)
 def test_pairs_never_overlap_and_meet_between_neighbours(kind: Any) -> None:
     """The earlier paragraph is read with those before it, the later one with those behind it."""
     of = example([1] * 7)

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from one_example import run_example
 
-from leporello.chunkers import Paragraphs
 from leporello.combiners import (
     ChainOfAgents,
     ChainOfNotes,
@@ -18,10 +16,8 @@ from leporello.combiners import (
     StructuredMapReduce,
     Stuff,
 )
-from leporello.combiners.chains.plan_then_read import filled, plan_by_rule, written_plan
-from leporello.combiners.chains.self_consistency import arrangements
+from leporello.combiners.chains.plan_then_read import plan_by_rule
 from leporello.combiners.chains.structured_map_reduce import finding
-from leporello.config import Pipeline
 from leporello.core.records import (
     Document,
     Example,
@@ -33,8 +29,6 @@ from leporello.core.records import (
     Request,
     Span,
 )
-from leporello.readers import BestSentence, Embedded
-from leporello.retrievers import BM25
 
 DOCUMENT = Document("d", "Anna is red. Bert is blue. Carl is red.", title="Colours")
 HITS = [
@@ -43,13 +37,6 @@ HITS = [
     Hit(DOCUMENT.chunk(0, 12), 1.0),
 ]
 EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
-TALE = Document(
-    "t",
-    "The miller had three sons. The eldest took the mill, the second took the donkey.\n\n"
-    "The youngest had nothing but the cat. The boots of the cat were red.\n\n"
-    "The king loved rabbits. The cat caught twelve rabbits and brought them to the palace.\n\n"
-    "The ogre lived in a castle. He became a mouse, and the cat ate him.\n",
-)
 
 
 def _texts(read: Read) -> list[str]:
@@ -144,18 +131,6 @@ def test_notes_stand_before_the_passages_that_they_are_on() -> None:
     assert _texts(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
 
 
-def test_arrangements_are_orders_and_then_parts() -> None:
-    """Each once; one hit has one arrangement, and none has that of none."""
-    found = arrangements(HITS, 5)
-    assert [[hit.score for hit in each] for each in found] == [
-        [3, 2, 1], [1, 3, 2], [1, 2, 3], [2], [3, 1],
-    ]  # fmt: skip
-    assert arrangements(HITS[:1], 9) == [(HITS[0],)]
-    assert arrangements([], 9) == [()]
-    assert len(arrangements(HITS, 2)) == 2
-    assert all(arrangements(HITS, 9))
-
-
 def test_self_consistency_keeps_the_answer_that_most_runs_agree_on() -> None:
     """Case, articles and stops aside; between equals the first run's."""
     said = iter(["red", "The blue.", "Blue", "red", "blue"])
@@ -169,14 +144,6 @@ def test_a_vote_weighs_as_much_as_the_reader_is_sure() -> None:
     said = iter([("red", -9.0), ("red", -9.0), ("blue", 3.0)])
     value, _ = _drive(SelfConsistency(Stuff(), runs=3), lambda _: Output(*next(said)))
     assert value == "blue"
-
-
-def test_a_read_that_fails_reaches_the_combiner_inside() -> None:
-    """Which may catch it; else the example fails with it."""
-    generator = SelfConsistency(Stuff()).combine(EXAMPLE, HITS)
-    next(generator)
-    with pytest.raises(ValueError, match="no"):
-        generator.throw(ValueError("no"))
 
 
 WRITTEN = """\
@@ -268,15 +235,6 @@ def test_a_plan_by_rule_asks_first_what_the_question_leaves_open(
     assert len(plan_by_rule(question, 1)) <= 1
 
 
-def test_a_written_plan_is_its_numbered_lines() -> None:
-    """Whatever marks them; an answer that is not there is nothing."""
-    text = "Sure:\n**1.** Who is it?\n 2) Where is #1?\nStep 3: Why #2, not #9?\n"
-    assert written_plan(text, 9) == ["Who is it?", "Where is #1?", "Why #2, not #9?"]
-    assert len(written_plan(text, 2)) == 2
-    assert written_plan("Anna is red. 1. Bert", 9) == []
-    assert filled("Why #2, not #9?", ["Bert", ""]) == "Why , not #9?"
-
-
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_plan_that_is_not_written_is_made_by_rule(writes: bool) -> None:
     """A reader that does not generate is not even asked for one."""
@@ -300,27 +258,3 @@ def test_steps_see_the_results_of_those_before() -> None:
     last = rounds[4][0]
     assert (last.question, last.instruction) == ("which?", "A")
     assert _texts(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]
-
-
-COMBINERS = (
-    ChainOfAgents(hits=1),
-    ChainOfNotes(),
-    PlanThenRead(),
-    SelfConsistency(Stuff()),
-    StructuredMapReduce(),
-)
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("combiner", COMBINERS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("reader", [Embedded(), BestSentence()], ids=lambda one: type(one).__name__)
-def test_readers_of_the_package_answer_through_them(reader: Any, combiner: Any) -> None:
-    """A question is answered from the document, and a summary is some of its sentences."""
-    stages = Pipeline(Paragraphs(size=20), BM25(k=3), reader, combiner)
-    answer, summary = (
-        str(run_example(stages, Example("e", TALE, question=question))[0].value)
-        for question in ("What colour were the boots of the cat?", "")
-    )
-    assert "red" in answer
-    assert summary
-    assert all(sentence.strip() in TALE.text for sentence in summary.splitlines())

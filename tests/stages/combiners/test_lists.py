@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from leporello.api import ask
@@ -23,7 +21,6 @@ TEXT = "The Marigold came in May. Rain fell. The Persephone lent pumps to the Ma
 DOCUMENT = Document("d", TEXT)
 EXAMPLE = Example("e", DOCUMENT, question="Which ships?", instruction="Answer.")
 WHERE = ((0, 25), (26, 36), (37, len(TEXT)))
-ITEM = st.from_regex(r"[B-Z][a-z]{3,8}( [B-Z][a-z]{3,8}){0,2}", fullmatch=True)
 
 
 def _run(
@@ -60,14 +57,6 @@ def test_one_item_is_not_taken_apart() -> None:
     assert items("- Paris, France\n- Oslo") == ["Paris, France", "Oslo"]
     assert items("1,000 and 2,000") == ["1,000 and 2,000"]
     assert items("猫、犬、鳥") == ["猫", "犬", "鳥"]
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_a_list(text: str) -> None:
-    """Of items that are not blank; what they are compared by does not change by itself."""
-    assert all(item.strip() == item and item for item in items(text))
-    assert key(key(text)) == key(text)
-    assert key(text.upper()) == key(text.upper().lower())
 
 
 def test_items_are_the_same_without_case_punctuation_and_articles() -> None:
@@ -150,19 +139,6 @@ def test_choices_that_begin_alike_are_refused() -> None:
     """A reader's words could be either."""
     with pytest.raises(ValueError, match="give choices that differ there"):
         Count(choices=("no", "no idea"))
-
-
-@pytest.mark.integration
-@given(st.lists(st.lists(ITEM, max_size=4), min_size=3, max_size=3))
-def test_a_union_has_every_item_that_was_listed(listed: list[list[str]]) -> None:
-    """And supports each by passages that list it; a count is of as many."""
-    said = ["\n".join(f"- {item}" for item in own) or "none" for own in listed]
-    found = items_of(_run(Union(), said)[0]) or ()
-    assert {key(item.text) for item in found} == {key(text) for own in listed for text in own}
-    for item in found:
-        own = {Span(*WHERE[n]) for n in range(3) if key(item.text) in map(key, listed[n])}
-        assert set(item.passages) == own
-    assert _run(Count(), said)[0]["answer"] == str(len(found))
 
 
 @pytest.mark.parametrize(

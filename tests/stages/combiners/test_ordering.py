@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -19,19 +18,12 @@ from tiny_models import save
 from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
-from leporello.combiners.lists.ordering import most_agreed
-from leporello.combiners.order_by_coherence import best_path
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
 from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
 
 WORDS = st.lists(st.sampled_from(["one", "two", "ox", ""]), max_size=7)
-MATRICES = st.integers(0, 7).flatmap(
-    lambda n: st.lists(
-        st.lists(st.integers(-3, 3), min_size=n, max_size=n), min_size=n, max_size=n
-    ).map(lambda rows: np.array(rows, dtype=float).reshape(n, n))
-)
 
 
 def example(texts: Sequence[str], label: str = "") -> Example:
@@ -237,27 +229,6 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
     assert bool(told) == bool(failed[0])
 
 
-@pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByPairs("sort"), OrderByCoherence()])
-def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None:
-    """One failed read costs its own comparison; if all fail, so does the example."""
-
-    def no_b(read: Read) -> Output:
-        text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
-        if "b" in text.removeprefix("Passage"):
-            raise RuntimeError("cannot read this")
-        return chain(read) if isinstance(combiner, OrderByCoherence) else by_alphabet(read)
-
-    def never(_: Read) -> Output:
-        raise RuntimeError("out of order")
-
-    with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
-        said, _ = drive(combiner, example(list("dbc")), no_b)
-    assert sorted(ids(said)) == [1, 2, 3]
-    assert ids(said).index(3) < ids(said).index(1)
-    with pytest.raises(RuntimeError, match="out of order"):
-        drive(combiner, example(list("dbc")), never)
-
-
 # -- with the source ----------------------------------------------------------------------------
 
 REPORT = "The fox sleeps. A mill burns down. The king of cats arrives. Nobody pays the miller."
@@ -318,51 +289,7 @@ def test_matching_without_choices_says_what_to_use() -> None:
         next(OrderByMatch().combine(example(list("ab")), []))
 
 
-@settings(max_examples=60)
-@given(
-    scores=st.lists(
-        st.lists(st.floats(-2, 1e6) | st.just(5e-324), max_size=4), min_size=1, max_size=14
-    )
-)
-def test_whatever_is_found_the_answer_is_a_permutation(scores: list[list[float]]) -> None:
-    """Of hits at equal places, without scores worth anything, or none."""
-    of = Example("e", Document("d", "abcd"), choices=tuple(map(str, range(len(scores)))))
-    chunks = [of.document.chunk(n, n + 1) for n in range(4)]
-
-    def found(search: Search) -> tuple[Hit, ...]:
-        own = scores[int(search.question)]
-        return tuple(Hit(chunk, score) for chunk, score in zip(chunks, own, strict=False))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        said, _ = drive(OrderByMatch(), of, unread, found)
-    assert sorted(ids(said)) == list(range(1, len(scores) + 1))
-
-
 # -- searches -----------------------------------------------------------------------------------
-
-
-def agreement(order: Sequence[int], preferences: Any) -> float:
-    """Returns the sum of what earlier ones are preferred by."""
-    return float(sum(preferences[a, b] for n, a in enumerate(order) for b in order[n + 1 :]))
-
-
-@settings(max_examples=60)
-@given(preferences=MATRICES.filter(lambda matrix: len(matrix) <= 5))
-def test_the_order_agreed_on_is_the_best_of_all(preferences: Any) -> None:
-    """As trying every order finds it."""
-    orders = permutations(range(len(preferences)))
-    best = max(agreement(order, preferences) for order in orders)
-    assert agreement(most_agreed(preferences), preferences) == pytest.approx(best)
-
-
-@settings(max_examples=60)
-@given(steps=MATRICES.filter(lambda matrix: len(matrix) <= 5))
-def test_the_best_path_is_the_first_of_the_best(steps: Any) -> None:
-    """As trying every path finds it; equal ones in the order of their places."""
-    paths = [*permutations(range(len(steps)))]
-    worth = [float(sum(steps[pair] for pair in pairwise(path))) for path in paths]
-    assert best_path(steps, 1) == list(paths[worth.index(max(worth))])
 
 
 # -- the task, and runs -------------------------------------------------------------------------

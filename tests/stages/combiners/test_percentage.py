@@ -112,24 +112,6 @@ def test_the_answer_is_a_percentage_as_the_metric_reads_it(
     assert metric.parses(value, _example()[0])
 
 
-@given(st.lists(ODDS, min_size=1, max_size=30))
-def test_the_likeliest_share_knows_no_side(odds: list[float]) -> None:
-    """Turned round, the log odds give the other share; what is unsure follows what is sure."""
-    parts = [f"Review {number}:\nx" for number in range(len(odds))]
-    combiner = Percentage(share="likeliest", digits=6)
-
-    def share(sign: int) -> float:
-        given = iter(odds)
-
-        def answer(_: Read) -> Output:
-            value = sign * next(given)
-            return Output("", scores=(min(0.0, value), min(0.0, -value)))
-
-        return float(str(_drive(combiner, answer, parts)[0]).removesuffix("%"))
-
-    assert share(1) + share(-1) == pytest.approx(100, abs=1e-3)
-
-
 def test_a_reader_that_only_writes_decides() -> None:
     """Case and stops do not matter; what names no choice, or both, abstains."""
     said = {PARTS[0]: "Yes.", PARTS[1]: "no", PARTS[2]: "I cannot tell"}
