@@ -171,26 +171,6 @@ def test_flags_are_laid_over_every_pipelines_placement(tmp_path: Path) -> None:
         assert job.placement == Placement(workers="auto", selectors=2)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"executor": "ray", "workers": 0}, "mine.placement.workers: 0 works in this process"),
-        ({"address": "auto"}, "mine.placement.address: is Ray's alone"),
-        ({"worker_gpus": 1.0}, "mine.placement.worker_gpus: is Ray's alone"),
-        ({"workers": -1}, "placement.workers: input should be greater than or equal to 0"),
-    ],
-)
-def test_flags_that_contradict_each_other_are_refused(
-    tmp_path: Path, given: dict[str, Any], told: str
-) -> None:
-    """Before there is a directory."""
-    config = mine(tmp_path, "{workers: 2}")
-    with pytest.raises(UserError) as caught:
-        run(["mine"], config=[config], out=tmp_path / "out", **given)
-    assert str(caught.value).startswith(f"command line: {told}")
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
     """They are checked as the YAML's settings are."""
     config = mine(tmp_path, "{workers: 0}")

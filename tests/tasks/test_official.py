@@ -308,19 +308,6 @@ def test_a_prompt_is_taken_apart(
     assert whole(example) == given_row["input"]
 
 
-def test_the_authors_truncation_has_its_pieces(tmp_path: Path) -> None:
-    """They cut in front of the query, and put their own separator there."""
-    given_row = prompted("a", query="Who sat?")
-    put(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("qmsum", data=tmp_path))
-    prompt = OfficialPrompt.of(example)
-    assert prompt is not None
-    assert prompt.separator == "... [The rest of the story is omitted]\n\n"
-    assert prompt.surviving == given_row["input"][given_row["query_start_index"] :]
-    cut = given_row["input"][: given_row["query_start_index"]]
-    assert prompt.before + example.document.text + prompt.between == cut
-
-
 @pytest.mark.parametrize(
     ("name", "told"), [("qasper", " Do not provide any explanation."), ("qmsum", "")]
 )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import one_example
 import pytest
 
 from leporello.api import UserError
@@ -41,13 +42,10 @@ def hits(of: Example) -> list[Hit]:
 
 def drive(combiner: Any, of: Example, likely: Any) -> tuple[Any, list[Read]]:
     """Runs a combiner to its end; `likely` gives the probability of each read's pair."""
-    generator = combiner.combine(of.without_gold(), hits(of))
-    try:
-        reads = next(generator)
-        generator.send([Output("", score=likely(read)) for read in reads])
-    except StopIteration as stop:
-        return stop.value, locals().get("reads", [])
-    raise AssertionError("a second round")
+    answer = lambda read: Output("", score=likely(read))  # noqa: E731 -- as short as it is
+    value, rounds = one_example.drive(combiner, of.without_gold(), hits(of), answer)
+    assert len(rounds) <= 1
+    return value, [read for reads in rounds for read in reads]
 
 
 def oracle(of: Example, sure: float = 0.9) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from one_example import drive, texts_of
 
 from leporello.combiners import (
     ChainOfAgents,
@@ -21,12 +22,9 @@ from leporello.combiners.chains.structured_map_reduce import finding
 from leporello.core.records import (
     Document,
     Example,
-    Fit,
-    Generates,
     Hit,
     Output,
     Read,
-    Request,
     Span,
 )
 
@@ -39,48 +37,26 @@ HITS = [
 EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
 
 
-def _texts(read: Read) -> list[str]:
-    return [p if isinstance(p, str) else p.text for p in read.passages]
-
-
 def _drive(
     combiner: Any,
     answer: Callable[[Read], Output],
     hits: Sequence[Hit] = HITS,
     example: Example = EXAMPLE,
-    *,
-    fits: int = 9,
-    writes: bool = True,
+    **window: Any,
 ) -> tuple[Any, list[list[Read]]]:
     """Runs a combiner to its end; returns its value and the reads of every round."""
-    generator = combiner.combine(example, hits)
-    rounds: list[list[Read]] = []
-    answers: list[Any] | None = None
-    while True:
-        try:
-            requests: Sequence[Request] = generator.send(answers)
-        except StopIteration as stop:
-            return stop.value, rounds
-        if reads := [request for request in requests if isinstance(request, Read)]:
-            rounds.append(reads)
-        answers = [answer(r) if isinstance(r, Read) else _now(r, fits, writes) for r in requests]
-
-
-def _now(request: Request, fits: int, writes: bool) -> Any:
-    if isinstance(request, Generates):
-        return writes
-    return min(fits, len(request.read.passages)) if isinstance(request, Fit) else ()
+    return drive(combiner, example, hits, answer, **window)
 
 
 def _join(read: Read) -> Output:
-    return Output("+".join(_texts(read)))
+    return Output("+".join(texts_of(read)))
 
 
 def test_a_chain_of_agents_hands_its_unit_on_in_document_order() -> None:
     """Each worker has the unit before it; the manager has the last one alone."""
     value, rounds = _drive(ChainOfAgents(hits=1, worker="W"), _join)
     first, second, third = (hit.chunk.text for hit in (HITS[2], HITS[0], HITS[1]))
-    assert [_texts(read) for [read] in rounds] == [
+    assert [texts_of(read) for [read] in rounds] == [
         [first],
         [first, second],
         [f"{first}+{second}", third],
@@ -102,7 +78,7 @@ def test_a_worker_that_says_nothing_hands_on_what_it_was_given() -> None:
     """If none says anything, the manager reads the question alone."""
     said = iter(["red", " ", "none", "done"])
     value, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(next(said)))
-    assert (value, _texts(rounds[-1][0])) == ("done", ["red"])
+    assert (value, texts_of(rounds[-1][0])) == ("done", ["red"])
     _, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(""))
     assert rounds[-1][0].passages == ()
 
@@ -117,18 +93,18 @@ def test_of_copied_answers_the_sentences_are_handed_on() -> None:
         )
 
     _, rounds = _drive(ChainOfAgents(hits=1), copy, hits=HITS[:2])
-    assert _texts(rounds[-1][0]) == ["Bert is blue."]
+    assert texts_of(rounds[-1][0]) == ["Bert is blue."]
 
 
 def test_notes_stand_before_the_passages_that_they_are_on() -> None:
     """What is noted as irrelevant, or as saying nothing, is not read again."""
     said = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
-    note: Callable[[Read], Output] = lambda read: Output(said[_texts(read)[-1].split()[0]])  # noqa: E731 -- typed
+    note: Callable[[Read], Output] = lambda read: Output(said[texts_of(read)[-1].split()[0]])  # noqa: E731 -- typed
     _, [notes, [read]] = _drive(ChainOfNotes(note="N", order="document"), note)
     assert [one.instruction for one in notes] == ["N"] * 3
-    assert _texts(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
+    assert texts_of(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
     _, [_, [read]] = _drive(ChainOfNotes(), note, fits=3)
-    assert _texts(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
+    assert texts_of(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
 
 
 def test_self_consistency_keeps_the_answer_that_most_runs_agree_on() -> None:
@@ -173,11 +149,11 @@ def test_a_structured_reduction_is_given_all_fields() -> None:
         if read.instruction.startswith("R"):
             return Output("Answer: red\nConfidence: 5")
         said = {"Bert": "Answer: none", "Carl": "Answer: red", "Anna": WRITTEN.format(2)}
-        return Output(said[_texts(read)[0].split()[0]])
+        return Output(said[texts_of(read)[0].split()[0]])
 
     value, [_, [read]] = _drive(StructuredMapReduce(reduce="R"), write)
     assert value == "red"
-    assert _texts(read) == [
+    assert texts_of(read) == [
         "Extracted information: Bert is blue.\nRationale: it\n says so\nAnswer: blue\n"
         "Confidence: 2.0",
         "Answer: red\nConfidence: 2.5",
@@ -195,7 +171,7 @@ def test_findings_are_collapsed_in_groups_that_fit() -> None:
 def test_without_fields_equal_answers_sum_up_their_confidence() -> None:
     """No further read is needed; nothing found is nothing said, until nothing else is."""
     said = {"Bert": ("blue", 0.5), "Carl": ("Red.", 0.0), "Anna": ("red", 0.0)}
-    reader: Callable[[Read], Output] = lambda read: Output(*said[_texts(read)[0].split()[0]])  # noqa: E731 -- typed
+    reader: Callable[[Read], Output] = lambda read: Output(*said[texts_of(read)[0].split()[0]])  # noqa: E731 -- typed
     value, rounds = _drive(StructuredMapReduce(), reader)
     assert (value, len(rounds)) == ("red", 1)
     assert _drive(StructuredMapReduce(), lambda _: Output("Unanswerable"))[0] == "Unanswerable"
@@ -250,11 +226,11 @@ def test_steps_see_the_results_of_those_before() -> None:
     said = iter([plan, "Anna", "Bert", "none", "done"])
     value, rounds = _drive(PlanThenRead(answer="A"), lambda _: Output(next(said)))
     assert value == "done"
-    assert [(read.question, _texts(read)) for [read] in rounds[1:4]] == [
+    assert [(read.question, texts_of(read)) for [read] in rounds[1:4]] == [
         ("Who is red?", []),
         ("Who is beside Anna?", ["Who is red? Anna"]),
         ("Who is green?", ["Who is red? Anna", "Who is beside Anna? Bert"]),
     ]
     last = rounds[4][0]
     assert (last.question, last.instruction) == ("which?", "A")
-    assert _texts(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]
+    assert texts_of(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]

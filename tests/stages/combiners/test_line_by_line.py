@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import one_example
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_example import texts_of
 
 from leporello import Document, Example, Hit, Output, Read
 from leporello.chunkers import FixedTokens, Lines
@@ -16,7 +18,6 @@ from leporello.combiners import LineByLine
 from leporello.core.calls.stage_calls import divide
 from leporello.core.notes import collect_notes
 from leporello.loaders.files import load
-from leporello.readers.prompting.template import passage_text
 
 Answer = Callable[[str], str]
 
@@ -41,18 +42,15 @@ def drive(
     combiner: LineByLine, document: Document, hits: Sequence[Hit], answer: Answer = shout
 ) -> tuple[str, list[list[str]], list[str]]:
     """Returns what is made of the answers, what each round read, and the notes."""
-    generator: Any = combiner.combine(Example("e", document, instruction="Translate."), hits)
-    rounds: list[list[str]] = []
-    answers: list[Output] | None = None
+    example = Example("e", document, instruction="Translate.")
+
+    def said(read: Read) -> Output:
+        assert read.instruction == "Translate."
+        return Output(answer("".join(texts_of(read))))
+
     with collect_notes() as notes:
-        while True:
-            try:
-                reads: Sequence[Read] = generator.send(answers)
-            except StopIteration as stop:
-                return stop.value, rounds, notes
-            assert {read.instruction for read in reads} == {"Translate."}
-            rounds.append(["".join(map(passage_text, read.passages)) for read in reads])
-            answers = [Output(answer(text)) for text in rounds[-1]]
+        value, rounds = one_example.drive(combiner, example, hits, said)
+    return value, [["".join(texts_of(read)) for read in reads] for reads in rounds], notes
 
 
 def translated(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from one_example import drive
 from rich.console import Console
 
 from leporello.api import ask
@@ -28,13 +29,10 @@ def _run(
 ) -> tuple[Any, list[Read]]:
     """Returns what a combiner answers where a reader says this of the chunks, and the reads."""
     hits = [Hit(DOCUMENT.chunk(*span), 1.0) for span in where]
-    generator = combiner.combine(EXAMPLE, hits[::-1])
-    try:
-        reads = next(generator)
-        generator.send([Output(text) for text in said])
-    except StopIteration as stop:
-        return stop.value, reads if said else []
-    raise AssertionError("there should be one round")
+    texts = iter(said)
+    value, rounds = drive(combiner, EXAMPLE, hits[::-1], lambda _: Output(next(texts)))
+    assert len(rounds) <= 1
+    return value, [read for reads in rounds for read in reads]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import one_example
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,21 +44,9 @@ def hits(of: Example) -> list[Hit]:
 
 def drive(
     combiner: Any, of: Example, said: Callable[[Read], Output], found: Any = None
-) -> tuple[str, list[list[Any]]]:
-    """Runs a combiner to its end; an error that `said` raises is thrown in, as the engine does."""
-    generator, rounds = combiner.combine(of, hits(of) if found is None else []), []
-    try:
-        requests = next(generator)
-        while True:
-            rounds.append(requests)
-            try:
-                came = [found(r) if isinstance(r, Search) else said(r) for r in requests]
-            except RuntimeError as error:
-                requests = generator.throw(error)
-            else:
-                requests = generator.send(came)
-    except StopIteration as stop:
-        return stop.value, rounds
+) -> tuple[str, list[list[Read]]]:
+    """Runs a combiner to its end, without hits where it searches."""
+    return one_example.drive(combiner, of, [] if found else hits(of), said, found)
 
 
 def texts_of(read: Read) -> tuple[str, str]:
@@ -254,9 +243,15 @@ def unread(read: Read) -> Output:
 def test_matching_orders_choices_by_where_they_stand_in_the_document() -> None:
     """Each is searched for by its own text, and nothing is read."""
     of = Example("e", Document("d", REPORT), choices=SUMMARIES)
-    said, [searches] = drive(OrderByMatch(), of, unread, located(of))
-    assert said == "3, 4, 1, 2"
-    assert [search.question for search in searches] == list(SUMMARIES)
+    asked: list[str] = []
+    found = located(of)
+
+    def noted(search: Search) -> tuple[Hit, ...]:
+        asked.append(search.question)
+        return found(search)
+
+    assert drive(OrderByMatch(), of, unread, noted)[0] == "3, 4, 1, 2"
+    assert asked == list(SUMMARIES)
 
 
 def test_a_choice_that_is_not_found_stands_between_those_at_either_end() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_example import drive, texts_of
 
 from leporello.combiners import Percentage
 from leporello.config.metrics import metrics_of
@@ -36,28 +36,14 @@ def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
 def _drive(
     combiner: Percentage, answer: Callable[[Read], Output], parts: Sequence[str] = PARTS
 ) -> tuple[Any, list[Read]]:
-    """Runs a combiner to its end; what fails is thrown into it, as the engine does."""
-    example, hits = _example(parts)
-    generator: Any = combiner.combine(example, hits)
-    asked: list[Read] = []
-    resume: Callable[[], Sequence[Read]] = partial(next, generator)
-    while True:
-        try:
-            reads = resume()
-        except StopIteration as stop:
-            return stop.value, asked
-        asked += reads
-        try:
-            outputs = [answer(read) for read in reads]
-        except ReadError as error:
-            resume = partial(generator.throw, error)
-        else:
-            resume = partial(generator.send, outputs)
+    """Runs a combiner to its end; returns its value and all reads."""
+    value, rounds = drive(combiner, *_example(parts), answer)
+    return value, [read for reads in rounds for read in reads]
 
 
 def _text(read: Read) -> str:
-    [passage] = read.passages
-    return passage if isinstance(passage, str) else passage.text
+    [text] = texts_of(read)
+    return text
 
 
 def _judge(read: Read) -> Output:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from endpoint_server import (
     Server,
     answer,
     made,
-    project,
     reads,
     running,
     say,
@@ -306,21 +303,6 @@ def test_an_empty_prompt_and_a_pair_fail() -> None:
         with pytest.raises(ValueError, match="a pair of texts"):
             made(server).read([Read(("a",), pair=("a", "b"))])
         assert server.asked == []
-
-
-def test_looking_at_a_config_imports_no_client(tmp_path: Path) -> None:
-    """`check` and `plan` make the reader, and do not load what asks."""
-    with running(say) as server:
-        config = project(tmp_path, server)
-    script = (
-        "import sys; from pathlib import Path; from leporello.config import load_config\n"
-        f"load_config([Path({str(config)!r})]).select(['mine'])[0].build().reader.count(['a'])\n"
-        "sys.exit(str([name for name in ('aiohttp', 'torch') if name in sys.modules]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.stderr.strip() == "[]"
 
 
 def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:

@@ -112,14 +112,6 @@ def test_without_an_introduction_all_is_selected_that_is_not_left_out() -> None:
     assert selected(text) == ["Preface", "1 Ropes", "2 Chains"]
 
 
-def test_without_headings_everything_is_selected() -> None:
-    """There is nothing to go by."""
-    text = f"{TEXT}\n\n{TEXT}\n"
-    assert len(selected(text, chunker=FixedTokens(5))) == len(
-        divide(FixedTokens(5), Document("d", text))
-    )
-
-
 def test_if_nothing_were_left_everything_is_selected() -> None:
     """A note says so."""
     document = Document("d", thesis("# References", "# Appendix A Foo"))
