@@ -261,28 +261,6 @@ def test_all_faults_are_told_at_once_each_with_its_line(tmp_path: Path) -> None:
         assert fault.startswith(beginning), f"{fault}\n{beginning}"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("pipelines: [", "mine.yaml:1: not valid YAML: "),
-        ("- a\n", "mine.yaml:1: the file must be a mapping"),
-        ("pipelines: 3\n", "mine.yaml:1: pipelines must be a mapping of names"),
-        ("pipelines:\n  a: 3\n", "mine.yaml:2: a: must be a mapping, got 3"),
-        ("default: {pipeline: nobody, task: sample}", "mine.yaml:1: default.pipeline: there is no"),
-        ("default: {pipelin: lead}", "mine.yaml:1: default: unknown key 'pipelin'; did you mean"),
-        (
-            "tasks: {t: {class: Sample, metrics: [f2]}}",
-            "mine.yaml:1: tasks.t.metrics.0.class: there is no metric 'f2'",
-        ),
-        ("tasks: {t: {class: JsonLines}}", "mine.yaml:1: tasks.t: JsonLines needs the parameter"),
-        ("tasks: {t: {class: Nope}}", "mine.yaml:1: tasks.t.class: tasks has no class"),
-    ],
-)
-def test_a_malformed_file_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
-    """Each fault begins with the file and the line, and says what is wrong."""
-    assert any(fault.startswith(told) for fault in _faults(tmp_path, text))
-
-
 def test_a_file_that_cannot_be_read_is_a_users_mistake(tmp_path: Path) -> None:
     """Missing, a folder, not UTF-8: each is told in one line."""
     with pytest.raises(UserError, match="there is no such file"):

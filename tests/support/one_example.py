@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from leporello.config import Pipeline
+from leporello.core.errors import ReadError
 from leporello.core.records import Example, Fit, Generates, Hit, Read, Search
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.failures import ReadError
 from leporello.engine.selection import select
 
 
@@ -42,27 +41,22 @@ def drive(
         combiner: The combiner.
         example: What is asked.
         hits: What was selected.
-        answer: Reads; an error that it raises is thrown in, as the engine does.
+        answer: Reads; a `ReadError` that it raises is what the combiner is sent.
         found: Searches.
         fits: Number of passages that a window holds.
         writes: Whether the reader generates.
     """
     generator = combiner.combine(example, hits)
     rounds: list[list[Read]] = []
-    resume: Callable[[], Sequence[Any]] = partial(next, generator)
+    replies: list[Any] | None = None
     while True:
         try:
-            requests = resume()
+            requests: Sequence[Any] = generator.send(replies)
         except StopIteration as stop:
             return stop.value, rounds
         if reads := [request for request in requests if isinstance(request, Read)]:
             rounds.append(reads)
-        try:
-            replies = [_reply(r, answer, found, fits, writes) for r in requests]
-        except (ReadError, RuntimeError) as error:
-            resume = partial(generator.throw, error)
-        else:
-            resume = partial(generator.send, replies)
+        replies = [_reply(r, answer, found, fits, writes) for r in requests]
 
 
 def _reply(
@@ -76,7 +70,10 @@ def _reply(
         return min(fits, len(request.read.passages))
     if isinstance(request, Generates):
         return writes
-    return found(request) if isinstance(request, Search) else answer(request)
+    try:
+        return found(request) if isinstance(request, Search) else answer(request)
+    except ReadError as error:
+        return error
 
 
 def texts_of(read: Read) -> list[str]:

@@ -20,6 +20,7 @@ from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
 from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.core.errors import ReadError
 from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
 from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
@@ -200,7 +201,7 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
     def nonsense(read: Read) -> Output:
         if crc32(repr([getattr(p, "span", p) for p in read.passages]).encode()) % 4 < failing:
             failed[0] += 1
-            raise RuntimeError("cannot read this")
+            raise ReadError("cannot read this")
         answered[0] += 1
         value = float(chance.choice([0.0, 0.5, 1.0]))
         return Output("", score=value, scores=(value, 1 - value))
@@ -210,12 +211,33 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
         warnings.simplefilter("always")
         try:
             said, _ = drive(combiner, of, nonsense)
-        except RuntimeError:
+        except ReadError:
             assert failed[0]
             assert not answered[0]
             return
     assert sorted(ids(said)) == list(range(1, len(texts) + 1))
     assert bool(told) == bool(failed[0])
+
+
+@pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByPairs("sort"), OrderByCoherence()])
+def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None:
+    """One failed read costs its own comparison; if all fail, so does the example."""
+
+    def no_b(read: Read) -> Output:
+        text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
+        if "b" in text.removeprefix("Passage"):
+            raise ReadError("cannot read this")
+        return chain(read) if isinstance(combiner, OrderByCoherence) else by_alphabet(read)
+
+    def never(_: Read) -> Output:
+        raise ReadError("out of order")
+
+    with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
+        said, _ = drive(combiner, example(list("dbc")), no_b)
+    assert sorted(ids(said)) == [1, 2, 3]
+    assert ids(said).index(3) < ids(said).index(1)
+    with pytest.raises(ReadError, match="out of order"):
+        drive(combiner, example(list("dbc")), never)
 
 
 # -- with the source ----------------------------------------------------------------------------

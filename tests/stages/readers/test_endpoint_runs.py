@@ -272,14 +272,3 @@ def test_zero_scrolls_goes_from_its_files_to_a_submission(
     assert list(given) == list(SCORES)
     assert given["qasper"] == {"qasper-2": "the youngest", "qasper-100": "the youngest"}
     assert files_with_the_key(tmp_path) == []
-
-
-def test_zero_scrolls_without_a_key_does_not_begin(
-    official: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The variable is named, the status is 2, and nothing is read."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    out = tmp_path / "out"
-    done = leporello(*ENDPOINT, "--data", official, "--out", out, status=2)
-    assert "the environment variable OPENAI_API_KEY is not set" in done.stderr
-    assert not (out / "journal").exists()
