@@ -7,7 +7,6 @@ from statistics import mean, pstdev
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from leporello import Document, Example
 from leporello.analysis.datasets.distributions import distribution
@@ -77,9 +76,6 @@ def test_what_is_not_in_the_document_has_no_spread() -> None:
     assert (found.spread.pairs, found.spread.unmeasured) == (5, 4)
     assert found.spread.words is not None
     assert found.spread.words.mean == 0.5
-
-
-words = st.lists(st.sampled_from("abcd"), max_size=30).map(" ".join)
 
 
 @pytest.mark.integration

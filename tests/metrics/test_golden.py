@@ -210,6 +210,3 @@ def test_style_change(case: Case) -> None:
     scores = metric.aggregate([json.loads(json.dumps(s)) for s in found])
     for task, score in case["tasks"].items():
         assert scores[f"pan21_{task}"] == pytest.approx(100 * score, abs=1e-4)
-
-
-labels = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abcd")), min_size=1)

@@ -100,6 +100,16 @@ def test_what_changed_can_be_compared_instead() -> None:
     assert authors_of(combiner.decide(likeness)) == [1, 1, 1, 1, 2]
 
 
+def test_smoothing_finds_the_author_whom_the_single_pair_hides() -> None:
+    """The most similar paragraph is that whose neighbours are similar too."""
+    authors = [1, 1, 1, 2, 2, 2, 1, 1, 1]
+    likeness = np.array([[0.8 if a == b else 0.2 for b in authors] for a in authors])
+    likeness[6, 4] = likeness[4, 6] = 0.9  # one pair misleads
+    assert authors_of(AssignAuthors(compare="changed").decide(likeness))[6] == 2
+    smooth = AssignAuthors(compare="changed", smoothing=1)
+    assert authors_of(smooth.decide(likeness)) == authors
+
+
 def test_no_more_authors_than_allowed() -> None:
     """Who would be one more is the most similar paragraph's author."""
     likeness = table([[0.1], [0.1, 0.2], [0.1, 0.3, 0.2]])
