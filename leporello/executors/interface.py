@@ -13,10 +13,13 @@ from leporello.config.metrics import own_metrics
 from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
+from leporello.engine.attempts import deadline_of
 from leporello.engine.database import StoreCounts
 from leporello.engine.limits import Limits
 from leporello.engine.progress import ProgressCounts
 from leporello.engine.reading import ReadStatistics
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import Shard
 from leporello.storage.runs import RemoteRun
 
@@ -69,6 +72,11 @@ class BatchSpec:
         stages = (spec for stages in self.stages for spec in stages.values())
         for root in (*stages, self.source, *own_metrics(self.metrics)):
             yield from root.all_specs()
+
+    def deadline(self, shard: int) -> Path:
+        """Returns the file of the deadline of a shard, which a worker keeps for whoever watches."""
+        files = JobFiles(RunDirectory(self.directory), self.pipelines[0], self.task)
+        return deadline_of(files.attempts(shard))
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""
