@@ -10,13 +10,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from leporello.config.placement import Placement
-from leporello.executors.interface import BatchSpec, Executor
+from leporello.executors.interface import BatchSpec
 from leporello.executors.local import InProcess, LocalWorkers
 from leporello.executors.pool import Pool
 
-__all__ = ["executor_for"]
+__all__ = ["Executor", "executor_for"]
+
+Executor: TypeAlias = InProcess | Pool
 
 _log = logging.getLogger("leporello")
 

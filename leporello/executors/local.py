@@ -21,7 +21,7 @@ _LOOK = 0.2  # seconds between looks at a wish to stop
 
 
 class InProcess:
-    """Works at shards in this process, one after the other; see `Executor`."""
+    """Works at shards in this process, one after the other: a `Pool` without workers."""
 
     def __init__(self, spec: BatchSpec, check: Callable[[], None]) -> None:
         """Builds the pipelines; see `executor_for`."""
@@ -38,7 +38,7 @@ class InProcess:
     def run(
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
     ) -> Iterator[ShardResult]:
-        """Yields what came of each order; see `Executor`."""
+        """Yields what came of each order; see `Pool`."""
         self._reporter.report = report
         for result in self._worker.run(iter(orders)):
             yield result

@@ -111,7 +111,7 @@ class Workplace(Protocol):
 
 
 class Pool:
-    """Works at shards in workers; one that dies is replaced. See `Executor`.
+    """Works at shards in workers; one that dies is replaced. A context that ends them.
 
     A worker asks for each shard. What it is given, it answers for: when it dies, its shards are
     handed out again, and what it had begun last is blamed (`AttemptLog`).
@@ -167,7 +167,16 @@ class Pool:
     def run(
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
     ) -> Iterator[ShardResult]:
-        """Yields what came of each order; see `Executor`."""
+        """Yields what came of each order, in any order; of one whose worker died, each time.
+
+        Args:
+            orders: Shards that are to be worked at; taken as there is room.
+            report: Function that is told of progress; what it raises ends the run.
+
+        Raises:
+            UserError: A mistake of the user's; what is finished stays finished.
+            Stopped: The run is to end.
+        """
         self._orders, self._ending = iter(orders), None
         self._hand_out()
         while self._has_orders(1) or any(worker.orders for worker in self._workers):

@@ -84,7 +84,7 @@ class _Conversation:
         """Asks for orders and answers them, again and again."""
         try:
             spec: BatchSpec = load(data)
-            self._worker = ShardWorker(spec, Reporter(self._report, self._check))
+            self._worker = ShardWorker(spec, Reporter(self._report, self._check, spec.report_every))
             _keep_log(self._worker.pipelines.directory.worker_log(this_worker()))
         except UserError as error:
             self._send("failed", str(error))

@@ -6,6 +6,7 @@ import platform
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from leporello.executors.ray.cluster import connected, nodes, resources
 from leporello.executors.ray.environment import WorkerEnvironment
 
 _LOOK = 0.2  # seconds between looks at a wish to stop
+_REPORTS = 200  # of progress a second, by all workers, at which the driver is at ease
 _TRIES = 20  # a node that leaves, or is short of memory, may take many workers with it
 
 
@@ -54,8 +56,9 @@ class RayWorkers:
             token.touch()
             opening.callback(token.unlink, missing_ok=True)
             seen = None if self._spec.remote else token  # at a URL each machine has its own copy
-            environment = WorkerEnvironment.of(self._spec)
-            self._setup = environment, dump(self._spec), self._placement, seen
+            every = max(self._spec.report_every, self.workers / _REPORTS)
+            spec = dump(replace(self._spec, report_every=every))
+            self._setup = WorkerEnvironment.of(self._spec), spec, self._placement, seen
             self._room = CapacityWatch(self._placement)
             self._resources = opening.pop_all()
         return self
