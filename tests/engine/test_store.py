@@ -13,8 +13,8 @@ import pytest
 from toy_stages import All, Chain, Mates, TwoRounds, Words, questions
 
 from leporello.config import Pipeline
-from leporello.core.errors import UserError
-from leporello.core.records import Document, Example, Output, Read
+from leporello.core.errors import ReadError, UserError
+from leporello.core.records import Document, Example, Output, Read, Reply
 from leporello.engine.database import (
     DamagedStoreError,
     StoreKey,
@@ -22,8 +22,6 @@ from leporello.engine.database import (
     counts_in,
     finished_in,
 )
-from leporello.engine.failures import ReadError
-from leporello.engine.results.serialization import Reply
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
 from leporello.testing.kills import killed_after

@@ -16,6 +16,7 @@ from one_example import run_example
 from leporello.combiners import MultiHop, Stuff
 from leporello.combiners.multi_hop import names, nearest_sentences, without
 from leporello.config import Pipeline
+from leporello.core.errors import ReadError
 from leporello.core.records import (
     Chunk,
     Combination,
@@ -28,7 +29,6 @@ from leporello.core.records import (
     Span,
 )
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.failures import ReadError
 from leporello.engine.shard_rows import rows_of
 from leporello.retrievers import BM25
 

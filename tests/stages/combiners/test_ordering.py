@@ -22,7 +22,8 @@ from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
 from leporello.combiners.lists.ordering import most_agreed
 from leporello.combiners.order_by_coherence import best_path
 from leporello.core.calls.stage_calls import divide, retrieve
-from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
+from leporello.core.errors import ReadError
+from leporello.core.records import Document, Example, Hit, Output, Read, Reply, Search, Span
 from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
 
@@ -52,20 +53,24 @@ def hits(of: Example) -> list[Hit]:
 def drive(
     combiner: Any, of: Example, said: Callable[[Read], Output], found: Any = None
 ) -> tuple[str, list[list[Any]]]:
-    """Runs a combiner to its end; an error that `said` raises is thrown in, as the engine does."""
+    """Runs a combiner to its end; it is sent the errors that `said` raises."""
     generator, rounds = combiner.combine(of, hits(of) if found is None else []), []
     try:
         requests = next(generator)
         while True:
             rounds.append(requests)
-            try:
-                came = [found(r) if isinstance(r, Search) else said(r) for r in requests]
-            except RuntimeError as error:
-                requests = generator.throw(error)
-            else:
-                requests = generator.send(came)
+            requests = generator.send(
+                [found(r) if isinstance(r, Search) else _reply(said, r) for r in requests]
+            )
     except StopIteration as stop:
         return stop.value, rounds
+
+
+def _reply(said: Callable[[Read], Output], read: Read) -> Reply:
+    try:
+        return said(read)
+    except ReadError as error:
+        return error
 
 
 def texts_of(read: Read) -> tuple[str, str]:
@@ -219,7 +224,7 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
     def nonsense(read: Read) -> Output:
         if crc32(repr([getattr(p, "span", p) for p in read.passages]).encode()) % 4 < failing:
             failed[0] += 1
-            raise RuntimeError("cannot read this")
+            raise ReadError("cannot read this")
         answered[0] += 1
         value = float(chance.choice([0.0, 0.5, 1.0]))
         return Output("", score=value, scores=(value, 1 - value))
@@ -229,7 +234,7 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
         warnings.simplefilter("always")
         try:
             said, _ = drive(combiner, of, nonsense)
-        except RuntimeError:
+        except ReadError:
             assert failed[0]
             assert not answered[0]
             return
@@ -244,17 +249,17 @@ def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None
     def no_b(read: Read) -> Output:
         text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
         if "b" in text.removeprefix("Passage"):
-            raise RuntimeError("cannot read this")
+            raise ReadError("cannot read this")
         return chain(read) if isinstance(combiner, OrderByCoherence) else by_alphabet(read)
 
     def never(_: Read) -> Output:
-        raise RuntimeError("out of order")
+        raise ReadError("out of order")
 
     with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
         said, _ = drive(combiner, example(list("dbc")), no_b)
     assert sorted(ids(said)) == [1, 2, 3]
     assert ids(said).index(3) < ids(said).index(1)
-    with pytest.raises(RuntimeError, match="out of order"):
+    with pytest.raises(ReadError, match="out of order"):
         drive(combiner, example(list("dbc")), never)
 
 
