@@ -140,8 +140,7 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
         ("nowhere.deep.Mine", "there is no module 'nowhere' in .*, nor installed$"),
         ("bom.Mine", "no module 'bom' in .*; did you mean 'boom'"),
         ("./bom.py:Mine", "there is no file .*bom.py; did you mean 'boom.py'"),
-        ("parts.Mine", "parts is a folder .* and no module.*: name the file in it too, parts.FILE"),
-        ("parts.deep.Mine", "parts.deep is a folder .*parts/deep"),
+        ("parts.Mine", "parts, a folder without __init__.py, has no class"),
         ("json.not_there.Mine", "there is no module 'json.not_there'"),
         ("leporello.readers.deep.Mine", "there is no module 'leporello.readers.deep'"),
         ("./boom.py:Mine", r"(?s)ZeroDivisionError: division by zero \(.*boom.py, line 5\)\n"
