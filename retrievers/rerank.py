@@ -13,7 +13,7 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import ModelSource, Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, room
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
