@@ -8,7 +8,7 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
-from leporello.core.calls.nested import load_models
+from leporello.core.calls.contracts import load_models
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import ModelSource, Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit

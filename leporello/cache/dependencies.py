@@ -18,9 +18,15 @@ from pathlib import Path
 
 from leporello.cache.reuse import UNDECLARED, undeclared
 from leporello.cache.source_code import is_own, source_hash, sources
-from leporello.core.annotations import BACKEND_MARK, MODEL_MARK, annotations_of, marked
+from leporello.core.annotations import (
+    BACKEND_MARK,
+    MODEL_MARK,
+    annotations_of,
+    declared_files,
+    declared_variables,
+    marked,
+)
 from leporello.core.environment.classes import find_class
-from leporello.core.environment.declared import declared_files, declared_variables
 from leporello.core.errors import UserError
 from leporello.core.protocols import BACKEND
 from leporello.core.records import JSON

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from leporello.cache.source_code import is_own, public_name
-from leporello.core.environment.declared import has_declared, is_repeatable
+from leporello.core.annotations import has_declared, is_repeatable
 from leporello.core.records import JSON
 
 UNDECLARED = "undeclared"  # key of a recipe: names of such classes

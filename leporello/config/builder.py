@@ -230,7 +230,9 @@ class ConfigBuilder:
         names = [override for override in overrides if override.path == ("model",)]
         tree = (names[-1].value if names else keys.get("model")) or self.layers.pipelines[name]
         try:
-            changed = with_model(apply(names, keys))
+            changed = apply(names, keys)
+            if "model" in changed:
+                changed = with_model(changed)
             changed = apply([o for o in overrides if o not in names], changed)
             if names or "model" in keys:
                 check_combiner(changed)

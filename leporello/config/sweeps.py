@@ -13,12 +13,17 @@ from typing import Any, TypeAlias
 from leporello.config.built_in import is_built_in
 from leporello.config.choices import Options, Pick, first, is_range, range_of, swept_in
 from leporello.config.classes import check_methods
-from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
-from leporello.config.secret_keys import fault_of_key
+from leporello.config.parameters import (
+    Parameter,
+    fault_of_key,
+    nested_kind,
+    parameters,
+    takes_list,
+    validate,
+)
 from leporello.config.specs import Spec
-from leporello.core.annotations import ROLE_MARK, marked
+from leporello.core.annotations import ROLE_MARK, fault_of_declarations, marked
 from leporello.core.environment.classes import ClassError, find_class
-from leporello.core.environment.declared import fault_of_declarations
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import Kind

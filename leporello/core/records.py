@@ -24,9 +24,8 @@ from leporello.core.calls.memory import (
     read_only,
     tokens_key,
 )
-from leporello.core.coverage import Coverage, Loss
+from leporello.core.coverage import Coverage, Loss, Span
 from leporello.core.hashing import JSON
-from leporello.core.spans import Span
 
 if TYPE_CHECKING:
     import numpy as np

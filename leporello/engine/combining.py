@@ -10,8 +10,7 @@ from typing import cast
 from leporello.config import Pipeline
 from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.attempts import TRIES, Attempts
-from leporello.engine.failures import ExampleError, stage_errors
+from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors
 from leporello.engine.limits import time_limit
 from leporello.engine.results.finished import ExampleStatistics, FinishedExample
 from leporello.engine.results.serialization import empty_prediction, prediction_of
@@ -89,7 +88,9 @@ class CombinerRunner:
 
     def _judge(self, active: ActiveExample) -> None:
         """Makes the prediction, and starts metrics that ask a reader."""
-        prediction = self._prediction(active)
+        prediction = active.prediction = self._prediction(active)
+        if not self.metrics:
+            return
         active.judge(prediction, judgement(self.metrics, prediction, active.example))
         with stage_errors("metric"), time_limit(self.timeout):
             active.start()
@@ -141,6 +142,8 @@ class CombinerRunner:
         verdicts: Verdicts | None = None,
     ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
         """Returns statistics of the metrics, and their faults."""
+        if not self.metrics:
+            return {}, {}
         own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
         if own and self.attempts.begin("metric", number) >= TRIES:
             raise ExampleError("metric", self.attempts.cause)

@@ -150,3 +150,8 @@ def _is_importing(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def deadline_of(attempts: Path) -> Path:
+    """Returns the file of a shard's deadline, by the file of its attempts."""
+    return attempts.with_suffix(".deadline")

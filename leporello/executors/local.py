@@ -13,8 +13,8 @@ from typing import Any
 
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.attempts import TRIES, deadline_of
-from leporello.engine.limits import forget_deadline, is_overdue
+from leporello.engine.failures import TRIES
+from leporello.engine.limits import deadline_of, forget_deadline, is_overdue
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import ChildProcess
 from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult

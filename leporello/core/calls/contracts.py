@@ -1,14 +1,25 @@
-"""What a stage's methods may take, and what a class says of itself by having them."""
+"""Contracts of stages: parameters of their methods, what their classes declare, nested stages."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, TypeVar
 
-from leporello.core.calls.nested import nested
-from leporello.core.protocols import Batching, Chunker, PacksBatches
+from leporello.core.protocols import Batching, ChecksFiles, Chunker, Combiner, PacksBatches
+from leporello.core.records import (
+    JSON,
+    Combination,
+    Example,
+    Fit,
+    Generates,
+    Hit,
+    Output,
+    Read,
+    Request,
+)
 
 # What a stage's method may take, by name: the first tuple must be there, of the second any.
 PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -23,8 +34,10 @@ PARAMETERS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "load": (("path",), ()),
 }
 
-
 _MOST_CHARACTERS = 50_000_000  # ten books of the longest
+
+
+Returned = TypeVar("Returned")
 
 
 class StageError(Exception):
@@ -93,3 +106,109 @@ def _takes_question(chunk: Callable[..., object]) -> bool:
 def batching_of(reader: object) -> Batching | None:
     """Returns how a reader packs micro-batches, None if it packs none."""
     return reader.batching if isinstance(reader, PacksBatches) else None
+
+
+def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
+    """Runs a combiner to its end, also one that answers at once, and returns what it returns."""
+    result: Any = combiner.combine(example, hits)
+    if inspect.isgenerator(result):
+        result = yield from result
+    answer: JSON = result
+    return answer
+
+
+def watched(
+    combination: Combination,
+) -> Generator[Sequence[Request], list[Any], tuple[JSON, list[tuple[Read, Output]]]]:
+    """Runs a combination to its end; returns its answer and what it read, with the outputs."""
+    seen: list[tuple[Read, Output]] = []
+
+    def see(requests: Sequence[Request], answers: Sequence[Any]) -> None:
+        pairs = zip(requests, answers, strict=True)
+        seen.extend((asked, answer) for asked, answer in pairs if isinstance(asked, Read))
+
+    answer = yield from _relayed(combination, lambda requests: requests, see)
+    return answer, seen
+
+
+def _relayed(
+    generator: Generator[Any, list[Any], Returned],
+    change: Callable[[Any], Any],
+    see: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
+) -> Generator[Any, list[Any], Returned]:
+    """Runs a generator of requests: asks what `change` makes of them, and shows `see` the answers.
+
+    A failed read is thrown into it, since it may be caught there.
+    """
+    resume: Callable[[], Any] = partial(next, generator)
+    while True:
+        try:
+            requests = change(resume())
+        except StopIteration as stop:
+            returned: Returned = stop.value
+            return returned
+        try:
+            answers = yield requests
+        except Exception as error:
+            resume = partial(generator.throw, error)
+        else:
+            see(requests, answers)
+            resume = partial(generator.send, answers)
+
+
+def nested(stage: object) -> Iterator[object]:
+    """Yields the values of a stage's parameters, those in lists one by one: stages among them."""
+    if dataclasses.is_dataclass(stage):
+        for field in dataclasses.fields(stage):
+            value = getattr(stage, field.name, None)
+            yield from value if isinstance(value, (tuple, list)) else (value,)
+
+
+def load_models(stage: object) -> None:
+    """Calls `load` of a stage and of those nested in it, where they have it.
+
+    Loading takes its time and must not be interrupted; so it is done before a limit holds.
+    """
+    if callable(load := getattr(stage, "load", None)):
+        load()
+    else:
+        for inner in nested(stage):
+            load_models(inner)
+
+
+def check_files(stage: object, data: str = "") -> None:
+    """Calls `check_files` of a stage and of those nested in it, where they have it.
+
+    Args:
+        stage: A stage of any kind.
+        data: The fingerprint of the task's data; empty where no task is known.
+
+    Raises:
+        UserError: A file that a parameter names is not there, faulty, or not for that data.
+    """
+    if isinstance(stage, ChecksFiles):
+        stage.check_files(data)
+    else:
+        for inner in nested(stage):
+            check_files(inner, data)
+
+
+def in_role(
+    role: str, generator: Generator[Any, list[Any], Returned]
+) -> Generator[Any, list[Any], Returned]:
+    """Runs a generator of requests; those that name no role ask this one; empty changes nothing."""
+
+    def named(requests: Any) -> Any:  # noqa: ANN401 -- whoever runs it reports what is wrong
+        if not isinstance(requests, (list, tuple)):
+            return requests
+        return [_in_role(role, request) for request in requests]
+
+    return _relayed(generator, named)
+
+
+def _in_role(role: str, request: object) -> object:
+    asked = request.read if isinstance(request, Fit) else request
+    if not isinstance(asked, Read | Generates) or asked.role:
+        return request
+    named = dataclasses.replace(asked, role=role)
+    return Fit(named, request.behind) if isinstance(request, Fit) else named  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from leporello.core.calls.answers import as_text
+from leporello.core.coverage import Span
 from leporello.core.protocols import ANSWER
 from leporello.core.records import (
     JSON,
@@ -26,7 +27,6 @@ from leporello.core.records import (
     Read,
     Request,
 )
-from leporello.core.spans import Span
 from leporello.engine.failures import ExampleError
 from leporello.text.answers import unanswerable
 from leporello.text.typed.fields import AnswerField, fields_of, filled
