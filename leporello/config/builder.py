@@ -9,14 +9,13 @@ from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Le
 
-from leporello.config.choices import Pick, first
 from leporello.config.config import Checked, Config, meant_by
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import Parameter, parameters, setting, settings_of, validate
 from leporello.config.placement import check_placement
-from leporello.config.space import Space
+from leporello.config.space import Pick, Space, first
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suite_of
 from leporello.config.sweeps import Labels, SweepPoints

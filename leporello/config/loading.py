@@ -7,12 +7,11 @@ from itertools import repeat
 from pathlib import Path
 
 from leporello.config.builder import ConfigBuilder
-from leporello.config.choices import is_choice
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
 from leporello.config.space import Space, space_of
 from leporello.config.specs import PipelineSpec
-from leporello.config.sweeps import spec_of
+from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
 from leporello.core.errors import ConfigError, Fault, UserError, no_such
 from leporello.core.protocols import LOADER, Loader

@@ -17,8 +17,15 @@ from leporello.core.calls.stage_calls import stage_call
 from leporello.core.passages import fault_of, flat_read
 from leporello.core.protocols import ANSWER
 from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
-from leporello.engine.failures import TRIES, Attempts, ExampleError, ReadError, stage_errors
-from leporello.engine.limits import Limits, time_limit
+from leporello.engine.failures import (
+    TRIES,
+    Attempts,
+    ExampleError,
+    ReadError,
+    stage_errors,
+    time_limit,
+)
+from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders
 from leporello.engine.requests import checked, role_of, told

@@ -22,8 +22,7 @@ from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import UserError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Output, Read
-from leporello.engine.failures import Attempts, ReadError, is_passed_on, note_of_cure
-from leporello.engine.limits import time_limit
+from leporello.engine.failures import Attempts, ReadError, is_passed_on, note_of_cure, time_limit
 from leporello.engine.results.serialization import Reply, output_from_row, output_row
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")

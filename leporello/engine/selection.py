@@ -18,8 +18,7 @@ from leporello.core.passages import identity
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
 from leporello.engine.enriching import Enriching
-from leporello.engine.failures import ExampleError, note_of_cure, stage_errors
-from leporello.engine.limits import time_limit
+from leporello.engine.failures import ExampleError, note_of_cure, stage_errors, time_limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ class MemoryStore:
 
     def rows(self) -> list[FinishedRow]:
         """Returns the rows of all finished examples, by number."""
-        return [example.row for _, example in sorted(self.finished.items())]
+        finished = sorted(self.finished.items())
+        return [example.row for _, example in finished if example.row]
 
     def close(self) -> None:
         """Closes the store."""
@@ -244,6 +245,7 @@ class Store(MemoryStore):
             UserError: The file cannot be written.
         """
         row = example.row
+        assert row is not None, "a runner for a store on disk makes rows"
         values = (row.number, utf8(row.id), row.failed, *row.parts, crc_of(row))
         self._write(_ADD, values)
         self._mark(row.number, failed=row.failed)

@@ -14,8 +14,7 @@ from leporello.engine.attempts import AttemptLog
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreCounts, StoreKey
 from leporello.engine.enriching import Enriching
-from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError
-from leporello.engine.limits import enforce_deadlines
+from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError, enforce_deadlines
 from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.rounds import Rounds, exhaust

@@ -11,7 +11,7 @@ from typing import ClassVar
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import Format, is_binary
-from leporello.text.encodings import guessed_encoding, marked_encoding
+from leporello.text.looks import guessed_encoding, marked_encoding
 from leporello.text.outline import Extracted, Heading, outline
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
