@@ -1,4 +1,4 @@
-"""Plain text in any encoding, and Markdown, whose headings become sections."""
+"""Plain text in any encoding, Markdown with its headings as sections, and lines as places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss
+from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format, is_binary
 from leporello.text.looks import guessed_encoding, marked_encoding
 from leporello.text.outline import Extracted, Heading, outline
@@ -26,6 +26,10 @@ _NO_PARAGRAPH = re.compile(
     r"\s*$|\t| {4}| {0,3}(?:>|[-+*]\s|\d{1,9}[.)]\s|\||([-*_])[ \t]*(?:\1[ \t]*){2,}$)"
 )
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+
+
+_BREAK = re.compile(r"\r\n?|\n")
+_MOST = 100_000  # places of a file; beyond, a place is of several lines
 
 
 @dataclass(frozen=True)
@@ -140,3 +144,20 @@ def _lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
             yield match.start(), ""
         else:
             yield match.start(), line
+
+
+def line_starts(text: str) -> list[int]:
+    """Returns where the lines begin, the first at 0; none begins where the text ends."""
+    starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+    return starts[:-1] if starts[-1] == len(text) else starts
+
+
+def line_places(text: str) -> tuple[Place, ...]:
+    """Returns a place for each line, `line 120`; in a huge text for each few, `lines 1–4`."""
+    starts = line_starts(text)
+    step = len(starts) // _MOST + 1
+    ends = [*starts[step::step], len(text)]
+    return tuple(
+        Place(f"line {n + 1}" if step == 1 else f"lines {n + 1}–{n + step}", starts[n], end)
+        for n, end in zip(range(0, len(starts), step), ends, strict=False)
+    )
