@@ -25,10 +25,10 @@ from leporello.cache.dependencies import (
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.source_code import source_hash
 from leporello.chunkers import FixedTokens, Recursive
-from leporello.core.calls.memory import memo_key
+from leporello.core.calls.memory import canonical, memo_key
 from leporello.core.environment.classes import built_ins, find_class
 from leporello.core.errors import UserError
-from leporello.core.hashing import canonical, differences
+from leporello.core.hashing import differences
 from leporello.core.protocols import ALL_KINDS, KINDS
 from leporello.retrievers import BM25, Dense, Fusion, TfIdf
 from leporello.text.tokens import HuggingFace, Words

@@ -23,8 +23,8 @@ from hypothesis.extra import numpy as hnp
 from leporello.cache import store as module
 from leporello.cache.entry import DamagedEntryError, pack, read
 from leporello.cache.store import Cache
-from leporello.core.hashing import canonical
-from leporello.engine.limits import time_limit
+from leporello.core.calls.memory import canonical
+from leporello.engine.failures import time_limit
 
 RECIPE: dict[str, Any] = {"stage": {"class": "x.Y", "k": 1}, "text": "ab"}
 VALUE: dict[str, Any] = {
