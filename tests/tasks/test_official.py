@@ -6,6 +6,7 @@ import bz2
 import io
 import itertools
 import random
+import tracemalloc
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -651,3 +652,22 @@ def test_rows_that_change_under_the_reader_are_noticed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has changed while it was read"):
         for _ in examples:
             pass
+
+
+@pytest.mark.integration
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """A zip of 30 MB of rows, its questions apart from each other, takes a few of them."""
+    text = "".join(random.Random(1).choices("abcdefgh \n", k=100_000))
+    rows = [
+        row(f"{q}-{place}", f"Q{q}?\n\nStory {place}. {text}")
+        for q in range(10)
+        for place in range(30)
+    ]
+    zipped(tmp_path, "scrolls/narrative_qa.zip", {"narrative_qa/train.jsonl": json_lines(rows)})
+    del rows
+    task = Scrolls("narrative_qa", "train", data=tmp_path)
+    tracemalloc.start()
+    assert sum(1 for _ in task.examples()) == 300
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8_000_000
