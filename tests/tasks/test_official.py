@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from official_rows import STORY
+from official_rows import scrolls_row as row
+from official_rows import zero_scrolls_row as prompted
 from row_files import json_lines, write_rows
 
 from leporello.core.errors import ConfigError, UserError
@@ -25,7 +28,6 @@ from leporello.jobs.options import JobOptions
 from leporello.tasks import Muld, Scrolls, ZeroScrolls, zero_scrolls
 
 Row = dict[str, Any]
-STORY = "A fox sat\n\non a gate.\nIt saw — nothing.\n\n"
 OPTIONS = "\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog, or two\n\n"
 
 
@@ -43,48 +45,6 @@ def zipped(data: Path, place: str, members: Mapping[str, bytes]) -> Path:
         for name, content in members.items():
             archive.writestr(name, content)
     return data
-
-
-def row(name: str, text: str, output: object = "gold", **more: object) -> Row:
-    """Returns a row as SCROLLS has it."""
-    return {"id": name, "pid": f"{name}_0", "input": text, "output": output, **more}
-
-
-def prompted(
-    name: str,
-    *,
-    text: str = STORY,
-    query: str = "",
-    output: object = "gold",
-    header: str = "Question",
-    response: str = "Answer",
-    over: bool = False,
-    **more: object,
-) -> Row:
-    """Returns a row as ZeroSCROLLS has it.
-
-    Args:
-        name: Id of the example.
-        text: Of the document.
-        query: Below its header; none if empty.
-        output: Gold answer.
-        header: Of the query.
-        response: Header of the answer.
-        over: Whether the query reaches over the response header, as some copies have it.
-        more: Further fields.
-    """
-    before = f"Read this. Answer well.\n\nStory:\n{text}"
-    asked = f"{header}:\n{query}" if query else ""
-    tail = f"\n\n{response}:\n" if query else f"{response}:\n"
-    given, start = before + "\n\n" + asked + tail, len(before) + 2
-    return row(name, given, output) | {
-        "document_start_index": len(before) - len(text),
-        "document_end_index": len(before),
-        "query_start_index": start,
-        "query_end_index": len(given) if over else start + len(asked),
-        "truncation_seperator": "... [The rest of the story is omitted]\n\n",
-        **more,
-    }
 
 
 def only(task: Task) -> Example:
