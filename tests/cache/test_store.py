@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -307,7 +308,7 @@ def test_a_time_limit_is_no_fault_of_the_disk(
     """An interruption while an entry is read or written goes on to whoever set the limit."""
 
     def wait(*_: object, **__: object) -> None:
-        time.sleep(5)
+        threading.Event().wait(5)
 
     monkeypatch.setattr(Path, "open", wait)
     asked: Any = {"get": lambda: kept.get("index", RECIPE), "put": lambda: kept.put("x", {}, VALUE)}
