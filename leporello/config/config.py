@@ -124,10 +124,6 @@ class Config:
     ) -> list[tuple[PipelineSpec, TaskSpec]]:
         """Returns what to run on what: named pipelines on each task, or the task's default one.
 
-        Args:
-            pipelines: Names as `select` takes them.
-            tasks: Names as `select_tasks` takes them.
-
         Raises:
             UserError: As these two.
         """

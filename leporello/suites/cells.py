@@ -207,11 +207,7 @@ class Cell:
 
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
-    """Returns what runs say of a suite's tasks.
-
-    Args:
-        runs: Directories of runs, or folders in which such lie.
-        suite: The suite; other tasks are passed over.
+    """Returns what runs, or folders in which such lie, say of a suite's tasks.
 
     Raises:
         UserError: No run lies there, or none of these tasks was run.

@@ -27,12 +27,7 @@ _NAMED = 6  # words before the verb that a thing asked for has at most
 
 
 def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- a return a kind of question
-    """Returns the statement that an answer makes of a question; None where no rule fits.
-
-    Args:
-        question: Question in English.
-        answer: A few words that answer it, rightly or wrongly.
-    """
+    """Returns the statement that an answer makes of a question; None where no rule fits."""
     words = question.strip().rstrip("?. ").split()
     text = " ".join(words)
     if len(words) < 3 or "or" in words:  # noqa: PLR2004 -- a question word, a verb, its object
@@ -56,11 +51,7 @@ def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- a retur
 
 
 def denied(statement: str) -> str | None:
-    """Returns the contrary of a statement, its first verb denied; None if none can be.
-
-    Args:
-        statement: Statement that `claim` made.
-    """
+    """Returns the contrary of a statement, its first verb denied; None if none can be."""
     words = statement.split()
     place = next((i for i, w in enumerate(words) if i and w in _BE), None)
     return None if place is None else " ".join([*words[: place + 1], "not", *words[place + 1 :]])

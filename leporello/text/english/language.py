@@ -17,11 +17,7 @@ _SHARE = 0.06  # of English prose a fifth to a third; of lists and tables some h
 
 
 def looks_english(text: str) -> bool:
-    """Returns whether a text looks like English, which a text of a few words always does.
-
-    Args:
-        text: Text of any length; its first 2,000 words are looked at.
-    """
+    """Returns whether a text of more than a few words looks like English, by its first 2,000."""
     words = [found.group().lower() for found in islice(_WORD.finditer(text), _MOST)]
     if len(words) < _FEWEST:
         return True

@@ -33,10 +33,6 @@ def traits(question: str, options: Sequence[str]) -> list[list[float]]:
 
     Whether an option joins several things, which share of its terms echoes the question, whether it
     speaks in absolutes, hedges, has numbers, and how alike it is to the other options.
-
-    Args:
-        question: Question.
-        options: Options.
     """
     asked = option_terms(question)
     sets = [option_terms(option) for option in options]
@@ -80,10 +76,6 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
 
     Where choices are letters, their texts are looked for in the question, which then ends before
     the first; what is not found stays a letter.
-
-    Args:
-        question: Question, perhaps with lines such as `(A) text`.
-        choices: Choices.
     """
     letters = [_LETTER.fullmatch(choice) for choice in choices]
     if not choices or not all(letters):
@@ -99,9 +91,5 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
 
 
 def unlettered(option: str) -> str:
-    """Returns an option without the letter that it may begin with, such as `(A) text`.
-
-    Args:
-        option: Option.
-    """
+    """Returns an option without the letter that it may begin with, such as `(A) text`."""
     return _LETTERED.sub("", option, count=1)

@@ -13,11 +13,7 @@ _SPLIT_ENDING = re.compile(r"(?<!\s)\s++'(?=[a-z]{1,2}\b)")
 
 
 def opinion_words(text: str) -> set[str]:
-    """Returns the words of a text in lower case; up to three behind a negation are `not WORD`.
-
-    Args:
-        text: Text in English.
-    """
+    """Returns the words of a text in lower case; up to three behind a negation are `not WORD`."""
     text = text.lower().replace("’", "'")
     text = _SPLIT_ENDING.sub("'", _SPLIT_NOT.sub("n't", text))
     found, turned = set(), 0
