@@ -170,14 +170,6 @@ def test_a_name_that_leads_nowhere_is_told_in_a_sentence(
         load_config([config(tmp_path, f"{{class: {name}}}")])
 
 
-def test_a_class_in_folders_without_init_is_found(tmp_path: Path) -> None:
-    """Namespace packages are packages, however deep."""
-    (tmp_path / "spaces/deep").mkdir(parents=True)
-    (tmp_path / "spaces/deep/last.py").write_text(LAST)
-    [point] = load_config([config(tmp_path, "spaces.deep.last.Last")]).pipelines["mine"]
-    assert point.build().retriever.k == 1
-
-
 OTHERS = """
 from leporello.report.sections import ReportSection
 
