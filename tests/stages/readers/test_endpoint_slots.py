@@ -120,7 +120,7 @@ def test_a_server_with_room_for_few_is_seldom_asked_in_vain() -> None:
         if asked.server.under_way > 6:
             asked.fail(429)
         else:
-            time.sleep(0.004)
+            asked.server.ending.wait(0.004)
             say(asked)
 
     with running(narrow) as server:
