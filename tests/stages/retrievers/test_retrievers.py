@@ -35,7 +35,7 @@ from leporello.retrievers import (
     TfIdf,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.postings import best_chunks
 from leporello.text.tokens import long_words, terms
 
 STORY = (
