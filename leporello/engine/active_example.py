@@ -83,7 +83,8 @@ class ActiveExample:
     _asked: int = 0
 
     def __post_init__(self) -> None:
-        self._allowance = Allowance(self.stages) if self.stages.budget != NO_BUDGET else None
+        budget = self.stages.budget
+        self._allowance = Allowance(self.stages) if budget != NO_BUDGET else None
 
     @classmethod
     def create(
