@@ -9,9 +9,6 @@ from leporello.config.suites import Suite, SuiteSubmission, read_suites
 from leporello.core.errors import UserError, did_you_mean
 from leporello.jobs.results import Result
 
-# Tasks on some examples of another one: predictions for all of them are scored on these.
-SUBSETS = {"quality_hard": "quality"}
-
 
 def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
     """Returns a suite, and what its leaderboard takes.

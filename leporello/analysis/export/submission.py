@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,51 +144,6 @@ def _differing(what: str, wanted: Collection[str], given: Collection[str]) -> It
 
 def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-
-
-def read_submission(path: Path) -> dict[str, dict[str, str]]:
-    """Reads a submission: by task and by example id, the predictions.
-
-    Raises:
-        UserError: It cannot be read, has other columns, a row that is none, a missing value, or
-            an id twice; the message names the line.
-    """
-    rows: dict[str, dict[str, str]] = {}
-    for line, row in _lines(path):
-        task, id_, text = row
-        if _NOT_AVAILABLE in row:
-            raise UserError(f"{path}:{line}: {_NOT_AVAILABLE} stands for a missing value")
-        if id_ in rows.setdefault(task, {}):
-            raise UserError(f"{path}:{line}: id {id_!r} of {task!r} is given twice")
-        rows[task][id_] = text
-    return rows
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows below the header, in the columns' proper order, each with its last line."""
-    limit = csv.field_size_limit(sys.maxsize)  # a text may be as long as it likes
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, [])
-            if sorted(header) != sorted(_COLUMNS):
-                raise UserError(
-                    f"{path}:1: the columns must be {', '.join(_COLUMNS)};"
-                    f" they are {', '.join(header)[:80] or 'none'}"
-                )
-            order = [header.index(column) for column in _COLUMNS]
-            for row in filter(None, reader):  # blank lines are passed over, as the scripts do
-                if len(row) != len(_COLUMNS):
-                    raise UserError(f"{path}:{reader.line_num}: has {len(row)} columns, not 3")
-                yield reader.line_num, [row[column] for column in order]
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except csv.Error as error:
-        raise UserError(f"{path}:{reader.line_num}: no CSV: {error}") from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 @dataclass(frozen=True, slots=True)
