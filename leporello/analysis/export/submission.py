@@ -10,15 +10,13 @@ import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.analysis.leaderboards import leaderboard_named
-from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
-from leporello.engine.task_examples import examples_of
 from leporello.jobs.checksums import check_results
-from leporello.jobs.directory import RunDirectory, runs_in
+from leporello.jobs.directory import runs_in
 
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value
@@ -63,8 +61,8 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
     if faults := [*_differing("tasks", board.tasks, jobs)]:
         among = f" of pipeline {pipeline!r}" if pipeline else ""
         raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{among}")
-    finished = {task: job.predictions() for task, job in jobs.items()}
-    ids = {task: job.ids() for task, job in jobs.items()}
+    finished = {task: _predictions(job) for task, job in jobs.items()}
+    ids = {task: [example.id for example in job.examples()] for task, job in jobs.items()}
     text = submission_csv(
         {task: _in_order(predictions, ids[task]) for task, (predictions, _) in finished.items()},
         benchmark,
@@ -76,7 +74,7 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         file=file,
         rows={task: len(predictions) for task, (predictions, _) in finished.items()},
         failed={task: failed for task, (_, failed) in finished.items() if failed},
-        splits={task: job.split for task, job in jobs.items()},
+        splits={task: str(j.signature["task"].get("split", "")) for task, j in jobs.items()},
     )
 
 
@@ -146,57 +144,36 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _SubmittedJob:
-    """One pipeline on one task, in a run."""
-
-    directory: RunDirectory
-    pipeline: str
-    task: str
-
-    @property
-    def split(self) -> str:
-        task: Any = self.directory.jobs()[self.pipeline, self.task]["task"]
-        return str(task.get("split", ""))
-
-    def predictions(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Returns the predictions by id, and the ids of what failed: these are empty."""
-        folder = self.directory.results(self.pipeline, self.task)
-        files = folder / "predictions.jsonl", folder / "failures.jsonl"
-        if not all(file.exists() for file in files):
-            message = f"{self.pipeline} on {self.task} is not finished"
-            raise UserError(f"{self.directory.path}: {message}; run it to its end first")
-        check_results(folder, *(file.name for file in files))
-        predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
-        failed = tuple(row["id"] for row in read_rows(files[1]))
-        return predictions | dict.fromkeys(failed, ""), failed
-
-    def ids(self) -> list[str]:
-        """Returns the ids of the task's examples, in order."""
-        config = load_config([self.directory.config])
-        source = config.tasks[self.task].spec.build()
-        return [example.id for example in examples_of(source, self.task)]
+def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Returns the predictions by id, and the ids of what failed: these are empty."""
+    folder = job.files.folder
+    files = folder / "predictions.jsonl", folder / "failures.jsonl"
+    if not all(file.exists() for file in files):
+        place = job.run.directory.path
+        raise UserError(f"{place}: {job.name} is not finished; run it to its end first")
+    check_results(folder, *(file.name for file in files))
+    predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
+    failed = tuple(row["id"] for row in read_rows(files[1]))
+    return predictions | dict.fromkeys(failed, ""), failed
 
 
 def _jobs(
     runs: Sequence[Path], benchmark: str, pipelines: Mapping[str, str]
-) -> dict[str, _SubmittedJob]:
+) -> dict[str, FinishedJob]:
     """Returns what was run on the benchmark's tasks, with the pipelines that count for them."""
-    jobs: dict[str, _SubmittedJob] = {}
+    jobs: dict[str, FinishedJob] = {}
     paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
-    for directory in map(RunDirectory.of_run, paths):
-        for name, task in directory.jobs():
-            prefix, _, short = task.rpartition("/")
-            if prefix == benchmark and pipelines.get(short) in ("", name):
-                job = _SubmittedJob(directory, name, task)
-                if other := jobs.get(short):
-                    raise UserError(_twice(job, other))
-                jobs[short] = job
+    for job in (job for run in map(FinishedRun.at, paths) for job in run.jobs):
+        prefix, _, short = job.task.rpartition("/")
+        if prefix == benchmark and pipelines.get(short) in ("", job.pipeline):
+            if other := jobs.get(short):
+                raise UserError(_twice(job, other))
+            jobs[short] = job
     return jobs
 
 
-def _twice(job: _SubmittedJob, other: _SubmittedJob) -> str:
-    both = f"{other.pipeline} in {other.directory.path}, {job.pipeline} in {job.directory.path}"
+def _twice(job: FinishedJob, other: FinishedJob) -> str:
+    both = ", ".join(f"{one.pipeline} in {one.run.directory.path}" for one in (other, job))
     hint = "" if job.pipeline == other.pipeline else "; name one, or a row, with --pipeline"
     return f"{job.task} was run twice: {both}{hint}"
 
