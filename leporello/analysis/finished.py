@@ -11,8 +11,10 @@ from typing import Any
 from leporello.config import Config, PipelineSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import read_rows
 from leporello.core.protocols import Task
-from leporello.core.records import Example
+from leporello.core.records import Example, Prediction
+from leporello.engine.results.serialization import prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
@@ -120,6 +122,17 @@ class FinishedJob:
     def examples(self) -> Iterator[Example]:
         """Yields the task's examples, each checked."""
         return examples_of(self.source, self.task)
+
+    def answers(self, count: int) -> Iterator[tuple[Example, Prediction]]:
+        """Yields so many of its answers at most, evenly spread over the task."""
+        path = self.files.folder / "predictions.jsonl"
+        total = sum(1 for _ in read_rows(path))
+        numbers = {number * total // min(count, total) for number in range(min(count, total))}
+        rows = (row for number, row in enumerate(read_rows(path)) if number in numbers)
+        chosen = {row["id"]: prediction_from_row(row) for row in rows}
+        for example in self.examples():
+            if example.id in chosen:
+                yield example, chosen[example.id]
 
 
 class FinishedExamples:

@@ -73,9 +73,8 @@ class AskSettings(AskOptions):
         Raises:
             UserError: A mistake in the files or settings, or several pipelines.
         """
-        names = [self.pipeline] if self.pipeline else []
         loaded = self.loaded(model)
-        points = loaded.select(names)
+        points = loaded.select([self.pipeline] if self.pipeline else [])
         if len(points) > 1:
             name = self.pipeline or loaded.default_pipeline
             raise UserError(

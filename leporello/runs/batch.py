@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -44,20 +44,6 @@ from leporello.runs.later import LaterMetrics
 _log = logging.getLogger("leporello")
 
 
-@dataclass
-class Clock:
-    """What passed on the clock, for all pipelines that ran side by side.
-
-    Attributes:
-        starting: Seconds until a worker had done anything: processes or actors started, and what
-            they load.
-        working: Seconds of work, from there to the end.
-    """
-
-    starting: float = 0.0
-    working: float = 0.0
-
-
 def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     """Yields the jobs that run side by side: those on one task with the same readers in one place.
 
@@ -91,7 +77,8 @@ class Batch:
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
-        self._clock = Clock()
+        # Seconds until a worker had done anything, and from there to the end.
+        self._clock = {"starting": 0.0, "working": 0.0}
         self._budgets = RunBudgets()
         self._open_orders: dict[int, ShardOrder] = {}  # that are not finished
         self._over_budget: list[ShardOrder] = []
@@ -154,7 +141,7 @@ class Batch:
                 self.context.check(progress)
 
             def report(progressed: ProgressCounts) -> None:
-                self._clock.starting = self._clock.starting or time.monotonic() - began
+                self._clock["starting"] = self._clock["starting"] or time.monotonic() - began
                 progress.take(progressed)
                 check()
 
@@ -171,7 +158,7 @@ class Batch:
                     for result in executor.run(orders, report):
                         self._record(result)
                     orders = [replace(o, limits=self._budgets.share()) for o in self._over_budget]
-            self._clock.working = time.monotonic() - began - self._clock.starting
+            self._clock["working"] = time.monotonic() - began - self._clock["starting"]
         self._check_data(job)
 
     def _find_sizes(self, executor: Executor) -> None:
@@ -336,7 +323,7 @@ class Batch:
         each = {role: told for role, told in share.reading.items() if told.reads or told.cached}
         return {
             "examples": share.examples,
-            "clock": asdict(self._clock),
+            "clock": {**self._clock},
             "selecting": asdict(share.selecting),
             "reading": share.read().row(),
             **({"roles": {r: told.row() for r, told in each.items()}} if len(each) > 1 else {}),
