@@ -149,11 +149,15 @@ class Session:
         Raises:
             UserError: As `ask`.
         """
-        document = self.document
-        for number in range(len(document.members)):
-            yield self.about(member_document(document, number)).ask(question)
-        if not document.members:
-            yield self.ask(question)
+        for session in self.by_file():
+            yield session.ask(question)
+
+    def by_file(self) -> Iterator[Session]:
+        """Yields a conversation about each file of a collection, in order; else itself."""
+        for number in range(len(self.document.members)):
+            yield self.about(member_document(self.document, number))
+        if not self.document.members:
+            yield self
 
     def use_model(self, model: str) -> None:
         """Has another model read from here on.

@@ -39,7 +39,7 @@ from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
 from leporello.runs.budget import RunBudgets
-from leporello.runs.later import LaterMetrics
+from leporello.runs.later import later_statistics
 
 _log = logging.getLogger("leporello")
 
@@ -276,14 +276,13 @@ class Batch:
         if files.is_merged and files.has_metrics:
             return Result.from_row(read_json(files.folder / METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
-        later = LaterMetrics(job, files, self.context)
-        found = later.found()
-        self.stopped = self.stopped or later.stopped
+        later, stopped = later_statistics(job, files, self.context)
+        self.stopped = self.stopped or stopped
         complete = self._is_complete(index)
         if not complete and not self.stopped:  # whatever workers and stages say
             self.stopped = "examples have neither a prediction nor a failure"
-        complete &= not later.stopped
-        files.merge(summary, limit=self.context.limit, complete=complete, later=found)
+        complete &= not stopped
+        files.merge(summary, limit=self.context.limit, complete=complete, later=later)
         result = summary.result(
             job.pipeline.name,
             job.task.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,18 +79,15 @@ class Watch:
 
     def look(self) -> list[JobProgress]:
         """Returns how far each pipeline on each task is by now."""
+        rows = read_rows(self.directory.workers) if self.directory.workers.exists() else ()
         died = Counter(
             (name, row["task"])
-            for row in self._worker_rows()
+            for row in rows
             for name in row["pipelines"]
             if row["outcome"] == "died"
         )
         jobs = self.directory.expected().items()
         return [self._progress(*job, expected, died[job]) for job, expected in jobs]
-
-    def _worker_rows(self) -> Iterator[Mapping[str, Any]]:
-        if self.directory.workers.exists():
-            yield from read_rows(self.directory.workers)
 
     def _progress(self, pipeline: str, task: str, expected: int | None, died: int) -> JobProgress:
         files = JobFiles(self.directory, pipeline, task)

@@ -18,11 +18,12 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import differences
-from leporello.core.protocols import FineTunes, Learns, Supervises
+from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
 from leporello.models.distributed import destroy_process_group, is_main_process
+from leporello.training.training_pairs import check_supervises
 
 _SETTINGS = "recipe.json"
 
@@ -158,16 +159,11 @@ def check_trainable(pipeline: str, stages: Pipeline) -> None:
     Raises:
         UserError: It is such.
     """
-    reader, combiner = stages.reader, stages.combiner
+    reader = stages.reader
     if not (tuner_of(reader) or isinstance(reader, Learns)):
         raise UserError(
             f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has no"
             " method `learn`, and no model that is fine-tuned; docs/training.md names those that"
             " have"
         )
-    if not isinstance(combiner, Supervises):
-        raise UserError(
-            f"pipeline {pipeline!r} cannot be trained: its combiner {type(combiner).__name__} has"
-            " no method `supervise`, for of the reference it cannot tell what each read should"
-            " come to; train with Stuff, and use the model with it"
-        )
+    check_supervises(pipeline, stages)
