@@ -25,6 +25,7 @@ from leporello.core.calls.memory import (
     tokens_key,
 )
 from leporello.core.coverage import Coverage, Loss
+from leporello.core.errors import ReadError
 from leporello.core.hashing import JSON
 from leporello.core.spans import Span
 
@@ -55,6 +56,7 @@ __all__ = [
     "Place",
     "Prediction",
     "Read",
+    "Reply",
     "Request",
     "Search",
     "Section",
@@ -416,7 +418,8 @@ class Output:
 
 
 Request: TypeAlias = Read | Search | Fit | Generates
-Answer: TypeAlias = "Output | tuple[Hit, ...] | int"
+Reply: TypeAlias = "Output | ReadError"
+Answer: TypeAlias = "Reply | tuple[Hit, ...] | int"
 # What a combiner's generator yields, is sent, and returns.
 Combination: TypeAlias = "Generator[Sequence[Request], list[Any], JSON]"
 # What an enricher's generator yields, is sent, and returns: chunks and passages.

@@ -15,16 +15,17 @@ from leporello.core.calls import derived
 from leporello.core.calls.contracts import StageError
 from leporello.core.calls.nested import in_role, load_models
 from leporello.core.calls.stage_calls import stage_call
+from leporello.core.errors import ReadError
 from leporello.core.passages import fault_of, flat_read
 from leporello.core.protocols import ANSWER
-from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
+from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply, Request, Search
 from leporello.engine.attempts import TRIES, Attempts
-from leporello.engine.failures import ExampleError, ReadError, stage_errors
+from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.limits import Limits, time_limit
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders
 from leporello.engine.requests import checked, role_of, told
-from leporello.engine.results.serialization import Reply, reply_of
+from leporello.engine.results.serialization import reply_of
 from leporello.engine.store import MemoryStore
 
 _MOST_ROUNDS = 10_000  # a document: trees have a round a level

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leporello.core.environment import signals
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.core.errors import Stopped, UserError
+from leporello.core.errors import ReadError, Stopped, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
@@ -49,24 +49,9 @@ class ExampleError(Exception):
         return cls(stage, told(error), trace_of(error))
 
 
-class ReadError(Exception):
-    """A read that failed; thrown into the combiner that asked for it.
-
-    Attributes:
-        trace: Traceback of the reader.
-    """
-
-    def __init__(self, message: str, trace: str = "") -> None:
-        super().__init__(message, trace)
-        self.trace = trace
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-    @classmethod
-    def of(cls, error: BaseException) -> ReadError:
-        """Returns what an error in a reader comes to; keys that it tells are left out."""
-        return cls(told(error), trace_of(error))
+def read_error(error: BaseException) -> ReadError:
+    """Returns what an error in a reader comes to; keys that it tells are left out."""
+    return ReadError(told(error), trace_of(error))
 
 
 def told(error: BaseException) -> str:

@@ -20,13 +20,13 @@ from leporello.core.calls.contracts import WrongCountError, batching_of
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import read as call_reader
-from leporello.core.errors import UserError
+from leporello.core.errors import ReadError, UserError
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON, CacheProtocol, Output, Read
+from leporello.core.records import JSON, CacheProtocol, Output, Read, Reply
 from leporello.engine.attempts import Attempts
-from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
+from leporello.engine.failures import is_passed_on, note_of_cure, read_error
 from leporello.engine.limits import time_limit
-from leporello.engine.results.serialization import Reply, output_from_row, output_row
+from leporello.engine.results.serialization import output_from_row, output_row
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
@@ -199,7 +199,7 @@ class WindowReader:
         except UserError:
             raise
         except BaseException as error:  # as `_read`
-            reply = ReadError.of(error)
+            reply = read_error(error)
         with self._lock:
             self._count([reply], time.monotonic() - started, BatchStatistics())
         if key and self.cache and isinstance(reply, Output):
@@ -228,11 +228,11 @@ class WindowReader:
             with time_limit(limit):
                 outputs = call_reader(self.reader, reads)
         except WrongCountError as error:  # a fault of the class, which no smaller window cures
-            return [ReadError.of(error)] * len(reads)
+            return [read_error(error)] * len(reads)
         except BaseException as error:  # a plug-in that leaves the process fails too
             if is_passed_on(error):
                 raise
-            self._halved, told = True, ReadError.of(error)
+            self._halved, told = True, read_error(error)
             if len(reads) == 1:
                 return [told]
             half = len(reads) // 2

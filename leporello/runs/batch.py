@@ -23,10 +23,9 @@ from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
 from leporello.engine.task_examples import normalizer_of
-from leporello.executors import executor_for
+from leporello.executors import Executor, executor_for
 from leporello.executors.interface import (
     BatchSpec,
-    Executor,
     PipelineShare,
     ShardOrder,
     ShardResult,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
@@ -183,18 +182,6 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> N
         read(path, canonical(RECIPE))
 
 
-def test_a_damaged_entry_is_told_and_made_again(
-    kept: Cache, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The file is named, removed, and the next run finds what was made again."""
-    content = bytearray(file_of(kept).read_bytes())
-    content[-1] ^= 1
-    damaged(kept, bytes(content), caplog)
-    found = kept.get("index", RECIPE)
-    assert found is not None
-    assert equal(found, VALUE)
-
-
 def test_an_entry_under_another_name_is_no_hit(
     kept: Cache, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -311,19 +298,6 @@ def test_a_cache_that_cannot_be_written_is_told_once(
     assert told.levelno == logging.WARNING
     assert str(cache.root) in told.message
     assert "cannot be written" in told.message
-
-
-def test_an_entry_that_may_not_be_touched_is_read(
-    kept: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cache that only others may write serves all the same."""
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(errno.EROFS, "Read-only file system")
-
-    os.utime(file_of(kept), (0, 0))
-    monkeypatch.setattr(os, "utime", refuse)
-    assert kept.get("index", RECIPE) is not None
 
 
 @pytest.mark.parametrize("method", ["get", "put"])

@@ -6,16 +6,13 @@ import bz2
 import io
 import itertools
 import random
-import tracemalloc
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from row_files import json_lines, write_rows
 
 from leporello.core.errors import ConfigError, UserError
@@ -24,7 +21,7 @@ from leporello.core.protocols import Task
 from leporello.core.records import Example, Span
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
-from leporello.tasks import Muld, Scrolls, ZeroScrolls, muld, scrolls, zero_scrolls
+from leporello.tasks import Muld, Scrolls, ZeroScrolls, zero_scrolls
 
 Row = dict[str, Any]
 STORY = "A fox sat\n\non a gate.\nIt saw — nothing.\n\n"
@@ -160,13 +157,6 @@ def test_the_hard_questions_are_a_task_of_their_own(tmp_path: Path) -> None:
     assert groups == ["easy", "hard", "hard"]
 
 
-def test_hard_questions_that_nobody_marked_are_not_guessed(tmp_path: Path) -> None:
-    """A file without the mark has none of them."""
-    put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
-    with pytest.raises(UserError, match="none of its 1 rows is of this task"):
-        len(Scrolls("quality_hard", data=tmp_path))
-
-
 def test_a_pattern_leaves_out_what_a_file_has_no_rows_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -281,25 +271,6 @@ def test_a_test_split_without_gold_runs(tmp_path: Path) -> None:
     assert [(example.references, example.fault) for example in examples] == [((), ""), ((), "")]
 
 
-@pytest.mark.integration
-def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """A zip of 30 MB of rows, its questions apart from each other, takes a few of them."""
-    text = "".join(random.Random(1).choices("abcdefgh \n", k=100_000))
-    rows = [
-        row(f"{q}-{place}", f"Q{q}?\n\nStory {place}. {text}")
-        for q in range(10)
-        for place in range(30)
-    ]
-    zipped(tmp_path, "scrolls/narrative_qa.zip", {"narrative_qa/train.jsonl": json_lines(rows)})
-    del rows
-    task = Scrolls("narrative_qa", "train", data=tmp_path)
-    tracemalloc.start()
-    assert sum(1 for _ in task.examples()) == 300
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8_000_000
-
-
 def test_the_data_directory_is_given_or_of_the_environment_or_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,38 +283,6 @@ def test_the_data_directory_is_given_or_of_the_environment_or_data(
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path / "environment"))
     assert only(Scrolls("qasper", "test")).id == "environment"
     assert only(Scrolls("qasper", "test", data=tmp_path / "given")).id == "given"
-
-
-@pytest.mark.parametrize(
-    ("task", "module"), [(Scrolls, scrolls), (ZeroScrolls, zero_scrolls), (Muld, muld)]
-)
-def test_every_name_has_its_metrics(task: Any, module: Any) -> None:
-    """And is announced by the benchmark's own name."""
-    names = get_args(get_type_hints(task)["name"])
-    assert list(module.METRICS) == list(names)
-    assert all(task(name).metrics == module.METRICS[name] for name in names)
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
-
-
-@given(text=TEXT, query=TEXT)
-def test_an_input_can_be_rebuilt(text: str, query: str) -> None:
-    """Whatever was taken apart, put together, is what the file has."""
-    for name in scrolls.METRICS:
-        given_row = row("a", f"{query}\n\n{text}", is_hard=True)
-        example = Scrolls(name).take(0, given_row)  # type: ignore[arg-type]  # all are names
-        assert example is not None
-        assert whole(example) == given_row["input"]
-    for chat, over in itertools.product((False, True), repeat=2):
-        given_row = prompted("a", text=text, query=query.strip(), over=over)
-        example = ZeroScrolls("qmsum", chat=chat).take(0, given_row)
-        assert example.document.text == text
-        assert chat or whole(example) == given_row["input"]
-    for name in ("narrativeqa", "character_id", "style_change"):
-        given_row = {"input": f"{query}\n{text}", "output": "x"}
-        example = Muld(name).take(0, given_row)  # type: ignore[arg-type]  # all are names
-        assert whole(example) == given_row["input"]
 
 
 # -- ZeroSCROLLS -------------------------------------------------------------------------------
@@ -367,19 +306,6 @@ def test_a_prompt_is_taken_apart(
     assert (example.document.text, example.instruction) == (STORY, "Read this. Answer well.")
     assert (example.question, example.headers) == (query, headers)
     assert whole(example) == given_row["input"]
-
-
-def test_the_authors_truncation_has_its_pieces(tmp_path: Path) -> None:
-    """They cut in front of the query, and put their own separator there."""
-    given_row = prompted("a", query="Who sat?")
-    put(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("qmsum", data=tmp_path))
-    prompt = OfficialPrompt.of(example)
-    assert prompt is not None
-    assert prompt.separator == "... [The rest of the story is omitted]\n\n"
-    assert prompt.surviving == given_row["input"][given_row["query_start_index"] :]
-    cut = given_row["input"][: given_row["query_start_index"]]
-    assert prompt.before + example.document.text + prompt.between == cut
 
 
 @pytest.mark.parametrize(
@@ -572,14 +498,6 @@ def test_what_the_metric_would_choke_on_fails_alone(
     assert (second.fault, second.references) == ("", (sound,))
 
 
-def test_a_second_reference_that_is_unfit_fails_its_example(tmp_path: Path) -> None:
-    """Whether or not its document came with it."""
-    rows = [prompted(name, query=name, output=gold) for gold in "AX" for name in "ab"]
-    put(tmp_path, "zero_scrolls/quality/validation.jsonl", rows)
-    examples = list(ZeroScrolls("quality", data=tmp_path).examples())
-    assert [bool(example.fault) for example in examples] == [True, True]
-
-
 @pytest.mark.parametrize(
     ("name", "given_row", "fault"),
     [
@@ -650,26 +568,6 @@ def test_a_row_that_is_none_is_told_with_its_line(
         Scrolls("qasper", data=tmp_path).fingerprint()
     path = tmp_path / "scrolls" / "qasper" / "validation.jsonl"
     assert str(caught.value).startswith(f"{path}:3: {fault}")
-
-
-@pytest.mark.parametrize("field", [*zero_scrolls._OFFSETS, "truncation_seperator"])
-def test_an_offset_that_is_missing_is_told(tmp_path: Path, field: str) -> None:
-    """With the name that it should have, misspelt as it is."""
-    given_row = prompted("a", query="Q")
-    del given_row[field]
-    put(tmp_path, "zero_scrolls/qmsum/validation.jsonl", [given_row])
-    with pytest.raises(ConfigError, match=f":1: field '{field}'"):
-        len(ZeroScrolls("qmsum", data=tmp_path))
-
-
-def test_a_file_of_another_kind_is_given_up_soon(tmp_path: Path) -> None:
-    """Twenty faults are enough."""
-    put(tmp_path, "scrolls/qasper/validation.jsonl", ["no row"] * 500)
-    with pytest.raises(ConfigError) as caught:
-        Scrolls("qasper", data=tmp_path).fingerprint()
-    told = str(caught.value).splitlines()
-    assert len(told) == 21
-    assert "what follows was not looked at" in told[-1]
 
 
 def a_zip(rows: Sequence[Row]) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from leporello.core.errors import ReadError
 from leporello.core.protocols import ChecksFiles, Combiner
 from leporello.core.records import (
     JSON,
@@ -25,12 +26,59 @@ Returned = TypeVar("Returned")
 
 
 def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:
-    """Runs a combiner to its end, also one that answers at once, and returns what it returns."""
+    """Runs a combiner to its end, also one that answers at once, and returns what it returns.
+
+    A combiner whose class declares `takes_failed_reads = True` is sent a `ReadError` in place of
+    the output of a read that failed; into any other one the error is thrown.
+    """
     result: Any = combiner.combine(example, hits)
     if inspect.isgenerator(result):
-        result = yield from result
+        takes = getattr(combiner, "takes_failed_reads", False)
+        generator: Any = result
+        result = yield from (_with_failed_reads(generator) if takes else generator)
     answer: JSON = result
     return answer
+
+
+def _with_failed_reads(combination: Combination) -> Combination:
+    """Runs a combination that is sent errors of reads as values."""
+    step: Callable[[], Any] = partial(next, combination)
+    while True:
+        try:
+            requests = step()
+        except StopIteration as stop:
+            answer: JSON = stop.value
+            return answer
+        answers = yield from answers_to(requests)
+        step = partial(combination.send, answers)
+
+
+def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: ANN401 -- the engine checks them
+    """Yields requests; returns one answer each, a `ReadError` where the read failed.
+
+    Raises:
+        ReadError: A read failed, and the answers to the others are not known.
+    """
+    try:
+        return (yield requests)
+    except ReadError as error:
+        if not error.answers:
+            raise
+        return [*error.answers]
+
+
+def resumption(generator: Generator[Any, Any, Any], answers: list[Any]) -> Callable[[], Any]:
+    """Returns the call that sends answers to a generator, or throws the first `ReadError` of them.
+
+    Args:
+        generator: Generator that waits for the answers.
+        answers: Answers to all requests of its round.
+    """
+    for answer in answers:
+        if isinstance(answer, ReadError):
+            # Only `run_combiner` knows whether the combiner takes it as a value: all go with it.
+            return partial(generator.throw, ReadError(answer.message, answer.trace, answers))
+    return partial(generator.send, answers)
 
 
 def watched(
@@ -41,7 +89,11 @@ def watched(
 
     def see(requests: Sequence[Request], answers: Sequence[Any]) -> None:
         pairs = zip(requests, answers, strict=True)
-        seen.extend((asked, answer) for asked, answer in pairs if isinstance(asked, Read))
+        seen.extend(
+            (asked, answer)
+            for asked, answer in pairs
+            if isinstance(asked, Read) and isinstance(answer, Output)
+        )
 
     answer = yield from _relayed(combination, lambda requests: requests, see)
     return answer, seen
@@ -52,10 +104,7 @@ def _relayed(
     change: Callable[[Any], Any],
     see: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
 ) -> Generator[Any, list[Any], Returned]:
-    """Runs a generator of requests: asks what `change` makes of them, and shows `see` the answers.
-
-    A failed read is thrown into it, since it may be caught there.
-    """
+    """Runs a generator of requests: asks what `change` makes of them; `see` gets the answers."""
     resume: Callable[[], Any] = partial(next, generator)
     while True:
         try:
@@ -63,13 +112,9 @@ def _relayed(
         except StopIteration as stop:
             returned: Returned = stop.value
             return returned
-        try:
-            answers = yield requests
-        except Exception as error:
-            resume = partial(generator.throw, error)
-        else:
-            see(requests, answers)
-            resume = partial(generator.send, answers)
+        answers = yield from answers_to(requests)
+        see(requests, answers)
+        resume = resumption(generator, answers)
 
 
 def nested(stage: object) -> Iterator[object]:

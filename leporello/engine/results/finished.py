@@ -10,9 +10,9 @@ from typing import Any
 from leporello.core.calls.answers import way_of
 from leporello.core.hashing import digest
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON, Example, Output, Prediction, Read
+from leporello.core.records import JSON, Example, Output, Prediction, Read, Reply
 from leporello.engine.failures import ExampleError
-from leporello.engine.results.serialization import Reply, calls_row, prediction_row
+from leporello.engine.results.serialization import calls_row, prediction_row
 
 TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
 
@@ -50,11 +50,6 @@ class FinishedRow:
     calls: bytes
     statistics: bytes
     traceback: bytes = b""
-
-    @property
-    def parts(self) -> tuple[bytes, bytes, bytes, bytes]:
-        """The lines and the traceback."""
-        return self.prediction, self.calls, self.statistics, self.traceback
 
 
 @dataclass(frozen=True, slots=True)

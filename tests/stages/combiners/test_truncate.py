@@ -169,24 +169,6 @@ def test_as_much_of_the_document_is_kept_as_fits(
     assert "" not in read.passages
 
 
-def test_a_word_that_fits_whole_is_not_cut_in_its_middle() -> None:
-    """A tokenizer knows words, of which a beginning may be several tokens."""
-    words = re.findall(r"[a-z]+", STORY)[:100]
-    around = f"{ASKED.before} {SEPARATOR}{ASKED.surviving}"
-    known = {*words, *re.findall(r"\w+|[^\w\s]+", around)}
-
-    def fit(read: Read) -> int:
-        pieces = re.findall(r"\w+|[^\w\s]+", text_of(read))
-        size = sum(1 if piece in known else len(piece) for piece in pieces)
-        return len(read.passages) if size <= limit else 0
-
-    least = len(re.findall(r"\w+|[^\w\s]+", around))
-    for limit in range(least + 1, least + len(words) // 2):
-        read, _ = asked_for(Truncate(), example(ASKED, " ".join(words)), fit)
-        [chunk] = [passage for passage in read.passages if isinstance(passage, Chunk)]
-        assert chunk.text.split() == words[: limit - least]
-
-
 def test_an_input_may_be_cut_to_so_many_characters_first() -> None:
     """As SCROLLS does for NarrativeQA, where the document stands last; a query is never cut."""
     read, _ = asked_for(Truncate(characters=100), example(FIRST), by_characters(1000))

@@ -154,12 +154,6 @@ def test_a_server_says_how_long_to_wait(header: str, value: str, wait: float | N
     assert fault_of_status(503, {header: value}, b"").wait == wait
 
 
-def test_a_date_to_wait_for_lies_ahead() -> None:
-    """It is told in whole seconds."""
-    headers = {"retry-after": formatdate(time.time() + 3600, usegmt=True)}
-    assert 3500 < (fault_of_status(503, headers, b"").wait or 0) <= 3600
-
-
 def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """No earlier, and not by the request alone that was told: by all, new ones too."""
     moments, rests, rest = list[float](), threading.Event(), Throttle.rest

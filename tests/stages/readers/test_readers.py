@@ -267,14 +267,6 @@ def test_chat_template(reader: Callable[..., AnyReader]) -> None:
         reader("gpt2", chat=True).render(read)
 
 
-def test_count(reader: Callable[..., AnyReader]) -> None:
-    """Tokens are counted as the model's, special ones left out, for any text."""
-    made = reader("t5")
-    texts = ["", "the cat", "🐈", "\ud800"]
-    expected = [len(loaded(made.model).tokenize(text)) for text in texts[:3]]
-    assert made.count(texts) == [*expected, made.count(["\ufffd"])[0]]
-
-
 def test_positions(reader: Callable[..., AnyReader]) -> None:
     """A window that the model was not built for is refused before anything is read."""
     with pytest.raises(UserError, match=r"256 positions and max_input_tokens needs 300"):

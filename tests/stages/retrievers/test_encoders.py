@@ -14,7 +14,6 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers.encoders import colbert as module
-from leporello.retrievers.encoders import late_chunks as late
 from leporello.retrievers.index.embedders import (
     count,
     load_embedder,
@@ -97,17 +96,6 @@ def test_a_document_in_one_window_is_pooled_by_chunk(bert: str) -> None:
     )
     late, alone = vectors_of(LateChunks(model=bert), chunks), vectors_of(Dense(model=bert), chunks)
     assert np.abs(late - alone).max() > 0.01
-
-
-@pytest.mark.parametrize("overlap", [0, 0.3, 1])
-def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    """Windows share the tokens among them, without a gap and in order."""
-    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
-    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
-        parts = [*windows._parts(tokens)]
-        assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
-        assert parts[-1][2] == tokens
-        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)
 
 
 def test_late_chunks_know_whom_a_pronoun_means() -> None:
