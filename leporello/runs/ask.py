@@ -118,7 +118,7 @@ class Session:
     settings: AskSettings = AskSettings()
     stages: Pipeline = field(default=None)  # type: ignore[assignment]  # built where none is given
     turns: list[tuple[str, Answer]] = field(default_factory=list)
-    _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock, repr=False)
+    _lock: AbstractContextManager[Any] = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
         self.stages = self.stages or self.settings.build()
@@ -190,7 +190,7 @@ class Session:
         """
         with self._lock:
             alone = self._alone(question) if self.follows_up and self.turns else question
-            [answer] = _all_answers(self._attempts([(alone or question, schema)], listener))
+            [answer] = _all_answers(self.attempts([(alone or question, schema)], listener))
             if not alone:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
@@ -221,7 +221,12 @@ class Session:
             UserError: A mistake of the user's.
         """
         with self._lock:
-            return self._attempts(asked, listener)
+            examples = [
+                Example(f"q{n}", self.document, question=question, schema=schema)
+                for n, (question, schema) in enumerate(asked)
+            ]
+            finished = self._finished(examples, listener) if examples else []
+            return [*map(self._answer, examples, finished)]
 
     def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
         """Returns the passages that are selected for a question, best first, and the ledger.
@@ -249,16 +254,6 @@ class Session:
         told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
         return told if whole and len(told) < len(question) + _LONGEST else ""
-
-    def _attempts(
-        self, asked: Sequence[tuple[str, str]], listener: Listener | None
-    ) -> list[Answer | UserError]:
-        examples = [
-            Example(f"q{n}", self.document, question=question, schema=schema)
-            for n, (question, schema) in enumerate(asked)
-        ]
-        finished = self._finished(examples, listener) if examples else []
-        return [*map(self._answer, examples, finished)]
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
         document, prediction = self.document, finished.prediction

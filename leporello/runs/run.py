@@ -213,7 +213,7 @@ def _verified(done: Run, jobs: Sequence[Job], context: RunContext) -> Run:
         for job in jobs:
             verifications.append(verify_job(job, context))  # noqa: PERF401 -- what came before a stop is kept
     except Stopped as reason:
-        return replace(done, verified=tuple(verifications), stopped=str(reason))
+        done = replace(done, stopped=str(reason))
     return replace(done, verified=tuple(verifications))
 
 

@@ -128,10 +128,8 @@ class Searches:
 
     def _search(self, round_: Round, tried: int | None) -> None:
         """Searches on some documents, and looks at the others once it is over."""
-        account, began = (
-            self.evaluator.account,
-            (self.evaluator.account.seconds, self.evaluator.account.dollars or 0.0),
-        )
+        account = self.evaluator.account
+        began = account.seconds, account.dollars or 0.0
         as_it_is = self.evaluator.measured(self.shipped, round_.apart)
         account.reserve = account.since(*began)  # the best is to be looked at there, too
         estimates = Estimates(self.evaluator.tasks, self.seed)
@@ -145,15 +143,9 @@ class Searches:
 
     def _told(self, rounds: Sequence[Round], file: Path) -> Tuned:
         last, estimates = self.done[-1], self.done[-1].estimates
-        best, as_it_is = (
-            _together([b for b, _ in self.apart]),
-            _together([s for _, s in self.apart]),
-        )
-        kept_apart = [
-            search
-            for search, round_ in zip(self.done, rounds, strict=True)
-            if any(round_.apart.values())
-        ]
+        best, as_it_is = map(_together, zip(*self.apart, strict=True))
+        pairs = zip(self.done, rounds, strict=True)
+        kept_apart = [search for search, round_ in pairs if any(round_.apart.values())]
         estimate = estimates.of(best)
         sides = {
             "chosen on": (last.best.measured, last.points[0].measured),

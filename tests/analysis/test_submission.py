@@ -1,4 +1,4 @@
-"""Submissions to leaderboards, and the averages over benchmarks."""
+"""Submissions to leaderboards, and scores of predictions that need no run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from command_line import GOLDEN
 
-from leporello.analysis.export.submission import submission_csv, submit
-from leporello.analysis.leaderboards import average_of, leaderboard_named
+from leporello.analysis.export.submission import leaderboard_named, submission_csv, submit
 from leporello.api import run, score
 from leporello.core.errors import UserError
-from leporello.jobs.results import Result
 
 SUITES = {name: leaderboard_named(name) for name in ("scrolls", "zero_scrolls")}
 SCORES = {
@@ -210,27 +208,3 @@ def test_gold_that_cannot_be_scored_against_is_a_failure(tmp_path: Path) -> None
     answers.write_text('{"a": "A", "b": "A", "c": "C"}')
     result = score(answers, "mine", config=[path])
     assert (result.examples, result.failures, result.scores) == (3, 1, {"option_letter": 50})
-
-
-def result(task: str, **scores: float) -> Result:
-    """Returns a line of the table of scores."""
-    return Result("p", task, 1, 0, 0, scores, {}, False, {}, 0, {})
-
-
-@pytest.mark.parametrize("benchmark", SCORES)
-def test_a_benchmarks_average_needs_every_task(benchmark: str) -> None:
-    """Else what is missing is told; other tasks, hard questions among them, never count."""
-    scores, suite = SCORES[benchmark], SUITES[benchmark][0]
-    results = [
-        result(f"{benchmark}/{t}", **{s: float(n)}) for n, (t, s) in enumerate(scores.items())
-    ]
-    others = [result(f"{benchmark}/quality_hard", exact_match=100), result("sample", f1=100)]
-    expected = (len(scores) - 1) / 2
-    assert average_of([*results, *others], suite) == (expected, ())
-    unscored = result(results[1].task)
-    assert average_of([unscored, *results[2:], *others], suite) == (
-        None,
-        tuple(task for task in suite.tasks if task in (results[0].task, results[1].task)),
-    )
-    with pytest.raises(UserError, match="there are two on"):
-        average_of([*results, results[0]], suite)

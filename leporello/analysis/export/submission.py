@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello.analysis.finished import FinishedJob, FinishedRun
-from leporello.analysis.leaderboards import leaderboard_named
-from leporello.core.errors import UserError
+from leporello.config.suites import Suite, SuiteSubmission, read_suites
+from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_rows
 from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import runs_in
@@ -76,6 +76,20 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         failed={task: failed for task, (_, failed) in finished.items() if failed},
         splits={task: str(j.signature["task"].get("split", "")) for task, j in jobs.items()},
     )
+
+
+def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
+    """Returns a suite, and what its leaderboard takes.
+
+    Raises:
+        UserError: There is none of this name that takes submissions.
+    """
+    suites = read_suites()
+    found = suites.get(name)
+    if found is None or found.submission is None:
+        known = [suite.name for suite in suites.values() if suite.submission]
+        raise UserError(f"there are no submissions to {name!r}{did_you_mean(name, known)}")
+    return found, found.submission
 
 
 def submission_csv(

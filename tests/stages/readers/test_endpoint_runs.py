@@ -22,8 +22,7 @@ from endpoint_server import (
     say,
 )
 
-from leporello.analysis.export.submission import submit
-from leporello.analysis.leaderboards import leaderboard_named
+from leporello.analysis.export.submission import leaderboard_named, submit
 from leporello.api import run
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
