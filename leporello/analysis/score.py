@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.export.submission import few
 from leporello.config import load_config
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.core.calls.answers import as_text
@@ -98,15 +99,14 @@ def _scored(
     failure: tuple[str, str] | None,
 ) -> ExampleStatistics:
     """Returns what counts of an example, as a run would have it."""
+    none = ExampleStatistics(0, example.id, dict.fromkeys(metrics))
     if example.fault:
-        none = dict.fromkeys(metrics)
-        return ExampleStatistics(0, example.id, none, failure=("task", example.fault))
+        return dataclasses.replace(none, failure=("task", example.fault))
     try:
         statistics, faults = statistics_of(metrics, prediction, example)
     except GoldError as error:
-        message = ExampleError.of("metric", error).message
-        fault = message.partition("\n")[0]
-        return ExampleStatistics(0, example.id, dict.fromkeys(metrics), failure=("metric", fault))
+        fault = ExampleError.of("metric", error).message.partition("\n")[0]
+        return dataclasses.replace(none, failure=("metric", fault))
     return ExampleStatistics(
         0,
         example.id,
@@ -170,13 +170,7 @@ def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Predict
 
 def _check_ids(file: Path, missing: Sequence[str], redundant: Sequence[str]) -> None:
     """Nothing is scored in part: a score over other examples is another score."""
-    faults = [
-        f"{len(ids)} {what} ({', '.join(ids[:_SHOWN])}{', …' if len(ids) > _SHOWN else ''})"
-        for what, ids in (
-            ("ids of the task are missing", missing),
-            ("ids are not the task's", redundant),
-        )
-        if ids
-    ]
+    told = {"ids of the task are missing": missing, "ids are not the task's": redundant}
+    faults = [f"{len(ids)} {what} ({few(ids)})" for what, ids in told.items() if ids]
     if faults:
         raise UserError(f"{file}: {'; '.join(faults)}")

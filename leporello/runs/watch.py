@@ -155,11 +155,6 @@ class _FollowedJob:
 
     def scores(self) -> dict[str, float]:
         """Returns the headline of each metric over the shards that are finished."""
-        scores: dict[str, float] = {}
-        for name, metric in metrics_of_run(self.signature, self.statistics).items():
-            scores |= {
-                headline: score
-                for headline, score in metric.aggregate(self.statistics[name]).items()
-                if headline == metric.headline
-            }
-        return scores
+        metrics = metrics_of_run(self.signature, self.statistics).items()
+        each = [(one.headline, one.aggregate(self.statistics[name])) for name, one in metrics]
+        return {headline: scores[headline] for headline, scores in each if headline in scores}

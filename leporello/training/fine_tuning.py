@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,13 +110,13 @@ def tune_at_rates(
     Raises:
         UserError: As what fine-tunes raises.
     """
-    tune = _tuner(reader)
+    tune = getattr(_module(reader), reader.trainer.partition(":")[2])
     results = []
     for rate in settings.rates:
         folder = unfinished.path / f"rate-{rate:g}"
         with Progress(f"training at {rate:g}") as progress:
             job = TuningJob(train, validation, settings.at(rate), folder, progress.example)
-            tuning = tune(reader, job)
+            tuning: TuningResult = tune(reader, job)
         results += [RateResult(rate, checkpoint, tuning) for checkpoint in tuning.candidates]
     destroy_process_group()
     return results
@@ -133,13 +133,6 @@ def check_settings(reader: FineTunes, settings: Training) -> None:
         check(reader, settings)
     if settings.best_by == "metric":
         require("train.best_by: metric", "tensorboard")
-
-
-def _tuner(reader: FineTunes) -> Callable[[FineTunes, TuningJob], TuningResult]:
-    trainer: Callable[[FineTunes, TuningJob], TuningResult] = getattr(
-        _module(reader), reader.trainer.partition(":")[2]
-    )
-    return trainer
 
 
 def _module(reader: FineTunes) -> ModuleType:

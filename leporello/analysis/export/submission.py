@@ -125,7 +125,7 @@ def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterat
     for id_, text in predictions.items():
         if why := _spoilt(id_) or _spoilt(text):
             spoilt.setdefault(why, []).append(id_)
-    yield from (f"{why}, in {len(where)} ({_few(where)})" for why, where in spoilt.items())
+    yield from (f"{why}, in {len(where)} ({few(where)})" for why, where in spoilt.items())
 
 
 def _spoilt(text: str) -> str:
@@ -149,12 +149,13 @@ def _differing(what: str, wanted: Collection[str], given: Collection[str]) -> It
     missing = [name for name in wanted if name not in given_set]
     redundant = [str(name) for name in given if name not in wanted_set]
     if missing:
-        yield f"{len(missing)} {what} are missing ({_few(missing)})"
+        yield f"{len(missing)} {what} are missing ({few(missing)})"
     if redundant:
-        yield f"{len(redundant)} {what} are redundant ({_few(redundant)})"
+        yield f"{len(redundant)} {what} are redundant ({few(redundant)})"
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """Returns the first of many names, for a message."""
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
