@@ -12,7 +12,7 @@ from typing import TypeAlias
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec
 from leporello.config.specs import StageFactory
-from leporello.core.calls.nested import check_files
+from leporello.core.calls.contracts import check_files
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import Example
@@ -23,7 +23,7 @@ from leporello.engine.shard_rows import rows_of
 from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import safe_name
 from leporello.jobs.signature import job_signature
-from leporello.tuning.budget import Account
+from leporello.tuning.account import Account
 from leporello.tuning.documents import Documents, TunedTask
 
 # Examples by task and document.

@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +24,8 @@ from hypothesis.extra import numpy as hnp
 from leporello.cache import store as module
 from leporello.cache.entry import DamagedEntryError, pack, read
 from leporello.cache.store import Cache
-from leporello.core.hashing import canonical
-from leporello.engine.limits import time_limit
+from leporello.core.calls.memory import canonical
+from leporello.engine.failures import time_limit
 
 RECIPE: dict[str, Any] = {"stage": {"class": "x.Y", "k": 1}, "text": "ab"}
 VALUE: dict[str, Any] = {
@@ -307,7 +308,7 @@ def test_a_time_limit_is_no_fault_of_the_disk(
     """An interruption while an entry is read or written goes on to whoever set the limit."""
 
     def wait(*_: object, **__: object) -> None:
-        time.sleep(5)
+        threading.Event().wait(5)
 
     monkeypatch.setattr(Path, "open", wait)
     asked: Any = {"get": lambda: kept.get("index", RECIPE), "put": lambda: kept.put("x", {}, VALUE)}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello import Chunk, Document, Read, Span
-from leporello.core.coverage import PARTS, Coverage
+from leporello.core.coverage import PARTS, Coverage, merge
 from leporello.core.passages import (
     Passage,
     derivation,
@@ -24,7 +24,6 @@ from leporello.core.passages import (
     to_table,
     whole_passages,
 )
-from leporello.core.spans import merge
 
 TEXT = "Odile feeds the mule. The mule bites Grigor. Grigor laughs, and writes it down."
 DOCUMENT = Document("d", TEXT)

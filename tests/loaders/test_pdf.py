@@ -20,8 +20,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders import Pdf
 from leporello.loaders.files import load
-from leporello.loaders.pdf import ocr
-from leporello.loaders.pdf.bombs import LARGEST_STREAM
+from leporello.loaders.pdf import LARGEST_STREAM, ocr
 from leporello.text.outline import place_of_span
 
 HEIGHT = 792  # points of a page

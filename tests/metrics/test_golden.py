@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello import Coverage, Document, Example, Prediction
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.metrics import Metric, Statistics
+from leporello.metrics import METRICS, Metric, Statistics
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
 from leporello.metrics.coco.java import need_coco
 from leporello.metrics.coco.meteor import meteor
 from leporello.metrics.coco.tokenizer import coco_words
+from leporello.metrics.rouge import rouge_l_sum
 
 Case = Mapping[str, Any]
 # What the golden files call them -> ours.
@@ -210,3 +212,16 @@ def test_style_change(case: Case) -> None:
     scores = metric.aggregate([json.loads(json.dumps(s)) for s in found])
     for task, score in case["tasks"].items():
         assert scores[f"pan21_{task}"] == pytest.approx(100 * score, abs=1e-4)
+
+
+@pytest.mark.integration
+@given(texts, texts)
+def test_rouge_is_that_of_rouge_score(reference: str, text: str) -> None:
+    """Each F-measure is the library's to the last bit."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    found = METRICS["rouge"]().statistics(predicted(text), asked(reference))
+    kinds = ["rouge1", "rouge2", "rougeL"]
+    official = RougeScorer([*kinds, "rougeLsum"], use_stemmer=False).score(reference, text)
+    assert found == {kind: 100 * official[kind].fmeasure for kind in kinds}
+    assert rouge_l_sum(text, reference) == official["rougeLsum"].fmeasure

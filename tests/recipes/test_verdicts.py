@@ -10,8 +10,8 @@ import pytest
 from command_line import write_files
 from tiny_questions import save_base
 
+from leporello.combiners.deciding.verify import claim
 from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.text.english.claims import claim
 from recipes.answers.base import load_base
 from recipes.answers.network import AnswerNetwork
 from recipes.answers.settings import AnswersSettings, Phase

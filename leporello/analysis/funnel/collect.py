@@ -30,8 +30,7 @@ from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import divided
-from leporello.engine.task_examples import by_document
+from leporello.engine.selection import by_document, divided
 from leporello.jobs.files import ExampleFiles
 from leporello.metrics import Metric
 from leporello.models.locate import cache_directory

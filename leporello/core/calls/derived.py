@@ -16,8 +16,15 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.calls.memory import CacheKey, Codec, Fingerprint, Index, memo_key, read_only
-from leporello.core.hashing import canonical
+from leporello.core.calls.memory import (
+    CacheKey,
+    Codec,
+    Fingerprint,
+    Index,
+    canonical,
+    memo_key,
+    read_only,
+)
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import content_hash, from_table, to_table
 from leporello.core.records import JSON, Chunk, Document
@@ -236,8 +243,7 @@ def spans_hash(document: Document, given: Sequence[Chunk]) -> str:
 
     if not isinstance(given, tuple):
         return hashed()[1]
-    kept: tuple[Sequence[Chunk], str] = document.memo(("spans", id(given)), hashed)
-    return kept[1]
+    return document.memo(("spans", id(given)), hashed)[1]
 
 
 def content_of(document: Document) -> JSON:
@@ -254,8 +260,7 @@ def content_of(document: Document) -> JSON:
             "parts": _digest(parts),
         }
 
-    content: JSON = document.memo("content", hashed)
-    return content
+    return document.memo("content", hashed)
 
 
 def _digest(things: Sequence[Any]) -> JSON:

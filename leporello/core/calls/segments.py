@@ -17,7 +17,7 @@ from leporello.core.calls.memory import CacheKey, Fingerprint, memo_key
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import Passage
-from leporello.core.records import JSON, Chunk, Document
+from leporello.core.records import Chunk, Document
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,12 +30,10 @@ def chunks(
     question: str | None,
     divide: Callable[[Document], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns a document's chunks, of a collection those of each file.
+    """Returns the chunks of a collection, those of each file.
 
-    Takes what `derived.chunks` does; `divide` is given the document or file.
+    Takes what `derived.chunks` does; `divide` is given each file.
     """
-    if not document.members:
-        return derived.chunks(document, chunker, question, partial(divide, document))
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         every: list[Chunk] = []
@@ -50,8 +48,7 @@ def chunks(
     made, notes = document.memo(("chunks", memo_key(chunker), question), make)
     for text in dict.fromkeys(notes):
         note(text)
-    found: tuple[Chunk, ...] = made
-    return found
+    return made
 
 
 def cached_chunks(
@@ -76,12 +73,12 @@ def has_segments(kind: type) -> bool:
 
 
 def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    """Returns a retriever's index of chunks, of a collection combined from its files' segments.
+    """Returns a retriever's index of the chunks of a collection, combined from files' segments.
 
     Raises:
         ValueError: A chunk of another document.
     """
-    if not document.members or not has_segments(type(retriever)):
+    if not has_segments(type(retriever)):
         return derived.index(document, retriever, given)
 
     def make() -> Any:  # noqa: ANN401 -- whatever a retriever makes of segments
@@ -147,7 +144,7 @@ def _key(
     known = fingerprint(retriever, (*derived.search_only(retriever), *join_only))
     if known is None:
         return None
-    content: JSON = document.memo(
+    content = document.memo(
         ("content", number), lambda: derived.content_of(member_document(document, number))
     )
     stands = hashlib.sha256(spans.tobytes()).hexdigest()

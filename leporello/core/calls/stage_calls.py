@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any
 
-from leporello.core.calls import segments
+from leporello.core.calls import derived, segments
 from leporello.core.calls.contracts import (
     PARAMETERS,
     StageError,
@@ -25,11 +25,11 @@ from leporello.core.calls.contracts import (
     has_index,
     sees_gold,
 )
+from leporello.core.coverage import merge
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, fault_of
 from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
-from leporello.core.spans import merge
 
 _WANTED = "one list of Hit a question"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
@@ -63,13 +63,18 @@ def retrieve(
         "questions": lambda: [example.question for example in examples],
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
-        "index": lambda: segments.index(document, retriever, chunks),
+        "index": lambda: _index(document, retriever, chunks),
     }
     names = _parameters(kind, method)
     with stage_call(_name(kind, method), document):
         arguments = {name: offered[name]() for name in names}
         returned = getattr(retriever, method)(**arguments)
     return _checked(_name(kind, method), returned, len(examples), document)
+
+
+def _index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
+    made_by = segments if document.members else derived
+    return made_by.index(document, retriever, chunks)
 
 
 def _name(kind: type, method: str) -> str:

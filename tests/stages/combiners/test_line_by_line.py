@@ -224,3 +224,9 @@ def test_lines_are_taught_in_their_places() -> None:
     part = [Read((document.chunk(21, 26),))]
     assert CHUNKS.supervise(Example("e", document, references=(said,)), part) == [None]
     assert CHUNKS.supervise(Example("e", document, references=("Hallo.",)), reads) == [None, None]
+
+
+def test_an_answer_of_several_lines_to_one_line_is_one_line() -> None:
+    """Whatever the reader breaks."""
+    said = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
+    assert said == "a a!\nb b!\n"

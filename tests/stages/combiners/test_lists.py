@@ -15,7 +15,7 @@ from leporello.api import ask
 from leporello.cli.display.answer import show_answer
 from leporello.combiners import Count, Union
 from leporello.combiners.lists.parse import items, key, similarity
-from leporello.core.items import Item, items_of
+from leporello.core.calls.answers import Item, items_of
 from leporello.core.records import Document, Example, Hit, Output, Read, Span
 
 TEXT = "The Marigold came in May. Rain fell. The Persephone lent pumps to the Marigold."

@@ -11,7 +11,7 @@ from typing import Any
 from one_example import run_example
 
 from leporello.combiners import MultiHop, Stuff
-from leporello.combiners.multi_hop import names, without
+from leporello.combiners.multi_hop import names, nearest_sentences, without
 from leporello.config import Pipeline
 from leporello.core.records import (
     Chunk,
@@ -176,3 +176,12 @@ def test_a_search_for_what_is_new_gets_no_hit_twice() -> None:
     assert len(first) == 1
     assert first != second
     assert len({hit.chunk.span for hit in fresh.hits}) == len(fresh.hits)
+
+
+def test_only_the_sentences_nearest_to_the_question_count() -> None:
+    """In their own order; none asked for is all of them."""
+    text = "Rome is old. Oslo is cold in winter. Nobody counts. Oslo has a harbour."
+    assert (
+        nearest_sentences(text, "Oslo harbour", 2) == "Oslo is cold in winter. Oslo has a harbour."
+    )
+    assert nearest_sentences(text, "Oslo harbour", 0) == text

@@ -14,6 +14,7 @@ import one_example
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from official_rows import sorting_row
 from tiny_models import save
 
 from leporello.api import run
@@ -312,27 +313,6 @@ def test_matching_without_choices_says_what_to_use() -> None:
 # -- the task, and runs -------------------------------------------------------------------------
 
 
-def row(name: str, report: str, summaries: Sequence[str], gold: str) -> dict[str, Any]:
-    """Returns a row in the layout of report_sum_sort."""
-    before = "Put them in order.\n\nSummaries:\n"
-    text, starts = f"{before}Report:\n{report}\n\nSummaries:\n\n", []
-    for number, summary in enumerate(summaries, 1):
-        starts.append(len(text))
-        text += f"Summary {number}:\n{summary}\n\n"
-    end = len(text) - 2
-    return {
-        "id": name,
-        "input": f"{text}Summary IDs in Correct Order:\n",
-        "output": gold,
-        "document_start_index": len(before),
-        "document_end_index": end,
-        "query_start_index": end + 2,
-        "query_end_index": end + 2,
-        "truncation_seperator": "...",
-        "inner_docs_start_indices": starts,
-    }
-
-
 def written(folder: Path, *rows: Any) -> Path:
     """Writes a file of rows."""
     path = folder / "rows.jsonl"
@@ -344,7 +324,10 @@ def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: 
     """Rows on one report share it; the prompt around it is whole."""
     from leporello.core.official_prompt import OfficialPrompt
 
-    first, second = row("a", REPORT, SUMMARIES, "3, 4, 1, 2"), row("b", REPORT, "xy", "2, 1")
+    first, second = (
+        sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"),
+        sorting_row("b", REPORT, "xy", "2, 1"),
+    )
     task = ReportSumSort(written(tmp_path, first, second))
     one, other = task.examples()
     assert len(task) == 2
@@ -361,7 +344,7 @@ def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: 
 def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> None:
     """As in BookSumSort: they are its parts."""
     [alone] = ReportSumSort(
-        written(tmp_path, row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
+        written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
     ).examples()
     parts = [alone.document.text[part.start : part.end] for part in alone.document.parts]
     assert parts == [f"Summary {n}:\n{text}" for n, text in enumerate(SUMMARIES, 1)]
@@ -371,9 +354,12 @@ def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> No
 
 def test_a_row_that_is_no_ordering_fails_alone(tmp_path: Path) -> None:
     """Summaries that are not told, gold of another length."""
-    bare, short = row("a", REPORT, SUMMARIES, "1, 2"), row("b", REPORT, SUMMARIES, "1, 2")
+    bare, short = (
+        sorting_row("a", REPORT, SUMMARIES, "1, 2"),
+        sorting_row("b", REPORT, SUMMARIES, "1, 2"),
+    )
     bare["inner_docs_start_indices"] = []
-    good = row("c", REPORT, "xy", "2, 1")
+    good = sorting_row("c", REPORT, "xy", "2, 1")
     faults = {e.id: e.fault for e in ReportSumSort(written(tmp_path, bare, short, good)).examples()}
     assert "no summaries" in faults["a"]
     assert "does not order 4 summaries" in faults["b"]
@@ -383,7 +369,7 @@ def test_a_row_that_is_no_ordering_fails_alone(tmp_path: Path) -> None:
 def test_the_pipelines_order_what_the_task_has(tmp_path: Path) -> None:
     """With the source by matching; without it by tiny models, whose answers are permutations."""
     save("Llama", tmp_path / "tiny")
-    data = written(tmp_path, row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
+    data = written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
     config = tmp_path / "own.yaml"
     config.write_text(
         f"tasks:\n  near: {{class: ReportSumSort, path: {data}}}\n"

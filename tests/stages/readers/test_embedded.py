@@ -7,12 +7,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.models.locate import locate
 from leporello.readers import Embedded
+from leporello.readers.embedded.answers import joined_passages
 from leporello.readers.embedded.encoder import Encoder
+from leporello.readers.embedded.spans import Candidate
 
 FERRY = Document(
     "ferry",
@@ -150,3 +154,18 @@ def test_every_shipped_folder_lists_its_files() -> None:
         assert {*listed, "card.md"} == files - {"config.json"}
     shipped = sum(f.stat().st_size for folder in folders for f in folder.iterdir())
     assert shipped <= 50e6
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(alphabet="ab .\nÄ", max_size=40), max_size=5), st.data())
+def test_joined_paragraphs_know_where_they_stand(texts: list[str], data: st.DataObject) -> None:
+    """What is found in a pair of paragraphs is placed where the passage has those characters."""
+    for pair in joined_passages("a b", texts, [0.0] * len(texts), 4):
+        shift = len(pair.first.text) + 2
+        for begin, part in ((0, pair.first), (shift, pair.second)):
+            start = begin + data.draw(st.integers(0, len(part.text) - 1))
+            found = pair.placed(Candidate("", 0, start, begin + len(part.text), 0.0))
+            assert (
+                texts[found.passage][found.start : found.end]
+                == pair.text[start : begin + len(part.text)]
+            )

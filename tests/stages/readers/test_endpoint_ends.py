@@ -22,7 +22,7 @@ from endpoint_server import (
 )
 
 from leporello.core.records import Output
-from leporello.engine.limits import time_limit
+from leporello.engine.failures import time_limit
 from leporello.engine.reading import WindowReader
 
 

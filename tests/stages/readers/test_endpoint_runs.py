@@ -21,6 +21,7 @@ from endpoint_server import (
     running,
     say,
 )
+from official_rows import zero_scrolls_row
 
 from leporello.analysis.export.submission import leaderboard_named, submit
 from leporello.api import run
@@ -203,21 +204,12 @@ ENDPOINT = ("run", "zero-scrolls-endpoint", "--task", "zero_scrolls/*", "--split
 
 def official_row(name: str, sentences: int) -> dict[str, Any]:
     """Returns a row of the test split: no gold, and offsets of document and query."""
-    before, text = f"Read about {name}.\n\nText:\n", STORY * sentences
-    query = "Question:\nWho had the cat?"
-    start, end = len(before), len(before + text)
-    return {
-        "id": f"{name}-{sentences}",
-        "pid": f"{name}-{sentences}_0",
-        "input": f"{before}{text}\n\n{query}\n\nAnswer:\n",
-        "output": None,
-        "document_start_index": start,
-        "document_end_index": end,
-        "query_start_index": end + 2,
-        "query_end_index": end + 2 + len(query),
-        "truncation_seperator": SEPARATOR,
-        "inner_docs_start_indices": [start, start + len(STORY)],
-    }
+    before = f"Read about {name}.\n\nText:\n"
+    inner = [len(before), len(before) + len(STORY)]
+    return zero_scrolls_row(
+        f"{name}-{sentences}", before=before, text=STORY * sentences, query="Who had the cat?",
+        output=None, truncation_seperator=SEPARATOR, inner_docs_start_indices=inner,
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks import naive
 from leporello import readers
 from leporello.api import load_pipelines, run
-from leporello.core.calls.nested import check_files
+from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
 from leporello.core.protocols import Reader
 from leporello.core.records import Chunk, Document, Output, Read, Span

@@ -14,6 +14,7 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers.encoders import colbert as module
+from leporello.retrievers.encoders import late_chunks as late
 from leporello.retrievers.index.embedders import (
     count,
     load_embedder,
@@ -152,3 +153,14 @@ def test_the_wheel_finds_what_words_do_not() -> None:
     [vectors] = model.encode_query(["Who?"], convert_to_numpy=True)
     assert vectors.shape == (32, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(32), abs=1e-5)
+
+
+@pytest.mark.parametrize("overlap", [0, 0.3, 1])
+def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
+    """Windows share the tokens among them, without a gap and in order."""
+    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
+    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
+        parts = [*windows._parts(tokens)]
+        assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
+        assert parts[-1][2] == tokens
+        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)

@@ -35,6 +35,7 @@ from leporello.retrievers import (
     TfIdf,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
+from leporello.retrievers.index.postings import best_chunks
 from leporello.text.tokens import long_words, terms
 
 STORY = (
@@ -46,50 +47,20 @@ QUESTIONS = ("Who got the donkey?", "What were the boots made of?", "Where did t
 CHINESE = "老磨坊主有三个儿子。大儿子得到了磨坊。二儿子得到了驴。小儿子只得到了猫。"
 
 
-def word_pieces() -> Any:
-    """Trains a WordPiece tokenizer on the story; its window is 24 tokens."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import BertNormalizer
-    from tokenizers.pre_tokenizers import BertPreTokenizer
-    from tokenizers.processors import TemplateProcessing
-    from tokenizers.trainers import WordPieceTrainer
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    raw = Tokenizer(WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of its vocabulary
-    raw.normalizer = BertNormalizer()
-    raw.pre_tokenizer = BertPreTokenizer()
-    raw.train_from_iterator([STORY], WordPieceTrainer(vocab_size=120, special_tokens=special))
-    raw.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
-        tokenizer_object=raw, model_max_length=24, **dict(zip(names, special, strict=True))
-    )
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny BERT with random weights, one label and a window of 24 tokens."""
     import torch
+    from tiny_encoders import wordpieces
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    tokenizer = word_pieces()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=24,
-        initializer_range=0.5,
-    )
-    config.num_labels = 1
+    tokenizer = wordpieces([STORY], 120)
+    tokenizer.model_max_length = 24
+    shape: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    shape |= {"intermediate_size": 32, "max_position_embeddings": 24, "initializer_range": 0.5}
+    shape |= {"vocab_size": len(tokenizer), "num_labels": 1}
+    config = BertConfig(**shape)
     folder = tmp_path_factory.mktemp("tiny-bert")
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -332,3 +303,31 @@ def test_a_reader_without_scores_cannot_order() -> None:
     chunks = chunked(STORY)
     with pytest.raises(ValueError, match="gives no scores"):
         retrieve(RerankByReader(TfIdf(k=5), Lead()), asked(QUESTIONS, chunks), chunks)
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([0.0, 0.5, 1.0, float("nan")]), min_size=9, max_size=9), max_size=5
+    ),
+    k=st.integers(1, 10),
+)
+def test_the_best_are_those_of_a_full_sort(rows: list[list[float]], k: int) -> None:
+    """Of equal scores the first ones are taken, wherever the k-th one stands among them."""
+    chunks = joined([*"abcdefghi"])
+    scores = np.array(rows).reshape(-1, 9)
+    expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
+    hits = best_chunks((scores[:2], scores[2:]), chunks, k)
+    assert [[hit.chunk.start // 2 for hit in one] for one in hits] == expected.tolist()
+
+
+@pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
+def test_many_questions_are_searched_in_blocks(
+    retriever: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much is in memory at once changes no bit of a score."""
+    chunks = chunked(STORY)
+    questions = [*QUESTIONS, "", *STORY.split()] * 9
+    expected = found(retriever, questions, chunks)
+    for block in (1, 40, 1000):
+        monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
+        assert found(retriever, questions, chunks) == expected

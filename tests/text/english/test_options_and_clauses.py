@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leporello.readers.embedded.choices import lettered_options
 from leporello.text.english.clauses import clause_spans
-from leporello.text.english.options import lettered_options
 
 TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), max_size=120)
 
