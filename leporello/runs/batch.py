@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,23 +40,9 @@ from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
-from leporello.runs.later import LaterMetrics
+from leporello.runs.later import later_statistics
 
 _log = logging.getLogger("leporello")
-
-
-@dataclass
-class Clock:
-    """What passed on the clock, for all pipelines that ran side by side.
-
-    Attributes:
-        starting: Seconds until a worker had done anything: processes or actors started, and what
-            they load.
-        working: Seconds of work, from there to the end.
-    """
-
-    starting: float = 0.0
-    working: float = 0.0
 
 
 def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
@@ -92,7 +78,8 @@ class Batch:
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
-        self._clock = Clock()
+        # Seconds until a worker had done anything, and from there to the end.
+        self._clock = {"starting": 0.0, "working": 0.0}
         self._budgets: dict[str, SharedBudget] = {}  # of readers that share limits, by role
         self._open_orders: dict[int, ShardOrder] = {}  # that are not finished
         self._over_budget: list[ShardOrder] = []
@@ -155,7 +142,7 @@ class Batch:
                 self.context.check(progress)
 
             def report(progressed: ProgressCounts) -> None:
-                self._clock.starting = self._clock.starting or time.monotonic() - began
+                self._clock["starting"] = self._clock["starting"] or time.monotonic() - began
                 progress.take(progressed)
                 check()
 
@@ -172,7 +159,7 @@ class Batch:
                     for result in executor.run(orders, report):
                         self._record(result)
                     orders = self._over_budget
-            self._clock.working = time.monotonic() - began - self._clock.starting
+            self._clock["working"] = time.monotonic() - began - self._clock["starting"]
         self._check_data(job)
 
     def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
@@ -297,14 +284,13 @@ class Batch:
         if files.is_merged and files.has_metrics:
             return Result.from_row(read_json(files.folder / METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
-        later = LaterMetrics(job, files, self.context)
-        found = later.found()
-        self.stopped = self.stopped or later.stopped
+        later, stopped = later_statistics(job, files, self.context)
+        self.stopped = self.stopped or stopped
         complete = self._is_complete(index)
         if not complete and not self.stopped:  # whatever workers and stages say
             self.stopped = "examples have neither a prediction nor a failure"
-        complete &= not later.stopped
-        files.merge(summary, limit=self.context.limit, complete=complete, later=found)
+        complete &= not stopped
+        files.merge(summary, limit=self.context.limit, complete=complete, later=later)
         result = summary.result(
             job.pipeline.name,
             job.task.name,
@@ -344,7 +330,7 @@ class Batch:
         each = {role: told for role, told in share.reading.items() if told.reads or told.cached}
         return {
             "examples": share.examples,
-            "clock": asdict(self._clock),
+            "clock": {**self._clock},
             "selecting": asdict(share.selecting),
             "reading": share.read().row(),
             **({"roles": {r: told.row() for r, told in each.items()}} if len(each) > 1 else {}),

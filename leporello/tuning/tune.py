@@ -143,15 +143,9 @@ class Searches:
 
     def _told(self, rounds: Sequence[Round], file: Path) -> Tuned:
         last, estimates = self.done[-1], self.done[-1].estimates
-        best, as_it_is = (
-            _together([b for b, _ in self.apart]),
-            _together([s for _, s in self.apart]),
-        )
-        kept_apart = [
-            search
-            for search, round_ in zip(self.done, rounds, strict=True)
-            if any(round_.apart.values())
-        ]
+        best, as_it_is = map(_together, zip(*self.apart, strict=True))
+        pairs = zip(self.done, rounds, strict=True)
+        kept_apart = [search for search, round_ in pairs if any(round_.apart.values())]
         estimate = estimates.of(best)
         sides = {
             "chosen on": (last.best.measured, last.points[0].measured),
