@@ -22,7 +22,14 @@ from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
-from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
+from leporello.core.errors import (
+    ConfigError,
+    EmptySubsetError,
+    Fault,
+    UserError,
+    did_you_mean,
+    made_of_all,
+)
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
@@ -175,16 +182,11 @@ def _laid_under(flags: PlacementSpec) -> list[str]:
 
 def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict[str, Placement]:
     """Returns where each pipeline runs, by name; the faults of all are told together."""
-    placed: dict[str, Placement] = {}
-    faults: list[Fault] = []
-    for pipeline in pipelines:
-        try:
-            placed[pipeline.name] = pipeline.placement.under(flags, pipeline.name.partition("@")[0])
-        except ConfigError as error:
-            faults += error.faults
-    if faults:
-        raise ConfigError(faults)
-    return placed
+
+    def placed(pipeline: PipelineSpec) -> tuple[str, Placement]:
+        return pipeline.name, pipeline.placement.under(flags, pipeline.name.partition("@")[0])
+
+    return dict(made_of_all(pipelines, placed))
 
 
 def _fingerprints(
