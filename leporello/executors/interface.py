@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
-from leporello.core.calls.budget import Budget
+from leporello.core.calls.budget import Budget, Ledger, SharedBudget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
@@ -91,21 +91,6 @@ class BatchSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedLimits:
-    """A worker's share of limits that hold for the run.
-
-    Attributes:
-        workers: Number of workers that share them.
-        dollars: Dollars that it may spend from now on; None is no limit.
-        tokens: Tokens that it may spend likewise.
-    """
-
-    workers: int
-    dollars: float | None = None
-    tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ShardOrder:
     """A shard that is to be worked at.
 
@@ -114,7 +99,7 @@ class ShardOrder:
         pipelines: Places of the pipelines that have anything left to do.
         sizes: Sizes of batches that the reader found itself.
         retry: Whether what failed is tried again.
-        limits: Limits of what readers may spend, by role, and with how many they share the run's.
+        budgets: Budgets that the worker's readers share with those of other workers, by role.
         cause: Cause of the last worker's death that was at it, as `was killed by signal 9`; empty
             if none.
     """
@@ -123,7 +108,7 @@ class ShardOrder:
     pipelines: tuple[int, ...]
     sizes: Mapping[str, int] = field(default_factory=dict)
     retry: bool = False
-    limits: Mapping[str, SharedLimits] = field(default_factory=dict)
+    budgets: Mapping[str, SharedBudget] = field(default_factory=dict)
     cause: str = ""
 
 
@@ -194,8 +179,7 @@ class ShardResult:
         pipelines: Share of each pipeline, by its place.
         sizes: Sizes of batches that the reader uses now.
         error: Reason, unless it is finished.
-        spent: Dollars and tokens that the worker's readers have spent since its last result, by
-            role.
+        spent: Spending of the worker's readers since its last result, by role.
         reused: Names of plug-in classes without `depends_on` whose results the worker reused.
     """
 
@@ -208,7 +192,7 @@ class ShardResult:
     pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
-    spent: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    spent: Mapping[str, Ledger] = field(default_factory=dict)
     reused: tuple[str, ...] = ()
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:

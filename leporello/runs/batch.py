@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,10 +16,12 @@ from leporello.cache.source_code import source_hash
 from leporello.cache.store import collect_reuse
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.config.specs import StageFactory
+from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
-from leporello.core.errors import UserError
+from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
+from leporello.core.protocols import SharesLimits
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
@@ -38,7 +40,6 @@ from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
-from leporello.runs.budget import RunBudgets
 from leporello.runs.later import LaterMetrics
 
 _log = logging.getLogger("leporello")
@@ -92,7 +93,7 @@ class Batch:
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
         self._clock = Clock()
-        self._budgets = RunBudgets()
+        self._budgets: dict[str, SharedBudget] = {}  # of readers that share limits, by role
         self._open_orders: dict[int, ShardOrder] = {}  # that are not finished
         self._over_budget: list[ShardOrder] = []
 
@@ -164,15 +165,20 @@ class Batch:
                 supervised=self.context.supervised,
             ) as executor:  # fmt: skip
                 self._find_sizes(executor)
-                self._budgets = RunBudgets.of(self._stages[0], executor.workers)
+                self._budgets = self._shared_budgets(executor.workers)
                 orders: Iterable[ShardOrder] = self._orders(progress, retry=retry)
                 while orders:
                     self._over_budget = []
                     for result in executor.run(orders, report):
                         self._record(result)
-                    orders = [replace(o, limits=self._budgets.share()) for o in self._over_budget]
+                    orders = self._over_budget
             self._clock.working = time.monotonic() - began - self._clock.starting
         self._check_data(job)
+
+    def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
+        readers = self._stages[0].readers.items()
+        sharing = {role: one for role, one in readers if isinstance(one, SharesLimits)}
+        return {role: SharedBudget(one.budget, workers) for role, one in sharing.items()}
 
     def _find_sizes(self, executor: Executor) -> None:
         """Finds sizes of batches once, before the first shard: results depend on them."""
@@ -197,7 +203,7 @@ class Batch:
                 self.wrote = True
                 for index in indices:
                     self.files[index].unmark()
-                order = ShardOrder(shard, indices, self._sizes, retry, self._budgets.share())
+                order = ShardOrder(shard, indices, self._sizes, retry, self._budgets)
                 self._open_orders[shard.number] = order
                 yield order
 
@@ -225,10 +231,12 @@ class Batch:
 
     def _record(self, result: ShardResult) -> None:
         """Takes what a worker did at a shard."""
-        self._budgets.spend(result.spent)
+        for role, spent in result.spent.items():
+            self._budgets[role].spent += spent
         collect_reuse(result.reused)
         if result.outcome == "spent":
-            self._budgets.check(result.error)
+            if any(budget.is_spent for budget in self._budgets.values()):
+                raise BudgetSpentError(result.error)
             self._over_budget.append(self._open_orders[result.shard])
         elif result.outcome == "finished":
             self._open_orders.pop(result.shard, None)

@@ -59,7 +59,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     tokenizer.model_max_length = 24
     shape: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     shape |= {"intermediate_size": 32, "max_position_embeddings": 24, "initializer_range": 0.5}
-    config = BertConfig(**shape, vocab_size=len(tokenizer), num_labels=1)
+    shape |= {"vocab_size": len(tokenizer), "num_labels": 1}
+    config = BertConfig(**shape)
     folder = tmp_path_factory.mktemp("tiny-bert")
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
