@@ -275,10 +275,7 @@ def batch_spec(folder: Path) -> BatchSpec:
     if not config.exists():
         project(folder, examples=4)
     [job] = prepare(JobOptions(["mine"], config=[config]))
-    return BatchSpec(
-        ["mine"], [job.pipeline.stages], [""], {}, "lamps", job.task.spec, folder, Limits(),
-        None, 0, "d",
-    )  # fmt: skip
+    return BatchSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
 
 
 def test_plug_ins_travel_and_are_found_where_they_are_put(
