@@ -132,7 +132,7 @@ class LocalWorkers:
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
         """Returns those that say something, as soon as one does, or after some time none."""
         ways = {link.connection: link for link in links if isinstance(link, WorkerProcess)}
-        return [ways[way] for way in wait([*ways], _LOOK) if way in ways]  # type: ignore[index]
+        return [ways[way] for way in wait([*ways], _LOOK) if way in ways]
 
     def watch(self, workers: Sequence[PoolWorker]) -> None:
         """Ends workers that have outlasted their deadline, which receiving shows."""

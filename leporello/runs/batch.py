@@ -30,9 +30,8 @@ from leporello.executors.interface import (
     ShardOrder,
     ShardResult,
 )
-from leporello.jobs.context import RunContext
 from leporello.jobs.files import METRICS_FILE, JobFiles
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
