@@ -9,7 +9,7 @@ from typing import Literal
 from leporello.combiners.lists.parse import GathersItems, key, overlapping, reads_of
 from leporello.combiners.stuff import chunks_of
 from leporello.combiners.union import LIST
-from leporello.core.items import Item, with_items
+from leporello.core.calls.answers import Item, with_items
 from leporello.core.records import Chunk, Combination, Example, Hit, Output
 
 _DECIDE = "Does the text answer the question?"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.combiners.stuff import Order, arranged, read_of
-from leporello.core.calls.nested import in_role
+from leporello.core.calls.contracts import in_role
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Combination, Example, Fit, Hit, Read
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from leporello.combiners.lists.parse import GathersItems, reads_of
 from leporello.combiners.stuff import chunks_of
-from leporello.core.items import with_items
+from leporello.core.calls.answers import with_items
 from leporello.core.records import Combination, Example, Hit, Output
 
 LIST = (

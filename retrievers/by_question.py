@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Retriever
 from leporello.core.records import Chunk, Example, Hit
-from leporello.text.english.questions import is_statement
-from leporello.text.english.summary_requests import Wanted, wanted
+from leporello.text.english.questions import Wanted, is_statement, wanted
 
 
 @dataclass(frozen=True)

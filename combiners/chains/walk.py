@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leporello.combiners.chains.said import confidence
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.contracts import run_combiner
 from leporello.core.passages import Passage, identity, reading_text
 from leporello.core.protocols import Combiner, Positive
 from leporello.core.records import (

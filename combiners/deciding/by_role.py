@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.core.calls.nested import in_role, run_combiner
+from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.protocols import Combiner, Count, Role
 from leporello.core.records import Combination, Example, Hit
 

@@ -24,10 +24,9 @@ from leporello.core.calls.memory import (
     read_only,
     tokens_key,
 )
-from leporello.core.coverage import Coverage, Loss
+from leporello.core.coverage import Coverage, Loss, Span
 from leporello.core.errors import ReadError
 from leporello.core.hashing import JSON
-from leporello.core.spans import Span
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import StageError, sees_gold
-from leporello.core.calls.nested import resumption, run_combiner
+from leporello.core.calls.budget import NO_BUDGET
+from leporello.core.calls.contracts import StageError, resumption, run_combiner, sees_gold
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes
 from leporello.core.passages import flat_read, identity, stood_for
@@ -84,7 +84,7 @@ class ActiveExample:
 
     def __post_init__(self) -> None:
         budget = self.stages.budget
-        self._allowance = Allowance(budget, self.stages, ()) if budget else None
+        self._allowance = Allowance(budget, self.stages, ()) if budget != NO_BUDGET else None
 
     @classmethod
     def create(

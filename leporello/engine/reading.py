@@ -16,16 +16,13 @@ from typing import Any
 from leporello.cache.fingerprint import fingerprint
 from leporello.config import Pipeline
 from leporello.core.calls.answers import rounded
-from leporello.core.calls.contracts import WrongCountError, batching_of
+from leporello.core.calls.contracts import WrongCountError, batching_of, load_models
 from leporello.core.calls.derived import content_of
-from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import ReadError, UserError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Output, Read, Reply
-from leporello.engine.attempts import Attempts
-from leporello.engine.failures import is_passed_on, note_of_cure, read_error
-from leporello.engine.limits import time_limit
+from leporello.engine.failures import Attempts, is_passed_on, note_of_cure, read_error, time_limit
 from leporello.engine.results.serialization import output_from_row, output_row
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")

@@ -111,7 +111,8 @@ class MemoryStore:
 
     def rows(self) -> list[FinishedRow]:
         """Returns the rows of all finished examples, by number."""
-        return [example.row for _, example in sorted(self.finished.items())]
+        finished = sorted(self.finished.items())
+        return [example.row for _, example in finished if example.row]
 
     def close(self) -> None:
         """Closes the store."""
@@ -242,8 +243,10 @@ class Store(MemoryStore):
         Raises:
             UserError: The file cannot be written.
         """
-        self._write(_ADD, stored_row(example.row))
-        self._mark(example.number, failed=example.row.failed)
+        row = example.row
+        assert row is not None, "a runner for a store on disk makes rows"
+        self._write(_ADD, stored_row(row))
+        self._mark(row.number, failed=row.failed)
 
     def retry(self) -> None:
         """Forgets failed examples, which are then read in batches of their own."""

@@ -11,9 +11,8 @@ from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import own_metrics
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
-from leporello.engine.attempts import deadline_of
 from leporello.engine.database import StoreCounts
-from leporello.engine.limits import Limits
+from leporello.engine.limits import Limits, deadline_of
 from leporello.engine.reading import ReadStatistics
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles

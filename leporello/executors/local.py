@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.attempts import TRIES
+from leporello.engine.failures import TRIES
 from leporello.engine.limits import is_overdue
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import ChildProcess

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
-from leporello.cache.reuse import collected
-from leporello.core.calls.contracts import batching_of
-from leporello.core.calls.nested import load_models
+from leporello.cache.store import collected
+from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.engine.attempts import AttemptLog

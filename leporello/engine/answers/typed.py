@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from leporello.core.calls.answers import as_text
-from leporello.core.calls.nested import answers_to, resumption
+from leporello.core.calls.contracts import answers_to, resumption
+from leporello.core.coverage import Span
 from leporello.core.errors import ReadError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import (
@@ -28,7 +29,6 @@ from leporello.core.records import (
     Read,
     Request,
 )
-from leporello.core.spans import Span
 from leporello.engine.failures import ExampleError
 from leporello.text.answers import unanswerable
 from leporello.text.typed.fields import AnswerField, fields_of, filled

@@ -58,7 +58,7 @@ class FinishedExample:
 
     Attributes:
         number: Number of the example in its task.
-        row: The same example as a store holds it.
+        row: The same example as a store holds it; None where nobody wants rows.
         prediction: Prediction; None if the example failed.
         failure: Error; None unless the example failed.
         calls: Reads with their outputs, in order; empty if the example failed.
@@ -66,7 +66,7 @@ class FinishedExample:
     """
 
     number: int
-    row: FinishedRow
+    row: FinishedRow | None
     prediction: Prediction | None = None
     failure: ExampleError | None = None
     calls: Sequence[Call] = ()

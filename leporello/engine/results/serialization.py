@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from leporello.core.calls.answers import as_text, confidence_of, rounded
-from leporello.core.coverage import Coverage
+from leporello.core.coverage import Coverage, Span, merge, outside
 from leporello.core.errors import ReadError
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, spans_of
@@ -22,7 +22,6 @@ from leporello.core.records import (
     Read,
     Reply,
 )
-from leporello.core.spans import Span, merge, outside
 from leporello.engine.results.columns import from_columns, to_columns
 
 # What came of one read.

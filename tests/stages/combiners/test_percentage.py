@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_example import drive, texts_of
 
 from leporello.combiners import Percentage
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import ReadError
 from leporello.core.notes import collect_notes
-from leporello.core.records import Document, Example, Hit, Output, Read, Reply
+from leporello.core.records import Document, Example, Hit, Output, Read
 
 PARTS = ("Review 1:\nlovely", "Review 2:\ndull", "Review 3:\nlovely too")
 ODDS = st.floats(-20, 20)
@@ -35,30 +36,14 @@ def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
 def _drive(
     combiner: Percentage, answer: Callable[[Read], Output], parts: Sequence[str] = PARTS
 ) -> tuple[Any, list[Read]]:
-    """Runs a combiner to its end; it is sent the errors of reads."""
-    example, hits = _example(parts)
-    generator: Any = combiner.combine(example, hits)
-    asked: list[Read] = []
-    answers: list[Reply] | None = None
-    while True:
-        try:
-            reads = generator.send(answers)
-        except StopIteration as stop:
-            return stop.value, asked
-        asked += reads
-        answers = [_reply(answer, read) for read in reads]
-
-
-def _reply(answer: Callable[[Read], Output], read: Read) -> Reply:
-    try:
-        return answer(read)
-    except ReadError as error:
-        return error
+    """Runs a combiner to its end; returns its value and all reads."""
+    value, rounds = drive(combiner, *_example(parts), answer)
+    return value, [read for reads in rounds for read in reads]
 
 
 def _text(read: Read) -> str:
-    [passage] = read.passages
-    return passage if isinstance(passage, str) else passage.text
+    [text] = texts_of(read)
+    return text
 
 
 def _judge(read: Read) -> Output:
@@ -111,24 +96,6 @@ def test_the_answer_is_a_percentage_as_the_metric_reads_it(
     metric: Any = metrics_of(["exponential_similarity"])["exponential_similarity"]
     assert value == wanted
     assert metric.parses(value, _example()[0])
-
-
-@given(st.lists(ODDS, min_size=1, max_size=30))
-def test_the_likeliest_share_knows_no_side(odds: list[float]) -> None:
-    """Turned round, the log odds give the other share; what is unsure follows what is sure."""
-    parts = [f"Review {number}:\nx" for number in range(len(odds))]
-    combiner = Percentage(share="likeliest", digits=6)
-
-    def share(sign: int) -> float:
-        given = iter(odds)
-
-        def answer(_: Read) -> Output:
-            value = sign * next(given)
-            return Output("", scores=(min(0.0, value), min(0.0, -value)))
-
-        return float(str(_drive(combiner, answer, parts)[0]).removesuffix("%"))
-
-    assert share(1) + share(-1) == pytest.approx(100, abs=1e-3)
 
 
 def test_a_reader_that_only_writes_decides() -> None:
