@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leporello.config import (
     PipelineSpec,
@@ -33,12 +34,18 @@ from leporello.core.errors import (
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
+from leporello.engine.limits import Limits
+from leporello.engine.progress import Progress
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.options import JobOptions
 from leporello.jobs.signature import job_signature
 from leporello.metrics.protocol import Asks
+
+if TYPE_CHECKING:
+    from leporello.cache.store import Cache
+    from leporello.storage.runs import RemoteRun
 
 _log = logging.getLogger("leporello")
 
@@ -96,6 +103,29 @@ class Job:
         """
         with task_errors(self.task.name):
             return str(self.source.fingerprint())
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a run works with.
+
+    Attributes:
+        directory: Directory of the run.
+        limits: Numbers that results depend on.
+        limit: Examples a task at most.
+        cache: Cache of what is derived; None caches nothing.
+        check: Function that is called between steps; raises `Stopped` to end the run.
+        remote: The run at a URL, of which the directory is a copy; None if it is at none.
+        supervised: Whether a run of 0 workers has one where a stage may end or hang its process.
+    """
+
+    directory: RunDirectory
+    limits: Limits
+    limit: int | None
+    cache: Cache | None
+    check: Callable[[Progress], None]
+    remote: RemoteRun | None = None
+    supervised: bool = field(default_factory=lambda: not os.environ.get("LEPORELLO_UNSUPERVISED"))
 
 
 def prepare(options: JobOptions) -> list[Job]:

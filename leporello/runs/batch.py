@@ -33,9 +33,8 @@ from leporello.executors.interface import (
     ShardOrder,
     ShardResult,
 )
-from leporello.jobs.context import RunContext
 from leporello.jobs.files import METRICS_FILE, JobFiles
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
@@ -236,20 +235,14 @@ class Batch:
 
     def _spec(self) -> BatchSpec:
         job, context = self.jobs[0], self.context
-        stages = [job.pipeline.stages for job in self.jobs]
-        specs = [s for one in stages for stage in one.values() for s in stage.all_specs()]
+        specs = [spec for job in self.jobs for spec in job.pipeline.all_specs()]
         own = own_metrics(job.metrics)
         return BatchSpec(
-            pipelines=[job.pipeline.name for job in self.jobs],
-            stages=stages,
+            pipelines=[job.pipeline for job in self.jobs],
             runs=self._runs,
             sources={spec.name: source_hash(spec.cls) for spec in (*specs, job.task.spec, *own)},
-            task=job.task.name,
-            source=job.task.spec,
+            task=job.task,
             metrics=job.metrics,
-            normalised=frozenset(j.pipeline.name for j in self.jobs if j.pipeline.normalised),
-            budgets=[job.pipeline.budget for job in self.jobs],
-            abstains=[job.pipeline.abstain for job in self.jobs],
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,

@@ -24,9 +24,8 @@ from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.executors.child_process import ChildProcess, connected
-from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.metrics import GoldError, Statistics
 from leporello.metrics.protocol import is_later
 

@@ -13,8 +13,7 @@ from rich.table import Table
 from leporello.cli.display.tables import comparison, excerpt, new_table
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
-from leporello.jobs.results import Result
-from leporello.jobs.ways import ways_table
+from leporello.jobs.results import Result, ways_table
 from leporello.runs.verify import Verification
 from leporello.text.outline import cited
 
