@@ -35,7 +35,6 @@ from leporello.retrievers import (
     TfIdf,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
-from leporello.retrievers.index.postings import number_bytes
 from leporello.retrievers.index.ranking import best_chunks
 from leporello.text.tokens import long_words, terms
 
@@ -220,23 +219,6 @@ def test_the_best_are_those_of_a_full_sort(rows: list[list[float]], k: int) -> N
     expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
     hits = best_chunks((scores[:2], scores[2:]), chunks, k)
     assert [[hit.chunk.start // 2 for hit in one] for one in hits] == expected.tolist()
-
-
-@given(st.lists(st.text(st.characters(codec="cp1252"), max_size=30), max_size=4))
-@example(["ab ab abcdefgh abcdefghi abcdefghij", "ABCDEFGHI ab\0 a\x1cb é_1", ""])
-@example(["œuvre ﬁ", "İ"])
-def test_terms_are_numbered_by_their_bytes_as_by_their_strings(texts: list[str]) -> None:
-    """Whichever way a text takes, terms have the numbers in which they first appear."""
-    bags = [terms(text) for text in texts]
-    ids = {term: n for n, term in enumerate(dict.fromkeys(term for bag in bags for term in bag))}
-    if numbered := number_bytes(texts):
-        assert (numbered[0].tolist(), numbered[1].tolist(), numbered[2]) == (
-            [ids[term] for bag in bags for term in bag],
-            [*map(len, bags)],
-            ids,
-        )
-    else:
-        assert any("µ" in t or "ß" in t or "ﬁ" in t for t in texts) or not texts
 
 
 @pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
