@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from leporello.tasks import layouts
 
 from leporello.cache.store import Cache
 from leporello.core.errors import ConfigError, UserError
@@ -38,7 +39,6 @@ from leporello.tasks import (
     json_lines,
 )
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.layout import layouts
 from leporello.tasks.official import archives
 from leporello.tasks.official import validate as first_pass
 

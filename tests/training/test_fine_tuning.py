@@ -167,11 +167,11 @@ def test_micro_batches_are_made_up_anew_each_epoch() -> None:
 
 def test_answers_are_marked_where_they_stand(place: Path) -> None:
     """In the window that holds all of the answer; another window teaches that there is none."""
-    from leporello.readers.training import extraction
+    from leporello.readers.training import fine_tuning
 
     reader = Extractive(str(place / "span"), max_input_tokens=12, stride=2)
     read = Read(("the ball of name1 is red the ball of name2 is Blue",), "name2")
-    found = extraction._of_read(reader, read, "blue")
+    found = fine_tuning._of_read(reader, read, "blue")
     windows = [window for _, window in reader.windows(read)]
     told = [
         window.text[slice(*window.characters(*lesson.labels))] if lesson.labels[1] else None
@@ -179,7 +179,7 @@ def test_answers_are_marked_where_they_stand(place: Path) -> None:
     ]
     assert told[-1] == "Blue"
     assert set(told[:-1]) == {None}
-    assert {x.labels for x in extraction._of_read(reader, read, "white")} == {(0, 0)}
+    assert {x.labels for x in fine_tuning._of_read(reader, read, "white")} == {(0, 0)}
 
 
 # -- through the whole verb ----------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_nothing_of_test_or_validation_is_learnt(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A marker in their documents, questions, references and evidence is in no training input."""
-    from leporello.readers.training import generation
+    from leporello.readers.training import fine_tuning
 
     for name in ("test", "validation"):
         rows = read_lines(small / f"{name}.jsonl")
@@ -209,13 +209,13 @@ def test_nothing_of_test_or_validation_is_learnt(
         (small / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     seen: list[TuningJob] = []
 
+    tuned = fine_tuning.seq2seq
+
     def spy(reader: Seq2Seq, course: TuningJob) -> TuningResult:
         seen.append(course)
-        return generation._fine_tune(reader, "AutoModelForSeq2SeqLM", translations, course)
+        return tuned(reader, course)
 
-    from leporello.readers.training.collators import translations
-
-    monkeypatch.setattr(generation, "seq2seq", spy)
+    monkeypatch.setattr(fine_tuning, "seq2seq", spy)
     taught(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
     assert len(seen) == 2
     for course in seen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -17,7 +17,6 @@ from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Document, Example
 from leporello.models.locate import model_fingerprint
 from leporello.tasks.generated.generated import Generated, benchmark, file_of
-from leporello.tasks.generated.lengths import largest
 from leporello.tasks.generated.questions import QuestionFile, question_file
 from leporello.tasks.generated.recipes import Context, Recipe, numbered, recipe
 from leporello.tasks.generated.words import Background, background
@@ -49,20 +48,10 @@ class Ruler(Generated):
     """
 
     name: Literal[
-        "niah_single_1",
-        "niah_single_2",
-        "niah_single_3",
-        "niah_multikey_1",
-        "niah_multikey_2",
-        "niah_multikey_3",
-        "niah_multivalue",
-        "niah_multiquery",
-        "vt",
-        "cwe",
-        "fwe",
-        "qa_1",
+        "niah_single_1", "niah_single_2", "niah_single_3", "niah_multikey_1", "niah_multikey_2",
+        "niah_multikey_3", "niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", "qa_1",
         "qa_2",
-    ]
+    ]  # fmt: skip
     length: Positive = 4096
     tokenizer: ModelSource = "words"
     samples: Positive = 500
@@ -193,3 +182,26 @@ def _size(task: Ruler) -> int:
         return task._tokens(written) + len(answers) <= task._room
 
     return largest(fits, task._recipe.step, task._recipe.most)
+
+
+def largest(fits: Callable[[int], bool], step: int, most: int | None = None) -> int:
+    """Returns the largest multiple of `step` that fits, or `most` if all up to it do.
+
+    It is found in as many trials as the number has digits, where the authors' scripts go up step by
+    step: what is longer than one that does not fit does not fit either.
+
+    Args:
+        fits: Function that tells whether a number of things is few enough.
+        step: Number that the sizes are multiples of; at least one is returned, fitting or not.
+        most: Number of things that there are; None if there is no end.
+    """
+    good, bad = 1, 2
+    while (most is None or bad * step <= most) and fits(bad * step):
+        good, bad = bad, 2 * bad
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        above = most is not None and middle * step > most
+        good, bad = (good, middle) if above or not fits(middle * step) else (middle, bad)
+    if most is not None and (good + 1) * step > most and fits(most):
+        return most
+    return good * step

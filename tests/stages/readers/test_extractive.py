@@ -134,7 +134,7 @@ def test_the_answer_is_the_best_pair_of_all(
     """It is a slice of a passage, and no start and end in any window have a larger sum."""
     made = reader(name, null_threshold=None, stride=4)
     read = Read(tuple(passages), question)
-    assume(made.network.room(question) > made.stride)  # rare letters take many tokens
+    assume(made._room(question) > made.stride)  # rare letters take many tokens
     [found] = made.read([read])
     pairs, _ = plain(made, read)
     if not pairs:
@@ -156,7 +156,7 @@ def test_offsets_in_the_document(name: str, reader: Callable[..., Extractive]) -
 def test_windows_cover_a_long_passage(reader: Callable[..., Extractive]) -> None:
     """Neighbours overlap by the stride, none exceeds the window, and the last ends the passage."""
     made = reader("roberta", null_threshold=None)
-    windows = made.network.windows("Why?", DOCUMENT.text)
+    windows = made._windows("Why?", DOCUMENT.text)
     assert all(len(w.prompt.tokens) <= 48 for w in windows)
     assert len(windows[0].prompt.tokens) == 48
     parts = [w.part() for w in windows]
