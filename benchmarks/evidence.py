@@ -26,8 +26,8 @@ from rich.table import Table
 
 from leporello.chunkers import FixedTokens
 from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.core.coverage import merge, overlap
 from leporello.core.records import Chunk, Document, Example, Span
-from leporello.core.spans import merge, overlap
 from leporello.retrievers import BM25, Dense, Fusion, Rerank, TfIdf
 from leporello.tasks import Muld, ZeroScrolls
 

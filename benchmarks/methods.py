@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from benchmarks.evidence import RESAMPLES, hotpotqa, musique
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
+from leporello.core.coverage import merge, overlap
 from leporello.core.files import read_rows
 from leporello.core.records import Prediction, Span
-from leporello.core.spans import merge, overlap
 from leporello.engine.results.serialization import calls_from_row, prediction_from_row
 from leporello.jobs.directory import RunDirectory
 

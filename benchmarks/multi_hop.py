@@ -29,8 +29,8 @@ from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import MultiHop
 from leporello.config import Pipeline
 from leporello.core.calls.stage_calls import read
+from leporello.core.coverage import merge, overlap
 from leporello.core.records import Example, Hit, Span
-from leporello.core.spans import merge, overlap
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.selection import select
 from leporello.readers import CausalLM, Lead

@@ -49,8 +49,8 @@ def sizes(place: Path) -> Iterator[tuple[str, int]]:
     """Yields what is written of each kind, in bytes."""
     out = place / "run"
     run(["scale"], config=[place / "scale.yaml"], out=out, cached=False, workers=0)
-    journals = (out / "journal").rglob("*.jsonl")
-    yield "journal", sum(path.stat().st_size for path in journals)
+    stores = (out / "journal").rglob("*.sqlite")
+    yield "store", sum(path.stat().st_size for path in stores)
     for name in ("calls", "predictions", "statistics"):
         yield name, (out / "scale" / "rows" / f"{name}.jsonl").stat().st_size
 

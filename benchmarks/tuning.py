@@ -23,8 +23,7 @@ from typing import Any
 
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
-from leporello.config.choices import first
-from leporello.config.space import Space
+from leporello.config.space import Space, first
 from leporello.core.files import read_json, write_json
 from leporello.models.locate import cache_directory
 from leporello.tuning.budget import Account, SearchBudget

@@ -8,7 +8,7 @@ from typing import Literal
 
 from leporello.combiners.lists.parse import GathersItems, key, overlapping, reads_of
 from leporello.combiners.stuff import chunks_of
-from leporello.core.items import Item, with_items
+from leporello.core.calls.answers import Item, with_items
 from leporello.core.records import Chunk, Combination, Example, Hit, Output
 
 LIST = (

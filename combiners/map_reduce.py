@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leporello.combiners.stuff import Order, arranged, asked, read_of
-from leporello.core.calls.nested import in_role
+from leporello.core.calls.contracts import in_role
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Asking, Combination, Example, Fit, Hit, Read
 

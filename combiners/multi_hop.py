@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 import regex
 
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
 from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Output, Read, Search
 from leporello.text.sentences import sentence_spans

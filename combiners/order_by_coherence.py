@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from leporello.combiners.lists.ordering import answer, check_attempts, check_pairs, items
-from leporello.combiners.lists.retry_halves import Attempt, attempt
+from leporello.combiners.lists.ordering import answer, check_failed, check_pairs, items
+from leporello.core.errors import ReadError
 from leporello.core.protocols import Positive
-from leporello.core.records import Combination, Example, Hit, Read
+from leporello.core.records import Combination, Example, Hit, Read, Reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +38,7 @@ class OrderByCoherence:
         separator: Text between two hits.
     """
 
+    takes_failed_reads: ClassVar[bool] = True
     beam: Positive = 100
     separator: str = "\n\n"
 
@@ -49,16 +50,16 @@ class OrderByCoherence:
         both = [f"{texts[a].text}{self.separator}{texts[b].text}" for a, b in pairs]
         # Passages, not choices behind a prompt: 86 of a page each would be one batch (decision 23).
         alone = [Read((text,)) for text in texts] if pairs else []
-        attempts = yield from attempt([*alone, *(Read((text,)) for text in both)])
-        check_attempts(attempts)
-        return answer(best_path(_gains(attempts, len(texts)), self.beam))
+        outputs = yield [*alone, *(Read((text,)) for text in both)]
+        check_failed(outputs)
+        return answer(best_path(_gains(outputs, len(texts)), self.beam))
 
 
-def _gains(attempts: Sequence[Attempt], count: int) -> NDArray[np.float64]:
+def _gains(outputs: Sequence[Reply], count: int) -> NDArray[np.float64]:
     """Returns what the column's gains behind the row's, shape (count, count); 0 if unknown."""
     import numpy as np
 
-    scores = [_score(result) for result in attempts]
+    scores = [_score(result) for result in outputs]
     gains = np.zeros((count, count))
     for (one, other), both in zip(permutations(range(count), 2), scores[count:], strict=False):
         parts = both, scores[one], scores[other]
@@ -67,8 +68,8 @@ def _gains(attempts: Sequence[Attempt], count: int) -> NDArray[np.float64]:
     return gains
 
 
-def _score(result: Attempt) -> float:
-    if isinstance(result, Exception):
+def _score(result: Reply) -> float:
+    if isinstance(result, ReadError):
         return float("nan")
     if result.score is None:
         raise ValueError(

@@ -6,24 +6,24 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from leporello.combiners.lists.ordering import (
     answer,
-    check_attempts,
+    check_failed,
     check_pairs,
     items,
     most_agreed,
 )
-from leporello.combiners.lists.retry_halves import Attempt, attempt
-from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
+from leporello.core.errors import ReadError
+from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read, Reply
 from leporello.text.log_odds import log_odds
 
 QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
 _SUREST = 6.0  # log odds; beyond, one answer would outweigh many
 _LABELS = ("A", "B")
 # Yields reads, and comes to the log odds that the first of each pair comes first.
-_Compared: TypeAlias = Generator[Sequence[Read], list[Output], list[float]]
+_Compared: TypeAlias = Generator[Sequence[Read], list[Reply], list[float]]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class OrderByPairs:
         question: Question that is asked with `choices`.
     """
 
+    takes_failed_reads: ClassVar[bool] = True
     pairs: Literal["all", "sort"] = "all"
     ask: Literal["choices", "pair"] = "choices"
     both_ways: bool = True
@@ -53,28 +54,28 @@ class OrderByPairs:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round of reads, or with `sort` as many as merging takes; returns the order."""
-        texts, attempts = items(example, hits), list[Attempt]()
+        texts, outputs = items(example, hits), list[Reply]()
         by = self._by_all if self.pairs == "all" else self._by_sort
-        order = yield from by(texts, attempts)
-        check_attempts(attempts)
+        order = yield from by(texts, outputs)
+        check_failed(outputs)
         return answer(order)
 
     def _by_all(
-        self, texts: Sequence[Chunk], attempts: list[Attempt]
-    ) -> Generator[Sequence[Read], list[Output], list[int]]:
+        self, texts: Sequence[Chunk], outputs: list[Reply]
+    ) -> Generator[Sequence[Read], list[Reply], list[int]]:
         import numpy as np
 
         check_pairs(len(texts), "give pairs: sort, or larger chunks")
         pairs = list(combinations(range(len(texts)), 2))
-        odds = yield from self._compare(texts, pairs, attempts)
+        odds = yield from self._compare(texts, pairs, outputs)
         preferences = np.zeros((len(texts), len(texts)))
         for (one, other), value in zip(pairs, odds, strict=True):
             preferences[one, other] = value
         return most_agreed(preferences)
 
     def _by_sort(
-        self, texts: Sequence[Chunk], attempts: list[Attempt]
-    ) -> Generator[Sequence[Read], list[Output], list[int]]:
+        self, texts: Sequence[Chunk], outputs: list[Reply]
+    ) -> Generator[Sequence[Read], list[Reply], list[int]]:
         """Sorts by merging: n log2 n comparisons at most, whatever they come to.
 
         All merges of a level go side by side, so that a round has a comparison for each of them. In
@@ -88,20 +89,23 @@ class OrderByPairs:
             ]
             while open_ := [merge for merge in merges if merge.left and merge.right]:
                 pairs = [(merge.left[0], merge.right[0]) for merge in open_]
-                odds = yield from self._compare(texts, pairs, attempts)
+                odds = yield from self._compare(texts, pairs, outputs)
                 for merge, value in zip(open_, odds, strict=True):
                     merge.merged.append((merge.left if value >= 0 else merge.right).popleft())
             runs = [[*merge.merged, *merge.left, *merge.right] for merge in merges]
         return runs[0] if runs else []
 
     def _compare(
-        self, texts: Sequence[Chunk], pairs: Sequence[tuple[int, int]], attempts: list[Attempt]
+        self,
+        texts: Sequence[Chunk],
+        pairs: Sequence[tuple[int, int]],
+        outputs: list[Reply],
     ) -> _Compared:
         """Yields one round; what failed, be it in one order only, has log odds of 0."""
         ordered = [*pairs, *((b, a) for a, b in pairs if self.both_ways)]
-        outcomes = yield from attempt([self._read(texts[a], texts[b]) for a, b in ordered])
-        attempts += outcomes
-        odds = [None if isinstance(one, Exception) else self._log_odds(one) for one in outcomes]
+        compared = yield [self._read(texts[a], texts[b]) for a, b in ordered]
+        outputs += compared
+        odds = [None if isinstance(one, ReadError) else self._log_odds(one) for one in compared]
         if not self.both_ways:
             return [value or 0.0 for value in odds]
         # Half the difference: a liking for A or B cancels, whatever its size (decision 23).

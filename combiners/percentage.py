@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Literal
+from typing import ClassVar, Literal
 
-from leporello.combiners.lists.retry_halves import attempt, succeeded
 from leporello.combiners.stuff import arranged
+from leporello.core.errors import ReadError, failed_reads
 from leporello.core.notes import note
 from leporello.core.protocols import Count
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
@@ -54,6 +54,7 @@ class Percentage:
         digits: Digits of the percentage behind its point.
     """
 
+    takes_failed_reads: ClassVar[bool] = True
     positive: str = "yes"
     negative: str = "no"
     neither: str = ""
@@ -76,19 +77,21 @@ class Percentage:
             ) from None
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read a hit, then one a neutral text; where a hit fails, again in halves.
+        """Yields one read a hit, then one a neutral text; a hit whose read fails abstains.
 
         Raises:
             ReadError: Every read failed, or that of a neutral text.
             ValueError: Scores that are no probabilities; or none, where they are needed.
         """
         chunks = [self._body(hit.chunk) for hit in arranged(hits, "document")]
-        attempts = yield from attempt([self._read(example, chunk) for chunk in chunks])
-        outputs = succeeded(attempts)
+        outputs = yield [self._read(example, chunk) for chunk in chunks]
+        failed_reads(outputs)
         neutral: list[Output] = []
         if chunks and self.neutral_texts:
             neutral = yield [self._read(example, text) for text in self._drawn(chunks)]
-        every = [None if output is None else self._log_odds(output) for output in outputs]
+            for error in failed_reads(neutral):
+                raise error
+        every = [None if isinstance(one, ReadError) else self._log_odds(one) for one in outputs]
         bias = self._bias(neutral) if neutral else 0.0
         decided = [odds - bias for odds in every if odds is not None and self._decides(odds, bias)]
         _note_abstentions(len(decided), len(every))

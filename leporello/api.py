@@ -290,7 +290,7 @@ def _declared(
 
 
 def _progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
-    from leporello.cli.display.progress import progress_bar
+    from leporello.cli.options import progress_bar
 
     return progress_bar(title, examples)
 

@@ -23,8 +23,7 @@ from leporello.readers.prompting.template import (
     span_in,
     spans_of,
 )
-from leporello.text.english.questions import asks_yes_no, is_statement
-from leporello.text.english.summary_requests import Wanted, wanted
+from leporello.text.english.questions import Wanted, asks_yes_no, is_statement, wanted
 from leporello.text.typed.parse import kind_of
 from leporello.text.typed.spans import best_typed
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from leporello.core.records import Output, Read
 from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.embedded.word_weights import ReadsWordWeights
 from leporello.readers.prompting.template import passage_text, spans_of
-from leporello.text.english.polarity import opinion_words
 from leporello.text.log_odds import log_probabilities
+
+_NEGATIONS = frozenset({"not", "no", "never", "without", "nothing", "nor", "hardly", "cannot"})
+_REACH = 3  # words behind a negation that it turns
+_PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|[!?.,;:]")
+# Some corpora are tokenised: "is n't", "it 's".
+_SPLIT_NOT = re.compile(r"(?<!\s)\s++n't\b")
+_SPLIT_ENDING = re.compile(r"(?<!\s)\s++'(?=[a-z]{1,2}\b)")
 
 
 @dataclass(frozen=True)
@@ -45,3 +52,23 @@ class Polarity(ReadsWordWeights, OneByOne):
         best = max(scores)
         text = read.choices[odds < 0]
         return Output(text, best, scores, read=spans_of(read.passages), probability=math.exp(best))
+
+
+def opinion_words(text: str) -> set[str]:
+    """Returns the words of a text in lower case; up to three behind a negation are `not WORD`.
+
+    Args:
+        text: Text in English.
+    """
+    text = text.lower().replace("’", "'")
+    text = _SPLIT_ENDING.sub("'", _SPLIT_NOT.sub("n't", text))
+    found, turned = set(), 0
+    for piece in _PIECE.findall(text):
+        if piece in "!?.,;:":
+            turned = 0
+        if piece not in ".,;:":
+            found.add(f"not {piece}" if turned else piece)
+        turned = max(0, turned - 1)
+        if piece in _NEGATIONS or piece.endswith("n't"):
+            turned = _REACH
+    return found

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from leporello.core.records import Output, Read
 from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.embedded.word_weights import ReadsWordWeights
 from leporello.readers.prompting.template import spans_of
-from leporello.text.english.plots import plot_words
 from leporello.text.log_odds import logistic
+
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 
 
 @dataclass(frozen=True)
@@ -49,3 +52,9 @@ class Precedence(ReadsWordWeights, OneByOne):
         likely = logistic(second - first)
         sure = max(likely, 1 - likely)
         return Output(str(likely >= 0.5), likely, read=spans_of(read.passages), probability=sure)  # noqa: PLR2004 -- as likely as not
+
+
+def plot_words(text: str) -> set[str]:
+    """Returns the words and pairs of neighbouring words of a text in lower case."""
+    words = _WORD.findall(text.lower().replace("’", "'"))
+    return {*words, *map(" ".join, pairwise(words))}

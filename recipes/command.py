@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from leporello.cli.display.progress import progress_bar
+from leporello.cli.options import progress_bar
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import write_json

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.postings import (
+    ByIndex,
     TermCounts,
     add_up,
+    best_chunks,
     count_known,
     count_terms,
     pack,
     question_grams,
     term_ids,
 )
-from leporello.retrievers.index.ranking import ByIndex, best_chunks
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,8 +12,7 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.members import member_at
 from leporello.core.protocols import Count, Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
-from leporello.text.english.questions import is_statement
-from leporello.text.english.summary_requests import Wanted, wanted
+from leporello.text.english.questions import Wanted, is_statement, wanted
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from leporello.core.environment.extras import require
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_embedder, room
-from leporello.retrievers.index.ranking import ByIndex, best_chunks, in_order
+from leporello.retrievers.index.postings import ByIndex, best_chunks, in_order
 
 if TYPE_CHECKING:
     import faiss

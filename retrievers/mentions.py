@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from leporello.core.notes import note
 from leporello.core.records import Chunk, Hit
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 from leporello.text.mentions import mentions_in
 
 Pick: TypeAlias = Literal["first", "last", "densest"]

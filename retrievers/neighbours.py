@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Count, Retriever
 from leporello.core.records import Chunk, Example, Hit
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 
 
 @dataclass(frozen=True)

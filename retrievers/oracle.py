@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar
 
+from leporello.core.coverage import letters, merge
 from leporello.core.notes import note
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Example, Hit, Span
-from leporello.core.spans import letters, merge
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 from leporello.text.answer_spans import occurrences
 from leporello.text.lcs import lcs_length, places
 from leporello.text.squad import normalise

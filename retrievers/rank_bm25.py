@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Hit
-from leporello.retrievers.index.ranking import ByIndex, best_chunks
+from leporello.retrievers.index.postings import ByIndex, best_chunks
 from leporello.text.tokens import terms
 
 if TYPE_CHECKING:

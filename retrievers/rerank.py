@@ -8,12 +8,12 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
-from leporello.core.calls.nested import load_models
+from leporello.core.calls.contracts import load_models
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import ModelSource, Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, room
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.protocols import Positive, Reader, Retriever
 from leporello.core.records import Chunk, Example, Hit, Read
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 
 
 @dataclass(frozen=True)

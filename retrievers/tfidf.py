@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.postings import (
+    ByIndex,
     Split,
     TermCounts,
     add_up,
+    best_chunks,
     count_known,
     count_terms,
     pack,
     question_grams,
     term_ids,
 )
-from leporello.retrievers.index.ranking import ByIndex, best_chunks
 from leporello.text.tokens import long_words, terms
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ from leporello.core.records import (
     Search,
 )
 from leporello.text.english.clauses import clause_spans
-from leporello.text.english.questions import named_choices
-from leporello.text.english.summary_requests import Wanted, wanted
+from leporello.text.english.questions import Wanted, named_choices, wanted
 
 _STEP = re.compile(r"^\W{0,4}(?:step )?\d{1,2}\s?[.):]\W{0,4}(\S.*)$", re.I | re.M)
 _ANSWER = re.compile(r"#(\d{1,2})(?!\d)")

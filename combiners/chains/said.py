@@ -6,7 +6,7 @@ import math
 
 from leporello.combiners.lists.parse import items
 from leporello.core.records import Document, Example, Output
-from leporello.text.english.summary_requests import Wanted, wanted
+from leporello.text.english.questions import Wanted, wanted
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from leporello.combiners.chains.said import answer_key, confidence
 from leporello.combiners.stuff import arranged
-from leporello.core.calls.nested import run_combiner, watched
+from leporello.core.calls.contracts import run_combiner, watched
 from leporello.core.protocols import Combiner, Positive
 from leporello.core.records import JSON, Combination, Example, Hit
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leporello.combiners.chains.said import confidence
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.contracts import run_combiner
 from leporello.core.passages import Passage, identity, reading_text
 from leporello.core.protocols import Combiner, Positive
 from leporello.core.records import Asking, Chunk, Combination, Example, Generates, Hit, Output, Read

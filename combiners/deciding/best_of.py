@@ -10,7 +10,7 @@ from typing import Literal
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.combiners.stuff import read_of
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
-from leporello.core.calls.nested import run_combiner, watched
+from leporello.core.calls.contracts import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Role
 from leporello.core.records import JSON, Asking, Combination, Example, Hit, Output

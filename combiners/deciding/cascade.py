@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
-from leporello.core.calls.nested import in_role, run_combiner, watched
+from leporello.core.calls.contracts import in_role, run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import Combiner, Count, Role, Share
 from leporello.core.records import Combination, Example, Hit

@@ -10,7 +10,7 @@ from typing import Any
 import regex
 
 from leporello.core.calls.answers import with_way
-from leporello.core.calls.nested import check_files, run_combiner
+from leporello.core.calls.contracts import check_files, run_combiner
 from leporello.core.errors import UserError
 from leporello.core.protocols import Combiner, Count
 from leporello.core.records import Combination, Example, Hit

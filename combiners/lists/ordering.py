@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from leporello.combiners.lists.retry_halves import Attempt, succeeded
 from leporello.combiners.stuff import chunks_of
+from leporello.core.errors import failed_reads
 from leporello.core.notes import note
-from leporello.core.records import Chunk, Example, Hit
+from leporello.core.records import Chunk, Example, Hit, Reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,13 +61,13 @@ def answer(order: Sequence[int]) -> str:
     return ", ".join(str(index + 1) for index in order)
 
 
-def check_attempts(attempts: Sequence[Attempt]) -> None:
+def check_failed(outputs: Sequence[Reply]) -> None:
     """Notes that some reads failed.
 
     Raises:
-        Exception: All did; the first one's error.
+        ReadError: All did; the first one's error.
     """
-    if None in succeeded(attempts):
+    if failed_reads(outputs):
         note("some of what was to be compared could not be read, and decides nothing")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import regex
 
 from leporello.combiners.stuff import read_of
-from leporello.core.items import Item
+from leporello.core.calls.answers import Item
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Example, Output, Read, Span
 

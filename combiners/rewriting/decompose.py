@@ -9,7 +9,7 @@ from leporello.combiners.chains.plan_then_read import STEP, filled, plan_by_rule
 from leporello.combiners.chains.said import says_nothing
 from leporello.combiners.multi_hop import by_turns
 from leporello.combiners.rewriting.wording import brief, lines, on_each_name, unread
-from leporello.core.calls.nested import in_role, run_combiner
+from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.rewriting.wording import brief, unread
-from leporello.core.calls.nested import in_role, run_combiner
+from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role

@@ -11,7 +11,7 @@ import regex
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.multi_hop import by_turns, names, without
 from leporello.combiners.rewriting.wording import brief, unread
-from leporello.core.calls.nested import in_role, run_combiner
+from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import Asking, Chunk, Combination, Example, Fit, Generates, Hit, Search

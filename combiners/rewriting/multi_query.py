@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leporello.combiners.rewriting.wording import lines, rewordings, unread
-from leporello.core.calls.nested import in_role, run_combiner
+from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role

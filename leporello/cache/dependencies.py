@@ -16,11 +16,18 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from leporello.cache.reuse import UNDECLARED, undeclared
-from leporello.cache.source_code import is_own, source_hash, sources
-from leporello.core.annotations import BACKEND_MARK, MODEL_MARK, annotations_of, marked
+from leporello.cache.source_code import is_own, public_name, source_hash, sources
+from leporello.core.annotations import (
+    BACKEND_MARK,
+    MODEL_MARK,
+    annotations_of,
+    declared_files,
+    declared_variables,
+    has_declared,
+    is_repeatable,
+    marked,
+)
 from leporello.core.environment.classes import find_class
-from leporello.core.environment.declared import declared_files, declared_variables
 from leporello.core.errors import UserError
 from leporello.core.protocols import BACKEND
 from leporello.core.records import JSON
@@ -45,6 +52,8 @@ _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "sklearn": ("scikit-learn", "scipy"),
     "transformers": ("transformers", "tokenizers"),
 }
+
+UNDECLARED = "undeclared"  # key of a recipe: names of such classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,3 +266,12 @@ def _version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def undeclared(classes: Iterable[type]) -> list[str]:
+    """Returns the names of the plug-in classes among these that declare nothing."""
+    return [
+        public_name(cls) or cls.__qualname__
+        for cls in classes
+        if not (is_own(cls.__module__) or has_declared(cls)) and is_repeatable(cls)
+    ]

@@ -11,8 +11,8 @@ from typing import Any
 
 from leporello.cache.dependencies import dependencies, own_backends
 from leporello.cache.source_code import public_name
+from leporello.core.annotations import is_repeatable
 from leporello.core.calls.memory import SCALARS, UnknownParametersError, known_of, parameters_of
-from leporello.core.environment.declared import is_repeatable
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 

@@ -19,8 +19,8 @@ from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
+from leporello.core.calls.memory import canonical
 from leporello.core.environment.classes import file_module_name
-from leporello.core.hashing import canonical
 
 _FOR_TYPES = "TYPE_CHECKING"
 _OWN = "leporello"  # the package; the stages lie in it too

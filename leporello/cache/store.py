@@ -6,6 +6,9 @@ KEY is the hash of the entry's recipe: everything that it was made from, as JSON
 the file too. A file holds arrays and JSON, written by safetensors; nothing in it is ever run.
 It is written beside its place and renamed into it, so any number of processes may share a cache,
 and it has a checksum over all of its bytes.
+
+Plug-in classes that declare no `depends_on`, and whose results are reused, get one line each.
+Workers only collect the names. The process that a user started prints them, each name once.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from leporello.cache.dependencies import UNDECLARED
 from leporello.cache.entry import (
     PARTIAL,
     DamagedEntryError,
@@ -32,8 +36,7 @@ from leporello.cache.entry import (
     write,
 )
 from leporello.cache.fingerprint import fingerprint
-from leporello.cache.reuse import collect_recipe
-from leporello.core.hashing import canonical
+from leporello.core.calls.memory import canonical
 from leporello.core.records import JSON, Index
 
 _SUFFIX = ".safetensors"
@@ -44,6 +47,10 @@ _REMOTE = ("files", "views", "hub", "unpacked")
 _HOUR = 3600.0
 
 _log = logging.getLogger("leporello")
+
+
+_collected: dict[str, None] = {}
+_printed: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +237,42 @@ def _remove_partial(root: Path) -> None:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _HOUR:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def collect_reuse(names: Iterable[str]) -> None:
+    """Collects names of classes whose results are reused."""
+    _collected.update(dict.fromkeys(names))
+
+
+def collect_recipe(recipe: JSON) -> None:
+    """Collects the names in the recipe of an entry that the cache has returned."""
+    collect_reuse(_names(recipe))
+
+
+def collected() -> tuple[str, ...]:
+    """Returns the names that were collected in this process."""
+    return tuple(_collected)
+
+
+def warn_of_reuse() -> None:
+    """Warns of each collected class once per process."""
+    for name in _collected.keys() - _printed:
+        _printed.add(name)
+        _log.warning(
+            "%s does not declare depends_on: its results are reused, even if a file or variable"
+            ' that it reads has changed; list these, depends_on = ("words.txt", "env:LANGUAGE"),'
+            " or declare that there are none, depends_on = ()",
+            name,
+        )
+
+
+def _names(recipe: JSON) -> Iterator[str]:
+    if isinstance(recipe, Mapping):
+        for key, value in recipe.items():
+            if key == UNDECLARED and isinstance(value, Sequence):
+                yield from map(str, value)
+            else:
+                yield from _names(value)
+    elif isinstance(recipe, list):
+        for value in recipe:
+            yield from _names(value)

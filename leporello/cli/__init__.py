@@ -21,8 +21,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from leporello.cli.display.progress import progress_bar
-from leporello.cli.options import stderr
+from leporello.cli.options import progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import signals
 from leporello.core.errors import Interrupted, UserError

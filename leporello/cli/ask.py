@@ -59,17 +59,20 @@ def ask(
     paths, question = _parted(files)
     if (each or over) and (question is None or (each and over)):
         raise UserError("--each and --over take a question, and one of them at a time")
-    typed = _schema(schema, kind)
+    typed = _schema(schema, kind) if schema or kind else ""
     if typed and (each or question is None):
         raise UserError("--schema and --type take a question; many files: the verb `extract`")
     named = options.pipeline or (OVER if over else "")
     session = Session.open(paths, AskSettings(**vars(replace(options, pipeline=named))))
-    broken = int(bool(unreadable(session.document)))  # the exit status, whatever is answered
+    document = session.document
+    broken = bool(
+        document.members and unreadable(document)
+    )  # the exit status, whatever is answered
     if question is None:
         prompt = Prompt(
             session, stderr() if as_json else stdout(), all_passages=all_passages, as_json=as_json
         )
-        raise typer.Exit(prompt.run() or broken)
+        raise typer.Exit(prompt.run() or int(broken))
     if each:
         answers = [*session.each(question)]
         row: Any = [{"document": answer.document.id, **answer.row()} for answer in answers]
@@ -78,18 +81,18 @@ def ask(
         answer = session.ask(question, schema=typed)
         row, show = answer.row(), partial(show_answer, stdout(), answer, all_passages=all_passages)
     print_json(row) if as_json or typed else show()
-    raise typer.Exit(broken)
+    raise typer.Exit(int(broken))
 
 
 def _schema(path: Path | None, kind: str) -> str:
-    """Returns the JSON Schema that the options ask for; empty if they ask for none."""
+    """Returns the JSON Schema that the options ask for."""
     from leporello.runs.extract import schema_from
     from leporello.text.typed.schema import AnswerTypeError, schema_of
 
     if path and kind:
         raise UserError("--schema and --type both say the type of the answer: give one of them")
     try:
-        return schema_from(path) if path else schema_of(kind or None)
+        return schema_from(path) if path else schema_of(kind)
     except AnswerTypeError as error:
         raise UserError(f"--type: {error}") from None
 

@@ -1,10 +1,11 @@
-"""What the verbs of the command line take and print in common."""
+"""Options, consoles and the progress bar that the verbs of the command line share."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -245,3 +246,43 @@ def stderr() -> Console:
 def print_json(value: Any) -> None:  # noqa: ANN401 -- any JSON
     """Prints a value as JSON; paths are texts."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+class RichProgress:
+    """A bar in the terminal, as `leporello.engine.progress.ProgressDisplay` wants it."""
+
+    def __init__(self, title: str, examples: int | None) -> None:
+        """Draws nothing yet."""
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[counts]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task(title, total=examples, counts="")
+        self.start, self.stop = self._bar.start, self._bar.stop
+
+    def update(self, advance: int, counts: str) -> None:
+        """See `ProgressDisplay`."""
+        self._bar.update(self._task, advance=advance, counts=counts)
+
+
+def progress_bar(title: str, examples: int | None) -> RichProgress | None:
+    """Returns a bar; None where standard error is no terminal."""
+    return RichProgress(title, examples) if sys.stderr.isatty() else None

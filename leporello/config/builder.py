@@ -9,14 +9,13 @@ from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Le
 
-from leporello.config.choices import Pick, first
 from leporello.config.config import Checked, Config, meant_by
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
 from leporello.config.parameters import Parameter, parameters, setting, settings_of, validate
 from leporello.config.placement import check_placement
-from leporello.config.space import Space
+from leporello.config.space import Pick, Space, first
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
 from leporello.config.suites import Suite, check_names, suite_of
 from leporello.config.sweeps import Labels, SweepPoints
@@ -230,7 +229,9 @@ class ConfigBuilder:
         names = [override for override in overrides if override.path == ("model",)]
         tree = (names[-1].value if names else keys.get("model")) or self.layers.pipelines[name]
         try:
-            changed = with_model(apply(names, keys))
+            changed = apply(names, keys)
+            if "model" in changed:
+                changed = with_model(changed)
             changed = apply([o for o in overrides if o not in names], changed)
             if names or "model" in keys:
                 check_combiner(changed)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-from leporello.config.parameters import parameters
+from leporello.config.parameters import (
+    parameters,
+)
+from leporello.core.annotations import fault_of_declarations
 from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
 from leporello.core.protocols import ALL_KINDS, KINDS, Kind
@@ -21,6 +24,15 @@ _EITHER = {
     "retrieve": "(questions, chunks) or (examples, chunks)",
     "search": "(index, questions) or (index, examples), and may take 'chunks'",
 }
+
+
+def fault_of_class(cls: type, kind: Kind) -> str | None:
+    """Returns what is wrong with a class as a stage of this kind, or None."""
+    try:
+        parameters(cls)
+    except Exception as error:  # evaluating a plug-in's annotations runs its code
+        return f"{cls.__name__}'s constructor cannot be checked: {type(error).__name__}: {error}"
+    return check_methods(cls, kind) or fault_of_declarations(cls)
 
 
 def check_methods(cls: type, kind: Kind) -> str | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
+from leporello.config.parameters import sounds_secret
 from leporello.config.placement import kept_under
-from leporello.config.secret_keys import sounds_secret
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean, no_such
 from leporello.core.files import at_home

@@ -7,13 +7,12 @@ from itertools import repeat
 from pathlib import Path
 
 from leporello.config.builder import ConfigBuilder
-from leporello.config.choices import is_choice
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
 from leporello.config.space import Space, space_of
 from leporello.config.specs import PipelineSpec
-from leporello.config.sweeps import spec_of
-from leporello.core.calls import nested
+from leporello.config.sweeps import is_choice, spec_of
+from leporello.core.calls.contracts import check_files as check_stage_files
 from leporello.core.errors import ConfigError, Fault, UserError, no_such
 from leporello.core.protocols import LOADER, Loader
 from leporello.core.secrets import is_set
@@ -115,7 +114,7 @@ def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat(
         name = pipeline.name.partition("@")[0]
         for key, spec in pipeline.stages.items():
             try:
-                nested.check_files(spec.build(), fingerprint)
+                check_stage_files(spec.build(), fingerprint)
             except UserError as error:
                 faults |= {f"{name}.{key}: {line}": None for line in str(error).splitlines()}
     if faults:

@@ -36,9 +36,7 @@ def with_model(keys: Mapping[str, Tree]) -> dict[str, Tree]:
         UserError: The word means nothing that is there, or nothing that reads.
     """
     changed = dict(keys)
-    named = changed.pop("model", None)
-    if named is None:
-        return changed
+    named = changed.pop("model")
     swept = named.items.get("sweep")
     words = swept.value if swept and isinstance(swept.value, list) else [named]
     readers = [_reader(word, keys.get("reader")) for word in words]

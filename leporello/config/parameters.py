@@ -1,11 +1,15 @@
-"""A constructor's signature as a schema: its annotations check what the YAML says."""
+"""A constructor's signature as a schema: its annotations check what the YAML says.
+
+A parameter that takes a key is given the name of an environment variable, never the key itself.
+"""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from functools import cache
 from pathlib import Path
@@ -24,12 +28,30 @@ from leporello.core.annotations import (
 )
 from leporello.core.errors import Fault, UserError, did_you_mean
 from leporello.core.protocols import KINDS, LOADER, Kind
+from leporello.core.records import JSON
+from leporello.core.secrets import is_variable
 from leporello.core.yaml.tree import Tree
 from leporello.storage import is_url, to_path
 
 _OPEN: object = inspect.Parameter.empty
 _KIND_OF = {kind.protocol: kind for kind in (*KINDS.values(), LOADER)}
 _LISTS = (tuple, list, set, frozenset)
+
+
+# `max_token`, `mask_token` or `secret_santa` are none; `hf_token`, `db_password` are.
+_SECRET = re.compile(
+    r"(?:.*[_-])?(?:api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|passw(?:or)?d|passphrase"
+    r"|secret|credentials?|authorization|(?:api|access|auth|bearer|hf|refresh|session)[_-]?token)",
+    re.IGNORECASE,
+)
+_LITERAL = (
+    "a key does not stand in a file: give the name of an environment variable, as $OPENAI_API_KEY"
+)
+_UNMARKED = (
+    "sounds like a key, and what a file gives is written to the run's files: annotate the parameter"
+    " with leporello.core.protocols.Secret, and give the name of an environment variable, as"
+    " $OPENAI_API_KEY"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +257,49 @@ def _bound(mark: object) -> str:
         if (value := getattr(mark, name, None)) is not None:
             return f" {sign} {value}"
     return f" ({mark})" if mark in (MODEL_MARK, BACKEND_MARK, SECRET_MARK, ROLE_MARK) else ""
+
+
+def sounds_secret(name: str) -> bool:
+    """Returns whether a parameter of this name likely takes a key."""
+    return _SECRET.fullmatch(name) is not None
+
+
+def fault_of_key(parameter: Parameter, plain: JSON) -> str | None:
+    """Returns what is wrong with a key, never repeating it; None if nothing is, or it is no key.
+
+    Args:
+        parameter: The parameter whose value it is.
+        plain: Value as a file gives it, or the parameter's default.
+    """
+    if marked(parameter.annotation, SECRET_MARK):
+        given = (leaf for leaf in leaves(plain) if isinstance(leaf, (str, int, float)))
+        return None if all(is_variable(leaf) or leaf == "" for leaf in given) else _LITERAL
+    if nested_kind(parameter.annotation) or _is_choice(parameter.annotation):
+        return None
+    named = [plain] if sounds_secret(parameter.name) else _under_secret_names(plain)
+    texts = (leaf for value in named for leaf in leaves(value))
+    return _UNMARKED if any(isinstance(text, str) and text for text in texts) else None
+
+
+def leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- JSON, or a default
+    """Yields what a value holds that holds nothing itself; keys of mappings are left out."""
+    if isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+def _under_secret_names(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- as above
+    """Yields what stands under a name in a mapping that sounds like a key's."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from [item] if sounds_secret(str(name)) else _under_secret_names(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _under_secret_names(item)
+
+
+def _is_choice(annotation: Any) -> bool:  # noqa: ANN401 -- any annotation
+    """Returns whether an annotation lists all values, which are then no secrets."""
+    return {get_origin(member) for member in members(annotation)} == {Literal}

@@ -97,7 +97,7 @@ class Placement:
             UserError: It is not.
         """
         if self.executor == "ray":
-            require("executor: ray", "ray", "pandas")  # of Ray Data
+            require("executor: ray", "ray")
 
     def __str__(self) -> str:
         """Returns one line for people."""

@@ -1,20 +1,92 @@
-"""The points of a pipeline with choices, one by one: a function decides at each choice.
+"""Choices that YAML leaves open, sweeps and ranges, and the points that come of deciding each.
 
 So choices within an option exist only where it is chosen, and no product of all is made.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from leporello.config.choices import Choice, Options, Pick, first
 from leporello.config.layers import SETTABLE, Override
 from leporello.config.specs import PipelineSpec
 from leporello.core.errors import ConfigError, Fault, did_you_mean
-from leporello.core.yaml.tree import read_tree
+from leporello.core.yaml.tree import Tree, read_tree
+
+_DIGITS = 4  # of a number that is chosen from a range; more say nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A choice of one of several.
+
+    Attributes:
+        labels: Labels of the options, each once.
+    """
+
+    labels: tuple[str, ...]
+
+    def value(self, picked: float) -> str:
+        """Returns the label of the option of this number."""
+        return self.labels[int(picked)]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """A choice of a number.
+
+    Attributes:
+        low: Lowest number.
+        high: Highest number.
+        log: Whether small numbers are as likely as large ones, by their logarithms.
+        whole: Whether it is a whole number.
+    """
+
+    low: float
+    high: float
+    log: bool
+    whole: bool
+
+    def value(self, picked: float) -> float:
+        """Returns a number as it is used: whole, or rounded and between the ends."""
+        if self.whole:
+            return int(picked)
+        return min(max(float(f"{picked:.{_DIGITS}g}"), float(self.low)), float(self.high))
+
+
+Choice: TypeAlias = Options | NumberRange
+# Decides: from the path of a choice, and the choice, to the number of an option, or a number.
+Pick: TypeAlias = Callable[[str, Choice], float]
+
+
+def first(_: str, choice: Choice) -> float:
+    """Picks the first option, or the lowest number."""
+    return 0 if isinstance(choice, Options) else choice.low
+
+
+def range_of(tree: Tree) -> NumberRange:
+    """Returns a range.
+
+    Raises:
+        ValueError: It is none; the text says why.
+    """
+    ends: Any = tree.items["range"].plain()
+    log: Any = tree.items["log"].plain() if "log" in tree.items else False
+    of_numbers = isinstance(ends, list) and all(type(e) in (int, float) for e in ends)
+    if not of_numbers or len(ends) != 2 or not all(map(math.isfinite, ends)):  # noqa: PLR2004 -- ends
+        raise ValueError(f"a range is [LOW, HIGH], two numbers, got {ends!r}")
+    if log not in (True, False):
+        raise ValueError(f"log must be true or false, got {log!r}")
+    if not ends[0] < ends[1]:
+        raise ValueError(f"a range begins with its low end, got {ends!r}")
+    if log and ends[0] <= 0:
+        raise ValueError(f"a range by its logarithm begins above 0, got {ends!r}")
+    low, high = ends
+    return NumberRange(low, high, bool(log), isinstance(low, int) and isinstance(high, int))
 
 
 @dataclass

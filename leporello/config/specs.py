@@ -9,9 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from leporello.config.parameters import Parameter, parameters, takes_list, validate
+from leporello.config.parameters import Parameter, leaves, parameters, takes_list, validate
 from leporello.config.placement import PlacementSpec
-from leporello.config.secret_keys import leaves
 from leporello.config.training_settings import TrainingSpec
 from leporello.core.annotations import SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget

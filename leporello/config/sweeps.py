@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.config.built_in import is_built_in
-from leporello.config.choices import Options, Pick, first, is_range, range_of, swept_in
-from leporello.config.classes import check_methods
-from leporello.config.parameters import Parameter, nested_kind, parameters, takes_list, validate
-from leporello.config.secret_keys import fault_of_key
+from leporello.config.classes import fault_of_class
+from leporello.config.parameters import (
+    Parameter,
+    fault_of_key,
+    nested_kind,
+    parameters,
+    takes_list,
+    validate,
+)
+from leporello.config.space import Options, Pick, first, range_of
 from leporello.config.specs import Spec
 from leporello.core.annotations import ROLE_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
-from leporello.core.environment.declared import fault_of_declarations
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.protocols import Kind
@@ -117,7 +122,7 @@ class SweepPoints:
         except ClassError as error:
             self._fault(named, (*path, "class"), str(error))
             return None
-        problem = _problem_with(cls, kind)
+        problem = fault_of_class(cls, kind)
         if problem:
             self._fault(named, (*path, "class"), problem)
         return None if problem else cls
@@ -286,14 +291,6 @@ def spec_of(text: str, kind: Kind, owner: str) -> Spec:
     return options[0][1]
 
 
-def _problem_with(cls: type, kind: Kind) -> str | None:
-    try:
-        parameters(cls)
-    except Exception as error:  # evaluating a plug-in's annotations runs its code
-        return f"{cls.__name__}'s constructor cannot be checked: {type(error).__name__}: {error}"
-    return check_methods(cls, kind) or fault_of_declarations(cls)
-
-
 def _combine(choice: Iterable[tuple[Labels, Any]]) -> tuple[Labels, tuple[Any, ...]]:
     pairs = list(choice)
     return tuple(label for labels, _ in pairs for label in labels), tuple(v for _, v in pairs)
@@ -328,3 +325,21 @@ def label_of(value: JSON) -> str:
 def _absolute(name: str, tree: Tree) -> str:
     file, colon, attribute = name.rpartition(":")
     return f"{(tree.folder / Path(file).expanduser()).resolve()}:{attribute}" if colon else name
+
+
+def is_range(tree: Tree) -> bool:
+    """Returns whether a tree is `{range: …}`."""
+    return "range" in tree.items and set(tree.items) <= {"range", "log"}
+
+
+def swept_in(tree: Tree) -> Sequence[Tree] | None:
+    """Returns the items of `{sweep: […]}`, or None."""
+    if set(tree.items) != {"sweep"}:
+        return None
+    inner = tree.items["sweep"]
+    return inner.value if isinstance(inner.value, list) else [inner]
+
+
+def is_choice(tree: Tree) -> bool:
+    """Returns whether a tree is a sweep or a range, or a list, which may be one."""
+    return is_range(tree) or swept_in(tree) is not None or isinstance(tree.value, list)

@@ -1,4 +1,4 @@
-"""The ledger: what became of every character of a file, from the page to the answer.
+"""Spans of a document, and the ledger: what became of every character, from page to answer.
 
 A column is added here alone: tables, reports and exports take theirs from `Coverage` and `PARTS`.
 """
@@ -6,16 +6,18 @@ A column is added here alone: tables, reports and exports take theirs from `Cove
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean
-
-from leporello.core.spans import Span, covered, merge
 
 # Columns into which all that a file holds falls apart, in the order of what is done with it.
 PARTS = ("lost", "furniture", "unchunked", "unselected", "cut", "stood_for", "read")
 _PLACES = 4  # that are named of each kind of loss
 _EVER = ("unselected", "cut", "read")  # shown where they are nothing, too
+
+
+_PLACE = attrgetter("start", "end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +148,59 @@ def _line(what: str, why: str, losses: Sequence[Loss]) -> str:
     count = sum(loss.count for loss in losses)
     where = f" ({'; '.join(told)})" if told else ""
     return f"{count:,} × {what}{where}: {why}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters `start` up to, not including, `end`."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"a span needs 0 <= start <= end, got ({self.start}, {self.end})")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+def merge(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Returns the union of spans: ascending, disjoint, not touching, none empty."""
+    merged: list[Span] = []
+    # By key: comparing spans themselves makes two tuples each time.
+    for span in sorted((span for span in spans if span.start < span.end), key=_PLACE):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def covered(spans: Iterable[Span]) -> int:
+    """Returns how many characters the union of spans has."""
+    return sum(map(len, merge(spans)))
+
+
+def overlap(one: Iterable[Span], other: Iterable[Span]) -> int:
+    """Returns how many characters lie in both unions."""
+    left, right = merge(one), merge(other)
+    return covered(left) + covered(right) - covered((*left, *right))
+
+
+def letters(text: str, spans: Iterable[Span]) -> int:
+    """Returns how many characters other than white space the spans hold."""
+    return len("".join("".join(text[span.start : span.end] for span in spans).split()))
+
+
+def outside(span: Span, hits: Iterable[Span]) -> Iterator[Span]:
+    """Yields the parts of a span that no hit covers; the hits are merged ones."""
+    start = span.start
+    for hit in hits:
+        if hit.start >= span.end:
+            break
+        if start < hit.start:
+            yield Span(start, hit.start)
+        start = max(start, hit.end)
+    if start < span.end:
+        yield Span(start, span.end)

@@ -33,6 +33,35 @@ class Interrupted(KeyboardInterrupt):
     """The user wants the program to end; what a stage raises of itself is its fault."""
 
 
+class ReadError(Exception):
+    """A read that failed: thrown into the combiner that asked for it, or sent to it as a value.
+
+    Attributes:
+        message: Reason, for the person who reads it.
+        trace: Traceback of the reader.
+        answers: Answers to all requests of the round in which it was thrown, itself among them.
+    """
+
+    def __init__(self, message: str, trace: str = "", answers: Sequence[object] = ()) -> None:
+        super().__init__(message, trace)
+        self.message, self.trace, self.answers = message, trace, answers
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def failed_reads(answers: Sequence[object]) -> list[ReadError]:
+    """Returns the errors of the reads that failed.
+
+    Raises:
+        ReadError: Every read failed; the error of the first.
+    """
+    failed = [answer for answer in answers if isinstance(answer, ReadError)]
+    if failed and len(failed) == len(answers):
+        raise failed[0]
+    return failed
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong with a file: where it stands and what it is.

@@ -1,4 +1,4 @@
-"""JSON as text, its hash, and in what two values of it differ."""
+"""JSON values: their hash, and the fields in which two of them differ."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-
-
-def canonical(value: Mapping[str, JSON]) -> str:
-    """Returns JSON as text, the same for equal values."""
-    return _CANONICAL.encode(value)
 
 
 def digest(value: JSON) -> str:

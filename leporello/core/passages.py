@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from leporello.core.coverage import Span, merge
 from leporello.core.records import JSON, Chunk, Document, Read
-from leporello.core.spans import Span, merge
 
 _DEEPEST = 50  # passages within passages: a tree of ten a node has five levels for a long novel
 

@@ -279,8 +279,9 @@ class Combiner(Protocol):
         """A generator that yields lists of requests (`Read`, …), and returns the answer.
 
         It is sent one answer a request: an `Output` for a `Read`, a tuple of hits for a
-        `Search`, a number for a `Fit`, a bool for `Generates`. A failed read is thrown into it. A
-        combiner that reads nothing may return the answer at once.
+        `Search`, a number for a `Fit`, a bool for `Generates`. The `ReadError` of a read that
+        failed is thrown into it; a class with `takes_failed_reads = True` is sent it in place of
+        the `Output` instead. A combiner that reads nothing may return the answer at once.
         """
         ...
 

@@ -24,9 +24,9 @@ from leporello.core.calls.memory import (
     read_only,
     tokens_key,
 )
-from leporello.core.coverage import Coverage, Loss
+from leporello.core.coverage import Coverage, Loss, Span
+from leporello.core.errors import ReadError
 from leporello.core.hashing import JSON
-from leporello.core.spans import Span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +56,7 @@ __all__ = [
     "Place",
     "Prediction",
     "Read",
+    "Reply",
     "Request",
     "Search",
     "Section",
@@ -417,7 +418,8 @@ class Output:
 
 
 Request: TypeAlias = Read | Search | Fit | Generates
-Answer: TypeAlias = "Output | tuple[Hit, ...] | int"
+Reply: TypeAlias = "Output | ReadError"
+Answer: TypeAlias = "Reply | tuple[Hit, ...] | int"
 _Returned = TypeVar("_Returned")
 # A generator that yields requests, is sent one answer a request, and returns something.
 Asking: TypeAlias = Generator[Sequence[Request], list[Any], _Returned]

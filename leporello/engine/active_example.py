@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import StageError, sees_gold
-from leporello.core.calls.nested import run_combiner
+from leporello.core.calls.budget import NO_BUDGET
+from leporello.core.calls.contracts import StageError, resumption, run_combiner, sees_gold
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes
 from leporello.core.passages import flat_read, identity, stood_for
@@ -22,15 +22,15 @@ from leporello.core.records import (
     Output,
     Prediction,
     Read,
+    Reply,
     Request,
     Search,
     Span,
 )
 from leporello.engine.answers.typed import TypedAnswer, with_choices
-from leporello.engine.failures import ReadError, stage_errors
+from leporello.engine.failures import stage_errors
 from leporello.engine.requests import Admission, Allowance, checked, told
 from leporello.engine.results.finished import Call
-from leporello.engine.results.serialization import Reply
 from leporello.engine.selection import Selection, select
 
 _MOST_ROUNDS = 20_000  # an example: reading a book passage by passage takes some 5,000
@@ -84,7 +84,7 @@ class ActiveExample:
 
     def __post_init__(self) -> None:
         budget = self.stages.budget
-        self._allowance = Allowance(budget, self.stages, ()) if budget else None
+        self._allowance = Allowance(budget, self.stages, ()) if budget != NO_BUDGET else None
 
     @classmethod
     def create(
@@ -140,7 +140,9 @@ class ActiveExample:
             if isinstance(reply, Output):
                 self.stood_for += stood_for(read, reply.cut)
         self._round += 1
-        self._run(self._resumption(replies))
+        waiting = iter(replies)
+        answers = [next(waiting) if isinstance(r, Read) else self._now(r) for r in self._requests]
+        self._run(resumption(self.combiner, answers))
 
     def next_step(self) -> None:
         """Decides which reads without a reply are read next; a budget refuses others."""
@@ -169,16 +171,6 @@ class ActiveExample:
         self.note([note] if note else ())
         if self._allowance is not None and self.prediction is None:
             self._allowance.has_read(self.reads[index], reply)
-
-    def _resumption(self, replies: Sequence[Reply]) -> Callable[[], Sequence[Request]]:
-        for reply in replies:
-            if isinstance(reply, ReadError):
-                return partial(self.combiner.throw, reply)
-        outputs = iter(replies)
-        return partial(
-            self.combiner.send,
-            [next(outputs) if isinstance(r, Read) else self._now(r) for r in self._requests],
-        )
 
     def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
         name = f"{type(self.stages.combiner).__name__}.combine"

@@ -13,72 +13,14 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from leporello.core.errors import UserError
-
-TRIES = 3  # deaths after which something is done in its smallest parts, or fails if it is one
-ALONE = 1  # deaths after which such a part fails: the whole has had its tries
-
-# What is begun: its kind, the place of its pipeline in the batch, and numbers that name it.
-Phase: TypeAlias = tuple[str | int, ...]
-
-
-def deadline_of(attempts: Path) -> Path:
-    """Returns the file of a shard's deadline, by the file of its attempts."""
-    return attempts.with_suffix(".deadline")
-
-
-@dataclass
-class Attempts:
-    """Records what one pipeline begins at a shard; without a file, nothing is recorded.
-
-    Attributes:
-        pipeline: Place of the pipeline in its batch.
-        deaths: Deaths that count, by what was begun last.
-        record: Function that writes down what is begun.
-        cause: Reason that something which fails for it is given.
-    """
-
-    pipeline: int = 0
-    deaths: Counter[Phase] = field(default_factory=Counter)
-    record: Callable[[Phase], None] | None = None
-    cause: str = "its worker died over it each time"
-    _last: tuple[str, tuple[int, ...]] | None = None
-
-    def begin(self, kind: str, *numbers: int) -> int:
-        """Writes down that something is begun, and returns how many deaths it has caused.
-
-        Args:
-            kind: `open`, `select`, `enrich`, `combine`, `metric`, `window`, `read` or `load`.
-            numbers: Numbers that name it within the task.
-        """
-        phase: Phase = (kind, self.pipeline, *numbers)
-        self._last = kind, numbers
-        if self.record is not None:
-            self.record(phase)
-        return self.deaths[phase] if self.deaths else 0
-
-    @contextmanager
-    def loading(self) -> Generator[None]:
-        """Writes down that a model is loaded on the way, and then what goes on.
-
-        Raises:
-            UserError: That has killed its worker each time: no read is to blame.
-        """
-        last = self._last
-        if self.begin("load") >= TRIES:
-            raise UserError(
-                f"workers have died {TRIES} times while they loaded the model: is there memory for"
-                " it? Their words stand above"
-            )
-        yield
-        if last is not None:
-            self.begin(last[0], *last[1])
+from leporello.engine.failures import TRIES, Phase
+from leporello.engine.limits import deadline_of
 
 
 @dataclass

@@ -10,9 +10,7 @@ from typing import cast
 from leporello.config import Pipeline
 from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.attempts import TRIES, Attempts
-from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.limits import time_limit
+from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
 from leporello.engine.results.finished import ExampleStatistics, FinishedExample
 from leporello.engine.results.serialization import empty_prediction, prediction_of
 from leporello.engine.selection import Selection
@@ -33,6 +31,7 @@ class CombinerRunner:
         normalise: Normaliser of the task.
         timeout: Seconds that a call of a combiner may take; None is no limit.
         attempts: Record of what is begun.
+        rows: Whether finished examples have rows, as the results of a run need them.
     """
 
     stages: Pipeline
@@ -40,6 +39,7 @@ class CombinerRunner:
     normalise: Normalizer | None = None
     timeout: float | None = None
     attempts: Attempts = field(default_factory=Attempts)
+    rows: bool = True
 
     def start(
         self, number: int, example: Example, selection: Selection | ExampleError
@@ -89,7 +89,9 @@ class CombinerRunner:
 
     def _judge(self, active: ActiveExample) -> None:
         """Makes the prediction, and starts metrics that ask a reader."""
-        prediction = self._prediction(active)
+        prediction = active.prediction = self._prediction(active)
+        if not self.metrics:
+            return
         active.judge(prediction, judgement(self.metrics, prediction, active.example))
         with stage_errors("metric"), time_limit(self.timeout):
             active.start()
@@ -126,6 +128,8 @@ class CombinerRunner:
         prediction, verdicts = active.prediction, cast("Verdicts", active.value)
         assert prediction is not None
         number, calls, notes = active.number, active.calls, active.notes
+        if not self.rows:
+            return FinishedExample(number, None, prediction, calls=calls, notes=notes)
         scored, faults = self._statistics(number, prediction, active.example, verdicts)
         statistics = ExampleStatistics.of(
             number, prediction, scored, calls=calls, notes=notes, faults=faults
@@ -141,6 +145,8 @@ class CombinerRunner:
         verdicts: Verdicts | None = None,
     ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
         """Returns statistics of the metrics, and their faults."""
+        if not self.metrics:
+            return {}, {}
         own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
         if own and self.attempts.begin("metric", number) >= TRIES:
             raise ExampleError("metric", self.attempts.cause)
@@ -148,6 +154,8 @@ class CombinerRunner:
             return statistics_of(self.metrics, prediction, example, verdicts)
 
     def _failed(self, number: int, example: Example, error: ExampleError) -> FinishedExample:
+        if not self.rows:
+            return FinishedExample(number, None, failure=error)
         try:
             scored, faults = self._statistics(number, empty_prediction(example), example)
         except ExampleError:  # a metric that cannot score even this

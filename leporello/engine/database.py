@@ -1,6 +1,6 @@
 """The SQLite files of stores: their tables, checksums and errors, and what other processes read.
 
-Every row has a checksum. The rows of an example are whole lines of the files of a run.
+Every row has a checksum. The rows of an example are whole lines of the files of a run, compressed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zlib import crc32
+from zlib import compress, crc32, decompress
 
 from leporello.core.errors import UserError
 from leporello.engine.results.finished import FinishedRow
@@ -20,12 +20,13 @@ from leporello.engine.results.finished import FinishedRow
 TABLES = """\
 CREATE TABLE meta (name TEXT PRIMARY KEY, data BLOB, crc INTEGER) WITHOUT ROWID;
 CREATE TABLE batch (number INTEGER PRIMARY KEY, owner INTEGER, data BLOB, crc INTEGER);
-CREATE TABLE done (number INTEGER PRIMARY KEY, id BLOB, failed INTEGER, prediction BLOB,
-    calls BLOB, statistics BLOB, traceback BLOB, crc INTEGER);
+CREATE TABLE done (number INTEGER PRIMARY KEY, id BLOB, failed INTEGER, data BLOB, crc INTEGER);
 CREATE INDEX done_id ON done (id);
 CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc INTEGER)"""
-DONE = "number, id, failed, prediction, calls, statistics, traceback, crc"
-FORM = 4  # version of the tables
+DONE = "number, id, failed, data, crc"
+FORM = 5  # version of the tables
+_BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
+_LEVEL = 1  # of compression: others are slower and save little more
 _PATIENCE = 60.0  # seconds that a process waits for another one that uses the file
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -159,18 +160,25 @@ def done_rows(
         DamagedStoreError: A checksum is wrong.
     """
     query = f"SELECT {DONE} FROM done WHERE {condition} ORDER BY number"  # noqa: S608 -- ours
-    for number, example_id, failed, *parts, crc in database.execute(query, values):
-        if not all(isinstance(part, bytes) for part in (example_id, *parts)):
+    for number, example_id, failed, data, crc in database.execute(query, values):
+        if not isinstance(example_id, bytes) or not isinstance(data, bytes):
             raise DamagedStoreError(f"example {number} is damaged")
-        row = FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), *parts)
-        if crc != crc_of(row):
+        if crc != _crc_of(number, failed, example_id, data):
             raise DamagedStoreError(f"a checksum of example {number} is wrong")
-        yield row
+        lines = decompress(data).split(_BETWEEN, 3)  # the last, a traceback, may have it too
+        yield FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), *lines)
 
 
-def crc_of(row: FinishedRow) -> int:
-    """Returns the checksum of the row of an example."""
-    return crc32(b"\n".join([utf8(f"{row.number} {row.id} {row.failed:d}"), *row.parts]))
+def stored_row(row: FinishedRow) -> tuple[object, ...]:
+    """Returns the columns `DONE` of a finished example, its lines compressed."""
+    lines = row.prediction, row.calls, row.statistics, row.traceback
+    example_id, data = utf8(row.id), compress(_BETWEEN.join(lines), _LEVEL)
+    crc = _crc_of(row.number, row.failed, example_id, data)
+    return row.number, example_id, row.failed, data, crc
+
+
+def _crc_of(number: int, failed: int, example_id: bytes, data: bytes) -> int:
+    return crc32(b"%d %d %b\n%b" % (number, failed, example_id, data))
 
 
 def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
@@ -181,12 +189,12 @@ def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
     """
     if not isinstance(data, bytes) or crc32(data) != crc:
         raise DamagedStoreError("a checksum is wrong")
-    return json.loads(data)
+    return json.loads(decompress(data))
 
 
 def encoded(value: object) -> bytes:
-    """Returns a value as JSON."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    """Returns a value as compressed JSON."""
+    return compress(json.dumps(value, separators=(",", ":")).encode(), _LEVEL)
 
 
 def utf8(text: str) -> bytes:

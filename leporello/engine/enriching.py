@@ -12,19 +12,18 @@ from typing import Any
 from leporello.config import Pipeline
 from leporello.core.annotations import annotations_of, roles_of
 from leporello.core.calls import derived
-from leporello.core.calls.contracts import StageError
-from leporello.core.calls.nested import in_role, load_models
+from leporello.core.calls.contracts import StageError, in_role, load_models
 from leporello.core.calls.stage_calls import stage_call
+from leporello.core.errors import ReadError
 from leporello.core.passages import fault_of, flat_read
 from leporello.core.protocols import ANSWER
-from leporello.core.records import Chunk, Document, Fit, Generates, Read, Request, Search
-from leporello.engine.attempts import TRIES, Attempts
-from leporello.engine.failures import ExampleError, ReadError, stage_errors
-from leporello.engine.limits import Limits, time_limit
+from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply, Request, Search
+from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
+from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders
 from leporello.engine.requests import checked, role_of, told
-from leporello.engine.results.serialization import Reply, reply_of
+from leporello.engine.results.serialization import reply_of
 from leporello.engine.store import MemoryStore
 
 _MOST_ROUNDS = 10_000  # a document: trees have a round a level
@@ -45,16 +44,6 @@ def _roles(stages: Pipeline) -> list[str]:
     kind = type(stages.enricher)
     given = {name: getattr(stages.enricher, name, None) for name in annotations_of(kind)}
     return [*roles_of(kind, given)] or [ANSWER]
-
-
-def enriched(stages: Pipeline, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
-    """Returns what is searched for a pipeline: the chunks, or what its enricher makes of them.
-
-    Raises:
-        ExampleError: The enricher failed.
-        UserError: A mistake of the user's.
-    """
-    return Enriching(stages).of(chunks)
 
 
 @dataclass

@@ -16,17 +16,14 @@ from typing import Any
 from leporello.cache.fingerprint import fingerprint
 from leporello.config import Pipeline
 from leporello.core.calls.answers import rounded
-from leporello.core.calls.contracts import WrongCountError, batching_of
+from leporello.core.calls.contracts import WrongCountError, batching_of, load_models
 from leporello.core.calls.derived import content_of
-from leporello.core.calls.nested import load_models
 from leporello.core.calls.stage_calls import read as call_reader
-from leporello.core.errors import UserError
+from leporello.core.errors import ReadError, UserError
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON, CacheProtocol, Output, Read
-from leporello.engine.attempts import Attempts
-from leporello.engine.failures import ReadError, is_passed_on, note_of_cure
-from leporello.engine.limits import time_limit
-from leporello.engine.results.serialization import Reply, output_from_row, output_row
+from leporello.core.records import JSON, CacheProtocol, Output, Read, Reply
+from leporello.engine.failures import Attempts, is_passed_on, note_of_cure, read_error, time_limit
+from leporello.engine.results.serialization import output_from_row, output_row
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
@@ -199,7 +196,7 @@ class WindowReader:
         except UserError:
             raise
         except BaseException as error:  # as `_read`
-            reply = ReadError.of(error)
+            reply = read_error(error)
         with self._lock:
             self._count([reply], time.monotonic() - started, BatchStatistics())
         if key and self.cache and isinstance(reply, Output):
@@ -228,11 +225,11 @@ class WindowReader:
             with time_limit(limit):
                 outputs = call_reader(self.reader, reads)
         except WrongCountError as error:  # a fault of the class, which no smaller window cures
-            return [ReadError.of(error)] * len(reads)
+            return [read_error(error)] * len(reads)
         except BaseException as error:  # a plug-in that leaves the process fails too
             if is_passed_on(error):
                 raise
-            self._halved, told = True, ReadError.of(error)
+            self._halved, told = True, read_error(error)
             if len(reads) == 1:
                 return [told]
             half = len(reads) // 2

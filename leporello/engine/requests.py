@@ -9,11 +9,20 @@ from enum import Enum
 from leporello.config import Pipeline
 from leporello.core.calls.budget import Budget, Spending
 from leporello.core.calls.contracts import check_size
+from leporello.core.errors import ReadError
 from leporello.core.passages import fault_of, flat_read, whole_passages
 from leporello.core.protocols import RendersPrompt
-from leporello.core.records import Chunk, Document, Fit, Generates, Output, Read, Request, Search
-from leporello.engine.failures import ReadError
-from leporello.engine.results.serialization import Reply
+from leporello.core.records import (
+    Chunk,
+    Document,
+    Fit,
+    Generates,
+    Output,
+    Read,
+    Reply,
+    Request,
+    Search,
+)
 
 _NOTHING = -1e9  # the score of an answer from nothing; JSON has no infinity
 

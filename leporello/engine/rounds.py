@@ -18,20 +18,19 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
-from leporello.core.records import Example, Output, Read
+from leporello.core.errors import ReadError
+from leporello.core.records import Example, Output, Read, Reply
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.attempts import ALONE, TRIES, Attempts
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.failures import ExampleError, ReadError
+from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReader, WindowReaders
 from leporello.engine.results.finished import FinishedExample
-from leporello.engine.results.serialization import Reply, reply_of
-from leporello.engine.selection import Selection, select_document
+from leporello.engine.results.serialization import reply_of
+from leporello.engine.selection import Selection, by_document, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
-from leporello.engine.task_examples import by_document
 
 _COMMIT = 0.5  # seconds between commits of examples that need no reading
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import asks_question
+from leporello.core.calls import derived, segments
+from leporello.core.calls.contracts import asks_question, load_models
 from leporello.core.calls.memory import memo_key
-from leporello.core.calls.nested import load_models
-from leporello.core.calls.segments import chunks as chunks_of
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.core.passages import identity
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
-from leporello.engine.enriching import enriched
-from leporello.engine.failures import ExampleError, note_of_cure, stage_errors
-from leporello.engine.limits import time_limit
+from leporello.engine.enriching import Enriching
+from leporello.engine.failures import ExampleError, note_of_cure, stage_errors, time_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,8 @@ def select_apart(
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
         chunks = divided(stages.chunker, examples[0])
-        lists = retrieve(stages.retriever, examples, enriched(stages, chunks))
+        passages = chunks if stages.enricher is None else Enriching(stages).of(chunks)
+        lists = retrieve(stages.retriever, examples, passages)
     document, chunker = examples[0].document, stages.chunker
     asked = examples[0].question if asks_question(chunker) else None
     key = ("unchunked", memo_key(chunker), asked)  # as its chunks are known by
@@ -155,6 +155,16 @@ def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
     document = example.document
     question = example.question if asks_question(chunker) else None
     with stage_errors("chunker"):
-        return chunks_of(
-            document, chunker, question, partial(divide, chunker, question=question or "")
-        )
+        make = partial(divide, chunker, question=question or "")
+        if document.members:
+            return segments.chunks(document, chunker, question, make)
+        return derived.chunks(document, chunker, question, partial(make, document))
+
+
+def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:
+    """Yields the examples on each document, behind the number of the first of them."""
+    first = 0
+    for _, together in groupby(examples, key=lambda example: id(example.document)):
+        group = tuple(together)
+        yield first, group
+        first += len(group)

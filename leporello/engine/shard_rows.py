@@ -11,9 +11,9 @@ from leporello.config import Pipeline
 from leporello.config.metrics import metrics_of
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import CacheProtocol, Example
-from leporello.engine.attempts import Attempts
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreKey
+from leporello.engine.failures import Attempts
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
 from leporello.engine.reading import WindowReaders

@@ -14,9 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from leporello.core.errors import UserError
-from leporello.engine.failures import ReadError
-from leporello.engine.results.serialization import Reply
+from leporello.core.errors import ReadError, UserError
+from leporello.core.records import Reply
 
 _LOOK = 0.2  # seconds between looks at reads that may take too long
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Read
+from leporello.core.records import JSON, Read, Reply
 from leporello.engine.database import (
     DONE,
     TABLES,
@@ -26,18 +26,17 @@ from leporello.engine.database import (
     as_user_errors,
     checked,
     connected,
-    crc_of,
     done_rows,
     encoded,
-    utf8,
+    stored_row,
 )
 from leporello.engine.results.finished import FinishedExample, FinishedRow
-from leporello.engine.results.serialization import Reply, output_rows, outputs_to_columns
+from leporello.engine.results.serialization import output_rows, outputs_to_columns
 
 # A killed process loses nothing that it committed. A power cut can damage the file, which its
 # checksums show; synchronous writes would cost four times as much (decision 49).
 _WRITER = "PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF;"
-_ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 -- ours
+_ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 -- ours
 _log = logging.getLogger("leporello")
 
 # A stored output, as `output_rows` returns it, and the note on the example that came with it.
@@ -112,7 +111,8 @@ class MemoryStore:
 
     def rows(self) -> list[FinishedRow]:
         """Returns the rows of all finished examples, by number."""
-        return [example.row for _, example in sorted(self.finished.items())]
+        finished = sorted(self.finished.items())
+        return [example.row for _, example in finished if example.row]
 
     def close(self) -> None:
         """Closes the store."""
@@ -244,8 +244,8 @@ class Store(MemoryStore):
             UserError: The file cannot be written.
         """
         row = example.row
-        values = (row.number, utf8(row.id), row.failed, *row.parts, crc_of(row))
-        self._write(_ADD, values)
+        assert row is not None, "a runner for a store on disk makes rows"
+        self._write(_ADD, stored_row(row))
         self._mark(row.number, failed=row.failed)
 
     def retry(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
@@ -93,15 +92,6 @@ def checked(examples: Callable[[], Iterable[object]], name: str) -> Iterator[Exa
                 raise UserError(f"task {name!r} {problem}")
             assert isinstance(example, Example)
             yield example
-
-
-def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:
-    """Yields the examples on each document, behind the number of the first of them."""
-    first = 0
-    for _, together in groupby(examples, key=lambda example: id(example.document)):
-        group = tuple(together)
-        yield first, group
-        first += len(group)
 
 
 def _problem(example: object) -> str:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from leporello.config.placement import Placement
-from leporello.executors.interface import BatchSpec, Executor
-from leporello.executors.local import InProcess, ProcessPool
+from leporello.executors.interface import BatchSpec
+from leporello.executors.local import InProcess, LocalWorkers
+from leporello.executors.pool import Pool
 
-__all__ = ["executor_for"]
+__all__ = ["Executor", "executor_for"]
+
+Executor: TypeAlias = InProcess | Pool
 
 _log = logging.getLogger("leporello")
 
@@ -39,12 +43,13 @@ def executor_for(
             else, or a time limit, needs a process that may be ended.
     """
     if placement.executor == "ray":
-        from leporello.executors.ray.executor import RayExecutor
+        from leporello.executors.ray.workers import RayWorkers
 
-        return RayExecutor(spec, placement, check)
+        return Pool(spec, RayWorkers(spec, placement), check)
     count = placement.count(model_bytes)
     if count == 0 and not (supervised and (reason := spec.reason_to_supervise())):
         return InProcess(spec, check)
     if count == 0:
         _log.info("%s: a process beside this one works at it (--unsupervised: this one)", reason)
-    return ProcessPool(replace(spec, built=None), placement, count or 1, check)
+    spec = replace(spec, built=None)
+    return Pool(spec, LocalWorkers(spec, placement, count or 1), check)

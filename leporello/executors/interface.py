@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from leporello.config import Spec
 from leporello.config.metrics import own_metrics
@@ -14,9 +13,10 @@ from leporello.core.calls.budget import Budget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
-from leporello.engine.limits import Limits
-from leporello.engine.progress import ProgressCounts
+from leporello.engine.limits import Limits, deadline_of
 from leporello.engine.reading import ReadStatistics
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import Shard
 from leporello.storage.runs import RemoteRun
 
@@ -44,6 +44,7 @@ class BatchSpec:
         normalised: Names of the pipelines whose answers the task brings into their form.
         budgets: Limits of what a question may cost, one a pipeline.
         abstains: Confidences below which answers are withheld, likewise.
+        report_every: Seconds between a worker's reports of its progress.
     """
 
     pipelines: Sequence[str]
@@ -63,12 +64,18 @@ class BatchSpec:
     normalised: frozenset[str] = frozenset()
     budgets: Sequence[Budget] = ()
     abstains: Sequence[float | None] = ()
+    report_every: float = 0.2
 
     def all_specs(self) -> Iterator[Spec]:
         """Yields the classes of stages, task and metrics of the user's own, with those in them."""
         stages = (spec for stages in self.stages for spec in stages.values())
         for root in (*stages, self.source, *own_metrics(self.metrics)):
             yield from root.all_specs()
+
+    def deadline(self, shard: int) -> Path:
+        """Returns the file of the deadline of a shard, which a worker keeps for whoever watches."""
+        files = JobFiles(RunDirectory(self.directory), self.pipelines[0], self.task)
+        return deadline_of(files.attempts(shard))
 
     def reason_to_supervise(self) -> str:
         """Returns why a process should work at it that may be ended; nothing if none needs to."""
@@ -223,39 +230,3 @@ class ShardResult:
             "reads": sum(share.read().reads for share in self.pipelines.values()),
             "peak_bytes": self.peak_bytes,
         }
-
-
-class Executor(Protocol):
-    """Where shards are worked at; a context that ends its workers."""
-
-    def __enter__(self) -> Executor: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    @property
-    def workers(self) -> int:
-        """Number of workers that there may be."""
-        ...
-
-    def sizes(self) -> Mapping[str, int]:
-        """Returns the sizes of batches that the reader finds itself, where it will read.
-
-        Raises:
-            UserError: The model cannot be loaded.
-        """
-        ...
-
-    def run(
-        self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
-    ) -> Iterator[ShardResult]:
-        """Yields what came of each order, in any order; of one whose worker died, each time.
-
-        Args:
-            orders: Shards that are to be worked at; taken as there is room.
-            report: Function that is told of progress; what it raises ends the run.
-
-        Raises:
-            UserError: A mistake of the user's; what is finished stays finished.
-            Stopped: The run is to end.
-        """
-        ...

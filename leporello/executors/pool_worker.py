@@ -7,12 +7,16 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from io import TextIOWrapper
 from multiprocessing.connection import Connection
+from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
+from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
+from leporello.core.secrets import redact
 from leporello.engine.failures import told
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import connected
@@ -20,8 +24,6 @@ from leporello.executors.interface import BatchSpec, ShardOrder
 from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import this_worker
 from leporello.executors.worker import Reporter, ShardWorker
-from leporello.executors.worker_log import keep_log
-from leporello.jobs.directory import RunDirectory
 
 _log = logging.getLogger("leporello")
 
@@ -31,7 +33,8 @@ def main() -> None:
     sys.unraisablehook = threading.excepthook = _tell
     try:
         connection = connected()
-        memory, spec = load(connection.recv_bytes())
+        memory, remapped, spec = load(connection.recv_bytes())
+        REMAPPED_PATHS.update(remapped)
         limit_memory(memory)
         _Conversation(connection).work(spec)
     except (EOFError, ConnectionError):  # nobody wants the answer any more
@@ -49,6 +52,27 @@ def _tell(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> None:
         _log.warning("raised, and ignored: %s", told(raised.exc_value))
 
 
+def _keep_log(path: Path) -> None:
+    """Has what this process tells be added to a file, which is made when there is anything."""
+    handler = _LogFile(path, encoding="utf-8", errors="backslashreplace", delay=True)
+    handler.setFormatter(_WithoutKeys("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+
+
+class _LogFile(logging.FileHandler):
+    def _open(self) -> TextIOWrapper:
+        Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 -- logging's name
+        """Passes over a full disk, which is told of where results are written."""
+
+
+class _WithoutKeys(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
 class _Conversation:
     """What is said between a worker and its driver."""
 
@@ -60,8 +84,8 @@ class _Conversation:
         """Asks for orders and answers them, again and again."""
         try:
             spec: BatchSpec = load(data)
-            keep_log(RunDirectory(spec.directory).worker_log(this_worker()))
-            self._worker = ShardWorker(spec, Reporter(self._report, self._check))
+            self._worker = ShardWorker(spec, Reporter(self._report, self._check, spec.report_every))
+            _keep_log(self._worker.pipelines.directory.worker_log(this_worker()))
         except UserError as error:
             self._send("failed", str(error))
             return
@@ -71,7 +95,7 @@ class _Conversation:
 
     def _orders(self) -> Iterator[ShardOrder]:
         while True:
-            self._send("more", None)
+            self._send("more", this_worker())
             message = load(self._connection.recv_bytes())
             if isinstance(message, ShardOrder):
                 yield message

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TypeAlias
 
-from leporello.cache.reuse import collect_reuse, collected
+from leporello.cache.store import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import Selection, TimedSelections, select_document

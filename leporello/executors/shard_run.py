@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
 from leporello.core.records import Example
-from leporello.engine.attempts import ALONE, TRIES, AttemptLog, Attempts
+from leporello.engine.attempts import AttemptLog
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreCounts, StoreKey
 from leporello.engine.enriching import Enriching
-from leporello.engine.failures import ExampleError
-from leporello.engine.limits import enforce_deadlines
+from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError, enforce_deadlines
 from leporello.engine.progress import Listener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.rounds import Rounds, exhaust

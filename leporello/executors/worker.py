@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
-from leporello.cache.reuse import collected
-from leporello.core.calls.contracts import batching_of
-from leporello.core.calls.nested import load_models
+from leporello.cache.store import collected
+from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.engine.attempts import AttemptLog
@@ -19,8 +18,6 @@ from leporello.executors.interface import BatchSpec, ShardOrder, ShardResult
 from leporello.executors.pipelines import Pipelines
 from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
-
-_EVERY = 0.2  # seconds between reports at least
 
 
 class Reporter:
@@ -34,14 +31,16 @@ class Reporter:
         self,
         report: Callable[[ProgressCounts], None],
         check: Callable[[], None],
+        every: float = 0.2,
     ) -> None:
         """Reports nothing yet.
 
         Args:
             report: Function that receives the progress since the last report.
             check: Function that is called before each step; raises `Stopped` if the run is to end.
+            every: Seconds between reports at least.
         """
-        self.report, self._check = report, check
+        self.report, self._check, self._every = report, check, every
         self._progressed, self._reported = ProgressCounts(), 0.0
         self._tokens: dict[int, int] = {}
 
@@ -52,18 +51,18 @@ class Reporter:
     def document(self) -> None:
         """See `Listener`."""
         self._progressed.documents += 1
-        self.flush(_EVERY)
+        self.flush(self._every)
 
     def example(self, *, failed: bool = False) -> None:
         """See `Listener`."""
         self._progressed.examples += 1
         self._progressed.failed += failed
-        self.flush(0.0 if failed else _EVERY)
+        self.flush(0.0 if failed else self._every)
 
     def reading(self, reads: int) -> None:
         """See `Listener`."""
         self._progressed.reading = reads
-        self.flush(_EVERY)
+        self.flush(self._every)
 
     def has_read(self, statistics: ReadStatistics) -> None:
         """See `Listener`."""

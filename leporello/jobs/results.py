@@ -6,7 +6,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -122,28 +121,19 @@ class Summary:
     metrics: Mapping[str, Metric]
     tuned_on: frozenset[str] = frozenset()
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _answers: list[tuple[float, float]] = field(default_factory=list)
-    _withheld: int = 0
-    _empty: int = 0
-    _noted: int = 0
-    _cured: int = 0
-    _notes: Counter[str] = field(default_factory=Counter)
-    _faults: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    _predictions: int = 0
-    _tuned: set[str] = field(default_factory=set)
-    _ids: array[int] = field(default_factory=lambda: array("q"))  # hashes: there may be millions
-    _statistics: dict[str, StatisticsTable] = field(
-        default_factory=lambda: defaultdict(StatisticsTable)
-    )
-    _roles: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    _ways: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    _shares: dict[str, array[float]] = field(
-        default_factory=lambda: defaultdict(lambda: array("d"))
-    )
 
-    @cached_property
-    def _later(self) -> set[str]:
-        return {name for name, metric in self.metrics.items() if is_later(metric)}
+    def __post_init__(self) -> None:
+        self._later = {name for name, metric in self.metrics.items() if is_later(metric)}
+        self._answers: list[tuple[float, float]] = []
+        self._counts = Counter[str]()  # of predictions, by what is told of them
+        self._notes = Counter[str]()
+        self._tuned = set[str]()
+        self._ids = array("q")  # hashes: there may be millions
+        self._faults: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._roles: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._ways: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._statistics: defaultdict[str, StatisticsTable] = defaultdict(StatisticsTable)
+        self._shares: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
 
     def add(self, example: ExampleStatistics) -> None:
         """Counts a finished example."""
@@ -158,13 +148,15 @@ class Summary:
         if example.failure:
             self.failures[example.failure] += 1
             return
-        self._predictions += 1
+        self._counts.update(
+            predictions=1,
+            withheld=example.abstained,
+            empty=example.empty,
+            noted=bool(example.notes),
+            cured=any(note.startswith(CURED) for note in example.notes),
+        )
         self._tuned |= self.tuned_on & {shortened(example.document)}
-        self._withheld += example.abstained
         self._answers += answers_of([example], self.metrics)
-        self._empty += example.empty
-        self._noted += bool(example.notes)
-        self._cured += any(note.startswith(CURED) for note in example.notes)
         self._notes.update(example.notes)
         for role, told in example.roles.items():
             self._roles[role].update({name: n for name, n in told.items() if n is not None})
@@ -202,19 +194,19 @@ class Summary:
         return Result(
             pipeline=pipeline,
             task=task,
-            examples=failures + self._predictions,
+            examples=failures + self._counts["predictions"],
             failures=failures,
-            empty=self._empty,
+            empty=self._counts["empty"],
             scores=scores,
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
             normalised=normalised,
             tuned=len(self._tuned),
             shares=means,
-            noted=self._noted,
+            noted=self._counts["noted"],
             notes=dict(self._notes.most_common(_NOTES)),
-            cured=self._cured,
-            confidence=selectivity(self._answers, self._withheld),
+            cured=self._counts["cured"],
+            confidence=selectivity(self._answers, self._counts["withheld"]),
             roles={role: {**told} for role, told in self._roles.items()},
             ways=self.ways,
             faults={

@@ -6,13 +6,15 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded, Task
 from leporello.core.records import JSON, DocumentRows, Example
-from leporello.engine.task_examples import by_document, checked, examples_of, task_errors
+from leporello.engine.selection import by_document
+from leporello.engine.task_examples import checked, examples_of, task_errors
 from leporello.tasks.layouts import ForwardReader, cached_documents
 
 
@@ -174,7 +176,7 @@ class TaskReader:
             yield from self._documents(shard.part(begin, number))
             yield self._closed(shard.part(number, number + 1), fault)
             begin = number + 1
-        yield from self._documents(shard.part(begin, len(shard.documents)) if begin else shard)
+        yield from self._documents(shard.part(begin, len(shard.documents)))
 
     def _closed(self, shard: Shard, fault: str) -> tuple[Example, ...]:
         """Returns the examples on a shard's only document, which is not opened."""
@@ -188,7 +190,7 @@ class TaskReader:
         return tuple(islice(examples, document.examples))
 
     def _documents(self, shard: Shard) -> Iterator[tuple[Example, ...]]:
-        examples = self._read_sharded(shard) if self._is_sharded else self._read_forward(shard)
+        examples = self._examples(shard)
         ids: set[str] = set()
         for document in shard.documents:
             together = tuple(islice(examples, document.examples))
@@ -204,15 +206,9 @@ class TaskReader:
                 )
             yield together
 
-    def _read_sharded(self, shard: Shard) -> Iterator[Example]:
-        def examples_of_shard() -> Iterable[object]:
-            examples: Iterable[object] = self._task.examples_of(
-                shard.documents, shard.first_document
-            )
-            return examples
-
-        return checked(examples_of_shard, self._name)
-
-    def _read_forward(self, shard: Shard) -> Iterator[Example]:
+    def _examples(self, shard: Shard) -> Iterator[Example]:
+        if self._is_sharded:
+            read = partial(self._task.examples_of, shard.documents, shard.first_document)
+            return checked(read, self._name)
         first = shard.first_example
         return self._forward.items(range(first, first + shard.examples))

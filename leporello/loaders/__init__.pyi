@@ -2,7 +2,6 @@ __all__: list[str]
 
 from .html import Html as Html
 from .mail import Mail as Mail
-from .markdown import Markdown as Markdown
 from .markup.code import Code as Code
 from .markup.json_values import Json as Json
 from .markup.latex import Latex as Latex
@@ -18,4 +17,5 @@ from .pdf import Pdf as Pdf
 from .subtitles import Subtitles as Subtitles
 from .tables.csv import Csv as Csv
 from .tables.sheets import Sheets as Sheets
+from .text import Markdown as Markdown
 from .text import Text as Text

@@ -68,14 +68,6 @@ class _Found:
                 yield f"passed over, {why.format(', '.join(sorted(names)[:MOST_NAMES]) + more)}"
 
 
-def is_collection(paths: Sequence[Path]) -> bool:
-    """Says whether paths are more than one file: several, a folder, a pattern or an archive."""
-    [first, *more] = paths
-    if more or first.suffix.lower() == ".zip" or isinstance(first, RemotePath):
-        return bool(more) or first.suffix.lower() == ".zip" or first.is_dir()
-    return first.is_dir() or (glob.has_magic(str(first)) and not first.exists())
-
-
 def find_sources(paths: Sequence[str | Path]) -> _Found:
     """Returns what stands at paths, each file once.
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
+from leporello.core.coverage import letters, merge, outside, overlap
 from leporello.core.records import Example, Prediction, Span
-from leporello.core.spans import letters, merge, outside, overlap
 from leporello.metrics.protocol import Averaged, Statistics
 
 

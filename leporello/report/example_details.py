@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.coverage import ledger_line, loss_lines, merge
 from leporello.core.records import JSON, Document, Example, Span
-from leporello.core.spans import merge
 from leporello.report.join import JobRows, JoinedExample, Row
 from leporello.report.rendered_prompts import Prompts
 from leporello.text.outline import place_of_span

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from leporello.core.calls.answers import Item
 from leporello.core.coverage import ledger_line, loss_lines
-from leporello.core.items import Item
 from leporello.core.records import JSON, Coverage, Document, Span
 from leporello.core.table import ResultTable, frame, html
 from leporello.text.answers import unanswerable

@@ -10,12 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.reuse import warn_of_reuse
-from leporello.cache.store import Cache
+from leporello.cache.store import Cache, warn_of_reuse
 from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.config.loading import check_files
+from leporello.core.calls.answers import items_of
 from leporello.core.errors import UserError
-from leporello.core.items import items_of
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
@@ -33,12 +32,11 @@ from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
 from leporello.loaders.files import load
-from leporello.loaders.finding import is_collection
 from leporello.models.locate import cache_directory
 from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
 from leporello.storage import to_path
-from leporello.storage.paths import is_there
-from leporello.text.english.language import looks_english
+from leporello.storage.paths import is_collection, is_there
+from leporello.text.looks import looks_english
 from leporello.text.outline import cited
 
 __all__ = ["Answer", "AskSettings", "CitedPassage", "Session", "ask"]
@@ -279,7 +277,7 @@ class Session:
 
     def _language(self) -> Iterator[str]:
         """Yields a note if the reader reads English, and the document does not look so."""
-        if getattr(self.stages.reader, "language", "") == "en" and not self._english:
+        if not self._english and getattr(self.stages.reader, "language", "") == "en":
             yield (
                 "the document does not look English, and the reader knows nothing else: name"
                 " another one with --model or --pipeline (`list pipelines`)"
@@ -293,8 +291,9 @@ class Session:
             if listener is None:
                 bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
                 listener = ProgressListener(bar)
-            self._prepare(examples[0], listener)
-            runner = CombinerRunner(self.stages)
+            if self.stages.enricher is not None:
+                self._prepare(examples[0], listener)
+            runner = CombinerRunner(self.stages, rows=False)
             run = Rounds(runner, self._readers, MemoryStore(), listener=listener)
             finished = sorted(rounds(run, examples), key=lambda example: example.number)
             warn_of_reuse()

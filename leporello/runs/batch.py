@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from leporello.cache.reuse import collect_reuse, undeclared
+from leporello.cache.dependencies import undeclared
 from leporello.cache.source_code import source_hash
+from leporello.cache.store import collect_reuse
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import batching_of, sees_gold
@@ -23,10 +24,9 @@ from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
 from leporello.engine.task_examples import normalizer_of
-from leporello.executors import executor_for
+from leporello.executors import Executor, executor_for
 from leporello.executors.interface import (
     BatchSpec,
-    Executor,
     PipelineShare,
     ShardOrder,
     ShardResult,

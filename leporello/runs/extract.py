@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.members import member_document
 from leporello.core.records import JSON, Document
-from leporello.core.spans import Span
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.loaders.collection import unreadable
 from leporello.runs.answer import Answer

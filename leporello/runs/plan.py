@@ -18,7 +18,8 @@ from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example
 from leporello.engine.enriching import makers
-from leporello.engine.task_examples import by_document, examples_of
+from leporello.engine.selection import by_document
+from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory

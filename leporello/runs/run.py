@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leporello.cache.reuse import warn_of_reuse
-from leporello.cache.store import Cache
+from leporello.cache.store import Cache, warn_of_reuse
 from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
-from leporello.engine.limits import Limits, time_limit
+from leporello.engine.failures import time_limit
+from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.checksums import check_results

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from leporello.config import Pipeline, PipelineSpec
 from leporello.config.specs import StageFactory
-from leporello.core.calls.nested import check_files, load_models
+from leporello.core.calls.contracts import check_files, load_models
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example, Span

@@ -18,9 +18,9 @@ from leporello.engine.progress import Progress, ProgressListener
 from leporello.engine.reading import WindowReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds, exhaust
-from leporello.engine.selection import select_document
+from leporello.engine.selection import by_document, select_document
 from leporello.engine.store import MemoryStore
-from leporello.engine.task_examples import by_document, examples_of, no_answer_of, normalizer_of
+from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
 from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job

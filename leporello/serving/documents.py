@@ -12,10 +12,9 @@ from typing import Any
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from leporello.core.coverage import loss_lines
+from leporello.core.coverage import Span, loss_lines
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Member, Place
-from leporello.core.spans import Span
 from leporello.loaders.files import load
 from leporello.runs.ask import Answer, Session
 from leporello.serving.tools import as_utf8, name_of

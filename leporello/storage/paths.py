@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from glob import glob
+from glob import glob, has_magic
 from os import PathLike
 from pathlib import Path, PosixPath
 from typing import IO, Any
@@ -138,3 +138,11 @@ def _checked(protocol: str, rest: str) -> str:
         raise UserError(f"{protocol}://{rest}: its host, or a part between slashes, is empty")
     query = query.replace("/", "%2F")  # which means the same there, and is no part of a path
     return f"{protocol}://{authority}/{path.strip('/')}".rstrip("/") + mark + query
+
+
+def is_collection(paths: Sequence[Path]) -> bool:
+    """Says whether paths are more than one file: several, a folder, a pattern or an archive."""
+    [first, *more] = paths
+    if more or first.suffix.lower() == ".zip" or isinstance(first, RemotePath):
+        return bool(more) or first.suffix.lower() == ".zip" or first.is_dir()
+    return first.is_dir() or (has_magic(str(first)) and not first.exists())

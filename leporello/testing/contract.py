@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 import pytest
 
 from leporello.cache.fingerprint import fingerprint
-from leporello.core.environment.declared import fault_of_declarations, is_repeatable
+from leporello.core.annotations import fault_of_declarations, is_repeatable
 from leporello.core.errors import UserError
 from leporello.executors.pickling import dump, load
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from leporello.core.calls.loader_calls import load_with
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded
 from leporello.core.records import Document, Example, Prediction, Read
@@ -62,13 +63,10 @@ class LoaderContract(PlugInContract):
         made, [first, *_] = maker(), inputs
         before = {path: path.read_bytes() for path in inputs}
         for path in inputs:
-            document = made.load(path)
-            if not isinstance(document, Document) or not isinstance(document.text, str):
-                fail(made, f"must return a Document, and returned {document!r:.80}")
-            stretches: Iterable[Any] = (*document.sections, *document.parts, *document.places)
-            for told in stretches:
-                if not 0 <= told.start <= told.end <= len(document.text):
-                    fail(made, f"places {told!r:.80} outside the document's characters")
+            try:
+                load_with(made, path)
+            except UserError as error:
+                fail(made, f"failed on a sound file: {error}")
         if {path: path.read_bytes() for path in first.parent.iterdir()} != before:
             fail(made, "changes the folder that it reads from")
 

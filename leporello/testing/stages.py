@@ -14,10 +14,10 @@ from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.core.calls.derived import search_only
 from leporello.core.calls.stage_calls import divide, read, retrieve
+from leporello.core.coverage import letters, merge
 from leporello.core.notes import collect_notes
 from leporello.core.passages import to_table
 from leporello.core.records import Chunk, Document, Example, Output, Read
-from leporello.core.spans import letters, merge
 from leporello.engine.enriching import Enriching
 from leporello.engine.limits import Limits
 from leporello.engine.selection import select

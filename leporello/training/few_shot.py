@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leporello.cache.store import Cache
 from leporello.config import Pipeline, TaskSpec
-from leporello.core.calls.nested import check_files
+from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
 from leporello.core.files import atomically, in_utf8
 from leporello.core.protocols import Supervises, Task

@@ -16,8 +16,7 @@ from leporello.core.training import TrainingPairs
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.progress import Progress
-from leporello.engine.selection import Selection, select_document
-from leporello.engine.task_examples import by_document
+from leporello.engine.selection import Selection, by_document, select_document
 
 _NAMED = 5  # of many, in a message
 

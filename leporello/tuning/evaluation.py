@@ -12,7 +12,7 @@ from typing import TypeAlias
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec
 from leporello.config.specs import StageFactory
-from leporello.core.calls.nested import check_files
+from leporello.core.calls.contracts import check_files
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import Example

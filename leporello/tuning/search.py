@@ -13,10 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from leporello.config import PipelineSpec
-from leporello.config.choices import Choice, Options
-from leporello.config.space import Space
+from leporello.config.space import Choice, Options, Space
+from leporello.core.calls.memory import canonical
 from leporello.core.errors import ConfigError, Stopped, UserError
-from leporello.core.hashing import canonical
 from leporello.engine.progress import Progress
 from leporello.tuning.documents import Documents, leading
 from leporello.tuning.estimates import Estimates, cost

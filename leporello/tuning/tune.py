@@ -13,9 +13,8 @@ from filelock import FileLock, Timeout
 
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
-from leporello.config.choices import first
 from leporello.config.loading import check_files
-from leporello.config.space import Space
+from leporello.config.space import Space, first
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest

@@ -21,8 +21,8 @@ from leporello.readers.embedded.summary_units import (
     unshown,
     word_count,
 )
+from leporello.text.english.questions import Wanted, wanted
 from leporello.text.english.scripts import is_script
-from leporello.text.english.summary_requests import Wanted, wanted
 from leporello.text.tokens import Words
 
 NOTHING = -1e9  # the score where there was nothing to summarise; JSON has no infinity

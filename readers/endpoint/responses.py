@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from leporello.readers.endpoint.protocols import ServerProtocol, count_of
-from leporello.readers.prompting.chat import split_reasoning
-from leporello.readers.prompting.template import encodable
+from leporello.readers.prompting.template import encodable, split_reasoning
 
 Stops: TypeAlias = Literal["", "always", "unless answered"]
 

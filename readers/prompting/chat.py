@@ -1,4 +1,4 @@
-"""A chat around a prompt, by the tokenizer's own template, and what a model reasons in it."""
+"""A chat around a prompt, by the tokenizer's own template."""
 
 from __future__ import annotations
 
@@ -47,18 +47,3 @@ class Chat:
         messages = [*self._before, {"role": "user", "content": prompt}]
         tokenizer = self._tokens.tokenizer
         return tokenizer.apply_chat_template(messages, add_generation_prompt=True, **options)
-
-
-_OPENS, _ENDS = "<think>", "</think>"
-
-
-def split_reasoning(text: str) -> tuple[str, str]:
-    """Returns what stands between the marks of reasoning, and the answer.
-
-    Some chat templates write the first mark themselves, so that only the second is seen.
-    """
-    begun = text.lstrip()
-    before, end, after = begun.partition(_ENDS)
-    if begun.startswith(_OPENS):
-        return before.removeprefix(_OPENS).strip(), after.strip()
-    return (before.strip(), after.strip()) if end and _OPENS not in before else ("", text)

@@ -16,6 +16,9 @@ FIELDS = ("question", "context", "choices", "title", "instruction")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # comes from broken files
 
 
+_OPENS, _ENDS = "<think>", "</think>"
+
+
 @dataclass(frozen=True)
 class Template:
     """A prompt with fields, in the syntax of `str.format`.
@@ -129,3 +132,15 @@ def _letter(index: int) -> str:
     """Returns A, B, … Z, AA, AB, … for 0, 1, and so on."""
     head, last = divmod(index, len(ascii_uppercase))
     return (_letter(head - 1) if head else "") + ascii_uppercase[last]
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """Returns what stands between the marks of reasoning, and the answer.
+
+    Some chat templates write the first mark themselves, so that only the second is seen.
+    """
+    begun = text.lstrip()
+    before, end, after = begun.partition(_ENDS)
+    if begun.startswith(_OPENS):
+        return before.removeprefix(_OPENS).strip(), after.strip()
+    return (before.strip(), after.strip()) if end and _OPENS not in before else ("", text)

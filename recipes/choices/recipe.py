@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.training import AboveZero
 from leporello.readers.embedded import choices
-from leporello.text.english.options import TRAITS, option_terms
+from leporello.readers.embedded.choices import TRAITS, option_terms
 from leporello.text.tokens import Words
 from recipes import encoder
 from recipes.settings import exclusion

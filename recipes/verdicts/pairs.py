@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leporello.text.english.claims import claim, denied
+from leporello.combiners.deciding.verify import claim, denied
 from leporello.text.english.clauses import nearest
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms

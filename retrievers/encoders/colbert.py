@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_multi_vector, token_room
-from leporello.retrievers.index.ranking import ByIndex, best_chunks
+from leporello.retrievers.index.postings import ByIndex, best_chunks
 
 if TYPE_CHECKING:
     import numpy as np

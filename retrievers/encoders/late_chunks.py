@@ -13,7 +13,7 @@ from leporello.core.protocols import ModelSource, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.dense import Dense
 from leporello.retrievers.index.embedders import load_embedder
-from leporello.retrievers.index.ranking import ByIndex
+from leporello.retrievers.index.postings import ByIndex
 
 if TYPE_CHECKING:
     import numpy as np

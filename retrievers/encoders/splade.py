@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.index.embedders import cut, load_sparse, room
-from leporello.retrievers.index.ranking import ByIndex, best_chunks
+from leporello.retrievers.index.postings import ByIndex, best_chunks
 
 # What batch mates change in the sixth digit of some hundred weights shows behind this digit.
 _DIGITS = 2

@@ -8,10 +8,10 @@ from functools import partial
 
 from leporello.core.calls.derived import spans_hash
 from leporello.core.calls.stage_calls import retrieve
+from leporello.core.coverage import Span, merge
 from leporello.core.passages import Passage
 from leporello.core.protocols import Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
-from leporello.core.spans import Span, merge
 from leporello.text.sentences import sentence_spans
 
 

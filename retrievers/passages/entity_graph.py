@@ -15,7 +15,7 @@ from leporello.core.calls.derived import spans_hash
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.protocols import Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.postings import best_chunks
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from leporello.core.calls.stage_calls import retrieve
 from leporello.core.passages import Passage, identity
 from leporello.core.protocols import Positive, Retriever
 from leporello.core.records import Chunk, Example, Hit
-from leporello.retrievers.index.ranking import in_order
+from leporello.retrievers.index.postings import in_order
 
 
 @dataclass(frozen=True)

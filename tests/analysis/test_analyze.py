@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from statistics import mean, pstdev
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from leporello import Document, Example
-from leporello.analysis.datasets.distributions import BINS, distribution
+from leporello.analysis.datasets.distributions import distribution
 from leporello.analysis.datasets.statistics import (
     FormatDiscrepancy,
     analyze_examples,
@@ -38,19 +35,6 @@ def test_numbers_are_summed_up() -> None:
     assert found.histogram.edges[:3] == (0, 10, 20)
     assert found.histogram.counts == (10,) * 10 + (1,)
     assert distribution([]) is None
-
-
-@given(st.lists(st.integers(0, 10**6).map(float), min_size=1))
-def test_every_number_is_in_one_bin(values: list[float]) -> None:
-    """The edges lie around all of them, and there are few."""
-    found = distribution(values)
-    assert found is not None
-    edges, counts = found.histogram.edges, found.histogram.counts
-    assert sum(counts) == len(values)
-    assert len(edges) - 1 == len(counts) <= BINS
-    assert edges[0] <= min(values) <= max(values) <= edges[-1]
-    for low, high, count in zip(edges, edges[1:], counts, strict=False):
-        assert count == sum(low <= value < high for value in values)
 
 
 # -- a task ------------------------------------------------------------------------------------
@@ -92,22 +76,6 @@ def test_what_is_not_in_the_document_has_no_spread() -> None:
     assert (found.spread.pairs, found.spread.unmeasured) == (5, 4)
     assert found.spread.words is not None
     assert found.spread.words.mean == 0.5
-
-
-words = st.lists(st.sampled_from("abcd"), max_size=30).map(" ".join)
-
-
-@given(words, words)
-def test_spread_equals_a_plain_search(text: str, reference: str) -> None:
-    """The indexed search finds what looking through the document finds."""
-    place = {pair: n for n, pair in reversed([*enumerate(pairwise(text.split()))])}
-    wanted = [place[pair] for pair in set(pairwise(reference.split())) if pair in place]
-    found = analyze_examples([example(text, reference)]).spread.words
-    if len(wanted) < 2:
-        assert found is None
-    else:
-        assert found is not None
-        assert found.mean == pytest.approx(pstdev(wanted))
 
 
 @pytest.mark.integration

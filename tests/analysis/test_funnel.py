@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from leporello import Document, Example, Span
 from leporello.analysis.datasets.analyze import analyze_run
 from leporello.analysis.funnel.collect import trace_examples
-from leporello.analysis.funnel.counts import Funnel, count_losses, funnels
-from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of
+from leporello.analysis.funnel.counts import funnels
+from leporello.analysis.funnel.example_trace import ChunkCover, gold_of
 from leporello.api import UserError, explain, run
 from leporello.cli import application
 
@@ -166,36 +164,6 @@ def test_a_chunker_divides_a_document_once_for_all_pipelines(
     assert log.read_text().split() == ["d"]
 
 
-SPANS = st.lists(
-    st.tuples(st.integers(0, 40), st.integers(0, 12)).map(
-        lambda p: Span(p[0], min(p[0] + p[1], 40))
-    )
-)
-
-
-@given(st.text("ab \n", min_size=40, max_size=40), SPANS, SPANS)
-def test_shares_are_of_characters_that_are_not_blank(
-    text: str, evidence: list[Span], hits: list[Span]
-) -> None:
-    """Counted one by one; and a chunk holds a span if and only if one of all chunks does."""
-    gold = gold_of(_example(text, evidence=tuple(evidence)))
-    letters = {n for s in evidence for n in range(s.start, s.end) if not text[n].isspace()}
-    if not letters:
-        assert gold is None
-        return
-    assert gold is not None
-    covered: set[int] = set()
-    shares, known = dict(gold.recall_curve(text, [(hit,) for hit in hits])), 0.0
-    for rank, hit in enumerate(hits, 1):
-        covered |= set(range(hit.start, hit.end))
-        known = shares.get(rank, known)
-        assert known == pytest.approx(len(letters & covered) / len(letters))
-    assert gold.kept(text, hits) == pytest.approx(known)
-    for span in gold.alternatives[0]:
-        whole = any(hit.start <= span.start and span.end <= hit.end for hit in hits)
-        assert ChunkCover.of(hits).holds(span) == whole
-
-
 def test_sentences_of_evidence_that_follow_each_other_stay_apart() -> None:
     """Each in a chunk of its own, none is cut; where they overlap they are one."""
     text = "One is here. Two is there."
@@ -272,9 +240,3 @@ def test_data_that_changed_are_told(done: Path) -> None:
         path.write_text(before)
     with pytest.raises(UserError, match="no run lies there"):
         funnels(done.parent)
-
-
-def test_without_any_proof_there_is_no_funnel() -> None:
-    """Summaries stand nowhere in their documents."""
-    [funnel] = count_losses([ExampleTrace("p", "t", "1", 10), ExampleTrace("p", "t", "2", 10)])
-    assert funnel == Funnel("p", "t", 2, 0, 0, (), ())

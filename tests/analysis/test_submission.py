@@ -6,20 +6,14 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import GOLDEN
-from hypothesis import given
-from hypothesis import strategies as st
 
-from leporello import Document, Example
 from leporello.analysis.export.submission import read_submission, submission_csv, submit
 from leporello.analysis.leaderboards import average_of, leaderboard_named
 from leporello.api import run, score
-from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
-from leporello.engine.results.serialization import empty_prediction
 from leporello.jobs.results import Result
 
 SUITES = {name: leaderboard_named(name) for name in ("scrolls", "zero_scrolls")}
@@ -50,20 +44,6 @@ def test_a_submission_is_the_official_one(benchmark: str) -> None:
 def test_a_submission_is_read_back(benchmark: str) -> None:
     """What stands in the official file is what was put in."""
     assert read_submission(GOLDEN / f"submission_{benchmark}.csv") == everything(benchmark)
-
-
-sound = st.text(
-    st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=20
-).filter(lambda text: text != "!@#$%^&*()")
-
-
-@given(st.dictionaries(sound, sound, min_size=1))
-def test_every_sound_text_survives(tmp_path_factory: Any, texts: dict[str, str]) -> None:
-    """Quotes, commas, line breaks, blanks and all of Unicode come back as they went in."""
-    path = tmp_path_factory.mktemp("csv") / "s.csv"
-    every = everything("scrolls", texts)
-    path.write_bytes(submission_csv(every, "scrolls", every))
-    assert read_submission(path)["qmsum"] == texts
 
 
 @pytest.mark.parametrize(
@@ -300,18 +280,3 @@ def test_a_benchmarks_average_needs_every_task(benchmark: str) -> None:
     )
     with pytest.raises(UserError, match="there are two on"):
         average_of([*results, results[0]], suite)
-
-
-@pytest.mark.parametrize("name", sorted({s for b in SCORES.values() for s in b.values()}))
-def test_scores_that_enter_an_average_are_given(name: str) -> None:
-    """A metric gives one score by its own name, and that one counts."""
-    try:
-        metric = metrics_of([name])[name]
-    except UserError as error:
-        pytest.skip(str(error))
-    gold = "2, 1 (B 60%)" if name != "concordance_index" else "2, 1"
-    document = Document("d", "")
-    answer = empty_prediction(Example("x", document))
-    statistics = metric.statistics(answer, Example("x", document, references=(gold,)))
-    assert statistics is not None
-    assert metric.aggregate([statistics])[name] == 0

@@ -20,7 +20,7 @@ from typing import Protocol
 
 from tests.attack.command import keep_scratch
 
-FAMILIES = ("dependencies", "stores", "shapes", "signals", "yaml")
+FAMILIES = ("stores", "signals", "yaml")
 
 
 class Case(Protocol):

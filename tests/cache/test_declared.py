@@ -11,8 +11,8 @@ from command_line import leporello
 
 from leporello.cache.fingerprint import fingerprint
 from leporello.config import load_config
+from leporello.core.annotations import fault_of_declarations
 from leporello.core.environment.classes import load_file
-from leporello.core.environment.declared import fault_of_declarations
 from leporello.core.errors import ConfigError
 from leporello.core.hashing import differences
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import pickle
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
-from importlib import metadata
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,22 +13,17 @@ import numpy as np
 import pytest
 
 from leporello import Document, Example, Hit, Section, Span
-from leporello.cache import fingerprint as fingerprints
-from leporello.cache.dependencies import _version, library_versions
-from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
-from leporello.chunkers import FixedTokens
 from leporello.config import Pipeline
 from leporello.config.classes import check_methods
-from leporello.core.calls.contracts import index_methods, indexers
-from leporello.core.calls.derived import cached_chunks, chunks_key, index_key
+from leporello.core.calls.contracts import indexers
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
-from leporello.engine.selection import Selection, select, select_apart
+from leporello.engine.selection import select, select_apart
 from leporello.retrievers import All, Fusion, Neighbours, TfIdf
-from leporello.text.tokens import HuggingFace, Words, tokenizer
+from leporello.text.tokens import HuggingFace, Words
 
 TEXT = "The miller had three sons. The eldest got the mill. The second got only the donkey."
 QUESTIONS = ("Who got the donkey?", "Who had sons?")
@@ -180,12 +172,6 @@ def cache(tmp_path: Path, work: Workplace) -> Cache:
 # -- one thing changes ---------------------------------------------------------------------------
 
 
-def test_a_second_run_works_nothing_out(work: Workplace, cache: Cache) -> None:
-    """New stages and a new document that are the same find everything."""
-    assert work.asked(cache, work.pipeline()) == NOTHING
-    assert work.calls["search"] == 1
-
-
 @pytest.mark.parametrize(
     ("changed", "again"),
     [
@@ -234,67 +220,7 @@ def test_a_question_changes_what_was_made_for_it(work: Workplace, cache: Cache) 
     assert work.asked(cache, work.pipeline(), None, ("Who?",)) == NOTHING
 
 
-def word_level(folder: Path, *words: str) -> str:
-    """Writes a tokenizer that splits at blanks."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-
-    folder.mkdir(exist_ok=True)
-    numbers = {word: number for number, word in enumerate(["?", *words])}
-    made: Any = Tokenizer(WordLevel(numbers, unk_token="?"))  # noqa: S106 -- a token of its vocabulary
-    made.pre_tokenizer = Whitespace()
-    made.save(str(folder / "tokenizer.json"))
-    return str(folder)
-
-
-def test_a_tokenizer_changes_everything(work: Workplace, cache: Cache, tmp_path: Path) -> None:
-    """Another tokenizer, or another content of the same files, makes other tokens."""
-    name = word_level(tmp_path / "model", "one")
-    assert work.asked(cache, work.pipeline(tokenizer=name)) == ALL
-    assert work.asked(cache, work.pipeline(tokenizer=name)) == NOTHING
-    word_level(tmp_path / "model", "one", "two")
-    assert work.asked(cache, work.pipeline(tokenizer=name)) == NOTHING  # the old one is loaded
-    fingerprints._content.cache_clear()
-    tokenizer.cache_clear()
-    # The chunks come out the same; an index depends on where they stand, not on who made them.
-    assert work.asked(cache, work.pipeline(tokenizer=name)) == {"tokens": 1, "chunks": 1}
-
-
-def test_library_versions_change_what_depends_on_them(
-    work: Workplace, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A library that the plug-in imports counts, one that nothing of it imports does not."""
-    real = metadata.version
-    for library, again in (
-        ("rich", NOTHING),
-        ("torch", NOTHING),
-        ("idna", {"chunks": 1, "index": 1}),
-    ):
-        monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
-        _version.cache_clear()
-        library_versions.cache_clear()
-        assert work.asked(cache, work.pipeline()) == again
-    _version.cache_clear()
-    library_versions.cache_clear()
-
-
 # -- the same results, wherever they come from -----------------------------------------------------
-
-
-@pytest.mark.parametrize("text", [TEXT, "", "\ud800 one two", "磨坊主 one"])
-def test_tokens_come_back_as_they_were(tmp_path: Path, text: str) -> None:
-    """Offsets have the same values, type and shape when they were kept."""
-    cache = Cache(tmp_path / "cache")
-    for counts in (Words(), HuggingFace(word_level(tmp_path / "model", "one"))):
-        found = []
-        for _ in range(2):
-            document = Document("d", text)
-            document.use_cache(cache)
-            found.append(document.tokens(counts))
-        assert found[0].dtype == found[1].dtype == np.int64
-        assert found[0].shape == found[1].shape == (len(found[0]), 2)
-        assert np.array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped"])
@@ -350,34 +276,6 @@ def test_what_no_file_can_hold_stays_in_memory(work: Workplace, tmp_path: Path) 
     assert [entry.kind for entry in cache.entries() if entry.kind == "index"] == []
 
 
-class Plain:
-    """A retriever whose parameters nobody knows."""
-
-    made = 0
-
-    def retrieve(self, questions: Any, chunks: Any) -> Any:
-        raise NotImplementedError
-
-    def index(self, chunks: Any) -> Any:
-        type(self).made += 1
-        return object()
-
-    def search(self, index: object, examples: Any) -> Any:
-        return [[] for _ in examples]
-
-
-def test_stages_that_cannot_be_told_are_kept_in_memory_only(tmp_path: Path) -> None:
-    """Their index is shared by no other instance, and never written."""
-    cache, document = Cache(tmp_path), Document("d", TEXT)
-    document.use_cache(cache)
-    one, other = (Pipeline(FixedTokens(), Plain(), None, None) for _ in range(2))
-    for stages in (one, other, one, other):
-        assert select(stages, [Example("0", document)]) == [Selection([], 0)]
-    assert Plain.made == 2
-    assert index_key(document, one.retriever, (), fingerprint) is None
-    assert "index" not in {entry.kind for entry in cache.entries()}
-
-
 def test_an_index_cannot_be_written_to(work: Workplace) -> None:
     """A search that changes the index would change the next one: it fails, cached or not."""
 
@@ -397,44 +295,7 @@ def test_an_index_cannot_be_written_to(work: Workplace) -> None:
     assert "read-only" in str(error)
 
 
-def test_a_pickle_of_a_document_leaves_behind_what_was_derived(tmp_path: Path) -> None:
-    """A document that goes to another process is its content alone."""
-    document = Document("d", TEXT, "t", (Section("s", 0, 3),), (Span(0, 3),))
-    document.use_cache(Cache(tmp_path))
-    size = len(pickle.dumps(document))
-    document.tokens(Words())
-    assert len(pickle.dumps(document)) == size
-    copy = pickle.loads(pickle.dumps(document))  # noqa: S301 -- our own object
-    names = ("id", "text", "title", "sections", "parts")
-    assert [getattr(copy, n) for n in names] == [getattr(document, n) for n in names]
-    assert copy.cache is None
-    assert document.cache == Cache(tmp_path)
-    assert replace(document, id="e").cache is None
-
-
 # -- looking without working -----------------------------------------------------------------------
-
-
-def test_recipes_tell_what_is_kept_without_working(work: Workplace, cache: Cache) -> None:
-    """What a run would find can be looked up before it, chunk by chunk and index by index."""
-    work.calls.clear()
-    stages, document = work.pipeline(), Document("d", TEXT)
-    recipe = chunks_key(document, stages.chunker, None, fingerprint)
-    assert recipe
-    assert cache.holds("chunks", recipe)
-    assert cached_chunks(document, stages.chunker, None) is None
-    document.use_cache(cache)
-    chunks = cached_chunks(document, stages.chunker, None)
-    assert chunks
-    assert chunks[0].document is document
-    recipe = index_key(document, stages.retriever, chunks, fingerprint)
-    assert recipe
-    assert cache.holds("index", recipe)
-    other = index_key(document, stages.retriever, chunks[1:], fingerprint)
-    assert other
-    assert not cache.holds("index", other)
-    assert cached_chunks(document, work.pipeline(size=9).chunker, None) is None
-    assert work.calls == Counter()
 
 
 # -- what a retriever with an index must be --------------------------------------------------------
@@ -516,32 +377,3 @@ def test_a_retriever_with_half_an_index_is_a_fault(methods: dict[str, Any], told
     fault = check_methods(made(**methods), KINDS["retriever"])
     assert fault is not None
     assert fault.startswith(told)
-
-
-def test_a_retriever_with_a_whole_index_is_none() -> None:
-    """`search` may take whole examples, and the chunks; a tuple's `index` is none of ours."""
-    whole = made(index=INDEX, search=takes("index", "examples", "chunks"))
-    assert check_methods(whole, KINDS["retriever"]) is None
-
-    class Pair(tuple[int, int]):
-        """Has a method `index` of another kind."""
-
-        __slots__ = ()
-
-        def retrieve(self, questions: Any, chunks: Any) -> Any:
-            raise NotImplementedError
-
-    assert check_methods(Pair, KINDS["retriever"]) is None
-    assert index_methods(Pair) == ()
-
-
-def test_a_run_with_a_broken_cache_goes_on(
-    work: Workplace, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What cannot be kept is worked out again, with one warning."""
-    (tmp_path / "file").write_text("")
-    cache = Cache(tmp_path / "file")
-    assert work.asked(cache, work.pipeline()) == ALL
-    assert work.asked(cache, work.pipeline()) == ALL
-    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(warnings) == 1

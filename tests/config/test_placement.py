@@ -14,7 +14,6 @@ from command_line import leporello
 
 from leporello.config import load_config
 from leporello.config.placement import Placement
-from leporello.config.reference.schema import schema
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.jobs import Job, job_directory, prepare
 from leporello.jobs.options import RunOptions
@@ -172,26 +171,6 @@ def test_flags_are_laid_over_every_pipelines_placement(tmp_path: Path) -> None:
         assert job.placement == Placement(workers="auto", selectors=2)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"executor": "ray", "workers": 0}, "mine.placement.workers: 0 works in this process"),
-        ({"address": "auto"}, "mine.placement.address: is Ray's alone"),
-        ({"worker_gpus": 1.0}, "mine.placement.worker_gpus: is Ray's alone"),
-        ({"workers": -1}, "placement.workers: input should be greater than or equal to 0"),
-    ],
-)
-def test_flags_that_contradict_each_other_are_refused(
-    tmp_path: Path, given: dict[str, Any], told: str
-) -> None:
-    """Before there is a directory."""
-    config = mine(tmp_path, "{workers: 2}")
-    with pytest.raises(UserError) as caught:
-        run(["mine"], config=[config], out=tmp_path / "out", **given)
-    assert str(caught.value).startswith(f"command line: {told}")
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
     """They are checked as the YAML's settings are."""
     config = mine(tmp_path, "{workers: 0}")
@@ -257,13 +236,3 @@ def test_plan_tells_where_each_pipeline_would_run(tmp_path: Path) -> None:
     done = leporello("plan", "more", "here", *given)
     assert "more would run on Ray at head:7000, workers: 8, selectors: 2 a worker\n" in done.stdout
     assert "here would run on this machine, workers: 8, selectors: 2 a worker\n" in done.stdout
-
-
-def test_the_schema_knows_placements() -> None:
-    """So that editors complete and check them."""
-    text = json.dumps(schema(), allow_nan=False)
-    pipeline = json.loads(text)["properties"]["pipelines"]["additionalProperties"]
-    place = pipeline["properties"]["placement"]
-    assert place["properties"]["executor"]["enum"] == ["local", "ray"]
-    assert set(place["properties"]) == set(Placement.__dataclass_fields__)
-    assert place["additionalProperties"] is False

@@ -140,8 +140,7 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
         ("nowhere.deep.Mine", "there is no module 'nowhere' in .*, nor installed$"),
         ("bom.Mine", "no module 'bom' in .*; did you mean 'boom'"),
         ("./bom.py:Mine", "there is no file .*bom.py; did you mean 'boom.py'"),
-        ("parts.Mine", "parts is a folder .* and no module.*: name the file in it too, parts.FILE"),
-        ("parts.deep.Mine", "parts.deep is a folder .*parts/deep"),
+        ("parts.Mine", "parts, a folder without __init__.py, has no class"),
         ("json.not_there.Mine", "there is no module 'json.not_there'"),
         ("leporello.readers.deep.Mine", "there is no module 'leporello.readers.deep'"),
         ("./boom.py:Mine", r"(?s)ZeroDivisionError: division by zero \(.*boom.py, line 5\)\n"
@@ -169,14 +168,6 @@ def test_a_name_that_leads_nowhere_is_told_in_a_sentence(
     (tmp_path / "plain.py").write_text("def half(x):\n    return x\n\n\nclass Whole:\n    pass\n")
     with pytest.raises(UserError, match=told):
         load_config([config(tmp_path, f"{{class: {name}}}")])
-
-
-def test_a_class_in_folders_without_init_is_found(tmp_path: Path) -> None:
-    """Namespace packages are packages, however deep."""
-    (tmp_path / "spaces/deep").mkdir(parents=True)
-    (tmp_path / "spaces/deep/last.py").write_text(LAST)
-    [point] = load_config([config(tmp_path, "spaces.deep.last.Last")]).pipelines["mine"]
-    assert point.build().retriever.k == 1
 
 
 OTHERS = """

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leporello import Chunk, Document, Hit, Read, Span
-from leporello.core.coverage import PARTS, Coverage
+from leporello import Chunk, Document, Read, Span
+from leporello.core.coverage import PARTS, Coverage, merge
 from leporello.core.passages import (
     Passage,
     derivation,
@@ -24,7 +24,6 @@ from leporello.core.passages import (
     to_table,
     whole_passages,
 )
-from leporello.core.spans import merge
 
 TEXT = "Odile feeds the mule. The mule bites Grigor. Grigor laughs, and writes it down."
 DOCUMENT = Document("d", TEXT)
@@ -147,11 +146,3 @@ def test_what_a_plug_in_made_wrongly_is_told(chunk: Any, told: str) -> None:
     import re
 
     assert re.search(told, fault_of(chunk, DOCUMENT))
-
-
-def test_hits_of_equal_reading_are_alike_and_others_are_not() -> None:
-    """Two summaries may stand for the same stretch."""
-    chunk = DOCUMENT.chunk(0, 5)
-    one, other = (Passage.of("summary", [text], [chunk]) for text in "ab")
-    assert Hit(one, 1.0) != Hit(other, 1.0)
-    assert one == Passage.of("summary", ["a"], [chunk])

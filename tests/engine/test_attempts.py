@@ -15,8 +15,9 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
-from leporello.engine.attempts import TRIES, AttemptLog, Attempts, Phase
-from leporello.engine.failures import ExampleError, ReadError
+from leporello.engine import failures, reading
+from leporello.engine.attempts import AttemptLog
+from leporello.engine.failures import TRIES, Attempts, ExampleError, Phase
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
 
@@ -155,15 +156,15 @@ def no_catching(monkeypatch: pytest.MonkeyPatch) -> None:
     """A death cannot be caught, as whatever else a stage raises is."""
 
     def passing(of: Any) -> Any:
-        def called(_: Any, *given: Any) -> Any:
+        def called(*given: Any) -> Any:
             if isinstance(given[-1], DiedError):
                 raise given[-1]
             return of(*given)
 
-        return classmethod(called)
+        return called
 
-    for kind in (ExampleError, ReadError):
-        monkeypatch.setattr(kind, "of", passing(kind.of))
+    monkeypatch.setattr(ExampleError, "of", staticmethod(passing(ExampleError.of)))
+    monkeypatch.setattr(reading, "read_error", passing(failures.read_error))
 
     def call(reader: Any, inputs: Sequence[Read]) -> list[Output]:
         return list(reader.read(inputs))

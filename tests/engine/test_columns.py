@@ -12,11 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from leporello.core.calls.answers import rounded
-from leporello.core.records import Chunk, Document, Output, Read, Span
-from leporello.engine.failures import ReadError
+from leporello.core.errors import ReadError
+from leporello.core.records import Chunk, Document, Output, Read, Reply, Span
 from leporello.engine.results.columns import from_columns, to_columns
 from leporello.engine.results.serialization import (
-    Reply,
     calls_from_row,
     calls_row,
     output_row,

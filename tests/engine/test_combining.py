@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from toy_stages import Mates, TwoRounds, Words, questions
+import pytest
+from toy_stages import All, Mates, TwoRounds, Words, questions
 
-from leporello.combiners import Stuff
+from leporello.combiners import BestOf, Stuff
 from leporello.config import Pipeline
 from leporello.config.metrics import metrics_of
 from leporello.core.coverage import PARTS
+from leporello.core.errors import ReadError
 from leporello.core.records import (
     JSON,
     Chunk,
@@ -24,6 +26,7 @@ from leporello.core.records import (
     Hit,
     Output,
     Read,
+    Reply,
     Search,
     Span,
 )
@@ -205,3 +208,60 @@ def test_a_task_may_bring_answers_into_the_form_that_its_metric_reads() -> None:
     assert (row["prediction"]["prediction"], row["prediction"]["raw"]) == ("W", "w/w/1")
     [metric] = metrics_of(["exact_match"]).values()
     assert metric.score(row["statistics"]["exact_match"]) == 100
+
+
+@dataclass(frozen=True)
+class Catching:
+    """Asks each word of a document; it knows only of errors that are thrown into it."""
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Returns the outputs of one round, or the error that was thrown in."""
+        try:
+            outputs = yield [Read((hit.chunk,)) for hit in hits]
+        except ReadError as error:
+            return f"caught {error}"
+        return ", ".join(output.text for output in outputs)
+
+
+class Taking(Catching):
+    """The same, with failed reads as values."""
+
+    takes_failed_reads = True
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Returns the outputs and errors of one round."""
+        replies = yield [Read((hit.chunk,)) for hit in hits]
+        return ", ".join(map(_shown, replies))
+
+
+@dataclass(frozen=True)
+class NotBad:
+    """Refuses the word `bad`."""
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        """Returns the text of each passage."""
+        texts = [getattr(read.passages[0], "text", "") for read in inputs]
+        if "bad" in texts:
+            raise ValueError("bad word")
+        return [*map(Output, texts)]
+
+
+def _shown(reply: Reply) -> str:
+    return str(reply) if isinstance(reply, ReadError) else reply.text
+
+
+@pytest.mark.parametrize("schema", ["", '{"type": "string"}'])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_failed_read_is_a_value_for_a_combiner_that_declares_it(
+    nested: bool, schema: str
+) -> None:
+    """Into any other it is thrown, as in version 0.2; also inside another combiner."""
+    example = Example("e", Document("d", "good bad fine"), "", schema=schema)
+
+    def answer(combiner: Any) -> Any:
+        outer = BestOf((combiner, combiner)) if nested else combiner
+        [row] = run([example], retriever=All(), reader=NotBad(), combiner=outer)
+        return row["prediction"]["prediction"]
+
+    assert answer(Catching()) == "caught ValueError: bad word"
+    assert answer(Taking()) == "good, ValueError: bad word, fine"

@@ -16,17 +16,16 @@ from toy_stages import All, TwoRounds, Words, joined, questions
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Example, Output, Read
-from leporello.engine.attempts import Attempts, Phase
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import counts_in
+from leporello.engine.failures import Attempts, Phase
 from leporello.engine.reading import WindowReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.rounds import Rounds
-from leporello.engine.selection import select_document
+from leporello.engine.selection import by_document, select_document
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
-from leporello.engine.task_examples import by_document
 from leporello.testing.kills import killed_after
 
 COUNT = 32

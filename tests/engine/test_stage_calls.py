@@ -101,25 +101,6 @@ def test_scores_become_floats() -> None:
     ]
 
 
-class AsksForMore:
-    """Wants what no retriever is given."""
-
-    def retrieve(self, questions: Sequence[str], corpus: Sequence[Chunk]) -> list[list[Hit]]:
-        """Never called."""
-        raise NotImplementedError
-
-
-def test_a_retriever_with_other_parameters_is_told_so() -> None:
-    """Parameters that no retriever is given, and classes without the method, are named."""
-    example = Example("0", CHUNK.document)
-    with pytest.raises(
-        StageError, match=r"takes \(questions: .*, corpus: .* must take `questions`"
-    ):
-        retrieve(AsksForMore(), [example], [CHUNK])
-    with pytest.raises(StageError, match="str is no retriever: it has no method `retrieve`"):
-        retrieve("TfIdf", [example], [CHUNK])
-
-
 @dataclass(frozen=True)
 class Says:
     """Answers every input with the same output."""

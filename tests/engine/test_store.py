@@ -13,8 +13,8 @@ import pytest
 from toy_stages import All, Chain, Mates, TwoRounds, Words, questions
 
 from leporello.config import Pipeline
-from leporello.core.errors import UserError
-from leporello.core.records import Document, Example, Output, Read
+from leporello.core.errors import ReadError, UserError
+from leporello.core.records import Document, Example, Output, Read, Reply
 from leporello.engine.database import (
     DamagedStoreError,
     StoreKey,
@@ -22,8 +22,6 @@ from leporello.engine.database import (
     counts_in,
     finished_in,
 )
-from leporello.engine.failures import ReadError
-from leporello.engine.results.serialization import Reply
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
 from leporello.testing.kills import killed_after
@@ -128,7 +126,7 @@ def test_no_changed_byte_changes_a_row(tmp_path: Path, commits: int) -> None:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [(b"traceback BLOB", b"traceb\xffck BLOB"), (b"sha256 TEXT", b"sha255 TEXT")],
+    [(b"failed INTEGER", b"fail\xffd INTEGER"), (b"sha256 TEXT", b"sha255 TEXT")],
 )
 def test_a_store_with_changed_tables_is_done_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, before: bytes, after: bytes
@@ -197,12 +195,12 @@ def test_a_full_disk_stops_the_run_and_keeps_what_is_finished(
         database.execute(f"PRAGMA max_page_count = {pages}")
         return database
 
-    path, expected = tmp_path / "s.sqlite", answered(None)
+    path, expected = tmp_path / "s.sqlite", answered(None, 80)
     with monkeypatch.context() as patch:
         patch.setattr("leporello.engine.store.connected", full)
         with pytest.raises(UserError, match="cannot be written to: database or disk is full"):
-            answered(path)
-    assert answered(path) == expected
+            answered(path, 80)
+    assert answered(path, 80) == expected
 
 
 def test_a_store_that_may_not_be_written_stops_the_run(

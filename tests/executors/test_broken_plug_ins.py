@@ -11,7 +11,7 @@ import pytest
 from command_line import leporello, read_lines, until, write_files
 
 from leporello.core.environment.platform import is_alive
-from leporello.engine import active_example, limits
+from leporello.engine import active_example, failures
 
 PLUG_IN = """
 import faulthandler, os, signal, subprocess, sys, threading, time
@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from leporello import Document, Example, Hit, Output, Read, Span
 from leporello.core.records import DocumentRows, Place
-from leporello.engine import active_example, limits
+from leporello.engine import active_example, failures
 from leporello.engine.store import Store
 
-limits._GRACE = limits._OUTSIDE = 0.3  # the tests do not wait for long
+failures._GRACE = failures._OUTSIDE = 0.3  # the tests do not wait for long
 active_example._MOST_ROUNDS = 200
 OTHER = Document("other", "bad words")
 
@@ -302,7 +302,7 @@ def _config(folder: Path) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def restored_limits() -> Iterator[None]:
     """Restores the limits that the plug-in shortens in the process that loads it."""
-    limited = [(limits, "_GRACE"), (limits, "_OUTSIDE"), (active_example, "_MOST_ROUNDS")]
+    limited = [(failures, "_GRACE"), (failures, "_OUTSIDE"), (active_example, "_MOST_ROUNDS")]
     with pytest.MonkeyPatch.context() as patch:
         for module, name in limited:
             patch.setattr(module, name, getattr(module, name))

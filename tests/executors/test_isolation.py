@@ -55,7 +55,7 @@ def test_a_process_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
     """Code that never comes back to the interpreter is ended from outside, and not tried again."""
     project = Project(tmp_path, "one", "retriever: hang in C", "three")
     plug_in = tmp_path / "plug.py"
-    sooner = "from leporello.engine import limits\nlimits._GRACE = 1.0\n"
+    sooner = "from leporello.engine import failures\nfailures._GRACE = 1.0\n"
     plug_in.write_text(plug_in.read_text() + sooner)
     project.run(workers=1, limits=Limits(example_timeout=0.2))
     assert project.failures() == {

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,20 @@ from leporello.engine.database import finished_in
 from leporello.engine.limits import Limits
 from leporello.engine.results.finished import FinishedRow
 from leporello.executors.interface import BatchSpec
-from leporello.executors.ray import executor as ray_data
-from leporello.executors.ray.actor import ShardActor
+from leporello.executors.pickling import dump, load
+from leporello.executors.ray import capacity
 from leporello.executors.ray.capacity import CapacityWatch, resolved
 from leporello.executors.ray.environment import WorkerEnvironment, travelling_modules
+from leporello.executors.ray.workers import RayWorkers, ShardActor
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions, RunOptions
 
 ray = pytest.importorskip("ray")
-pytest.importorskip("pandas")  # without which there is no Ray Data
 cluster_utils = pytest.importorskip("ray.cluster_utils")
 
 # Tells where it works, and has accidents where it is told to.
 RETRIEVER = """
-import os, ray, signal, time
+import os, signal, time
 from dataclasses import dataclass
 from pathlib import Path
 from leporello.retrievers import BM25
@@ -52,7 +51,7 @@ class Prone:
     k: int = 3
 
     def retrieve(self, questions, chunks):
-        node = ray.get_runtime_context().get_node_id() if ray.is_initialized() else "-"
+        node = os.environ.get("RAY_RAYLET_PID", "-")
         with open(self.log, "a") as file:
             file.write(f"{os.getpid()} {node}\\n")
         if self.leaving and node == Path(self.leaving).read_text():
@@ -154,18 +153,20 @@ def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -
     done = lamps.run("poison", *deadly, executor="ray", workers=2, limit=64)
     poisoned = [f for f in done.failed("mine", "lamps") if f.stage == "retriever"]
     assert [failure.example_id for failure in poisoned] == ["q9"]
-    assert all("its worker died over it each time" in f.error for f in poisoned)
+    assert all("its process was killed by signal 9" in f.error for f in poisoned)
     assert len([*done.predictions("mine", "lamps")]) + done.failures == 64
 
 
 @pytest.mark.slow
-def test_a_cluster_on_which_nothing_is_finished_ends_the_run(
+def test_a_cluster_on_which_no_worker_lives_ends_the_run(
     lamps: Lamps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a message, rather than going round for ever."""
-    monkeypatch.setattr(ray_data, "_RETRIES", 0)
-    with pytest.raises(UserError, match="are lost before they finish any of the 1 shards"):
-        lamps.run("ray", *lamps.prone(deadly="lamp 1?"), executor="ray", workers=1, limit=8)
+    monkeypatch.setattr(RayWorkers, "tries", 3)
+    with (lamps.folder / "prone.py").open("a") as file:
+        file.write("import sys\nif sys.argv[0] == '-c':\n    os._exit(3)\n")  # but for the driver
+    with pytest.raises(UserError, match=r"ended with status 3 before .*3 times; .*`ray status`"):
+        lamps.run("ray", *lamps.prone(), executor="ray", workers=1, limit=8)
 
 
 @pytest.mark.slow
@@ -177,13 +178,14 @@ def test_a_node_that_leaves_costs_only_what_it_was_at(lamps: Lamps) -> None:
     lamps.run("local", *prone)
     node = lamps.cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
     lamps.cluster.wait_for_nodes(timeout=180)
-    leaving.write_text(node.node_id)
+    raylet = str(node.all_processes["raylet"][0].process.pid)
+    leaving.write_text(raylet)
     lamps.log.unlink()
     lamps.log.touch()
 
     def leave() -> None:
         until = time.monotonic() + 300
-        while node.node_id not in lamps.log.read_text() and time.monotonic() < until:
+        while f" {raylet}\n" not in lamps.log.read_text() and time.monotonic() < until:
             time.sleep(0.05)
         lamps.cluster.remove_node(node, allow_graceful=False)
 
@@ -221,9 +223,10 @@ def test_the_command_line_takes_a_cluster_and_sends_its_own_code(lamps: Lamps) -
 @pytest.mark.slow
 def test_where_there_is_no_cluster_the_user_is_told(tmp_path: Path) -> None:
     """And nothing is lost."""
-    config = project(tmp_path, examples=8)
-    arguments = ("run", "mine", "--config", config, "--executor", "ray")
-    done = leporello(*arguments, "--address", "127.0.0.1:1", "--out", tmp_path / "x", status=2)
+    arguments = ("run", "mine", "--config", project(tmp_path, examples=8), "--executor", "ray")
+    line = command(*arguments, "--address", "127.0.0.1:1", "--out", tmp_path / "x")
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
     assert "Ray at 127.0.0.1:1 cannot be had" in done.stderr
 
 
@@ -312,32 +315,15 @@ def test_plug_ins_travel_and_are_found_where_they_are_put(
         REMAPPED_PATHS.clear()
 
 
-def test_a_worker_that_does_not_see_the_runs_directory_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_does_not_see_the_runs_directory_says_so(tmp_path: Path) -> None:
     """On another machine it may not be there, or be another one."""
-    spec = replace(batch_spec(tmp_path), directory=tmp_path / "elsewhere")
-    said = outcome_of_one_shard(spec, monkeypatch)
+    environment, token = WorkerEnvironment({}, (), {}), tmp_path / "elsewhere/.ray-d"
+    actor = ShardActor(environment, b"", Placement("ray"), token)
+    actor.send(dump("stop"))
+    kind, said = load(actor.receive())
+    assert kind == "failed"
     assert "elsewhere: machine " in said
     assert "does not see this directory: give an --out that all machines share" in said
-
-
-def outcome_of_one_shard(spec: BatchSpec, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Returns the error of what an actor says of a row."""
-    from leporello.executors.interface import ShardOrder
-    from leporello.executors.pickling import dump, load
-    from leporello.executors.ray import actor as ray_actor
-    from leporello.jobs.shards import Shard
-
-    monkeypatch.setattr(ray_actor, "node_id", lambda: "n")
-    actor = ShardActor(WorkerEnvironment({}, (), {}), dump(spec))
-    order = dump(ShardOrder(Shard(0, 0, 0, ()), (0,)))
-    begun, [_, (_, result)], ended = (
-        load(said["said"][0]) for said in actor({"row": [0], "orders": [dump([order])]})
-    )
-    assert (begun[0], ended, result.outcome) == (0, (0, None), "failed")
-    error: str = result.error
-    return error
 
 
 class Clock:
@@ -355,19 +341,20 @@ def test_workers_without_room_are_told_of_and_a_cluster_without_nodes_ends_the_r
     """After half a minute, once; and after ten minutes in which no node could hold a worker."""
     nodes, clock = [{"CPU": 4.0}], Clock()
     monkeypatch.setattr(time, "monotonic", clock)
-    watch = CapacityWatch(Placement("ray"), 3, lambda: nodes, lambda: {"CPU": 0.5})
-    watch.taken.add("1@here")
+    monkeypatch.setattr(capacity, "nodes", lambda: nodes)
+    monkeypatch.setattr(capacity, "free_resources", lambda: {"CPU": 0.5})
+    watch = CapacityWatch(Placement("ray"))
     for clock.now in (20.0, 40.0, 80.0):
-        watch.look()
+        watch.look(1, 3)
     assert caplog.text.count("2 of 3 workers have not begun") == 1
     assert "'CPU': 0.5" in caplog.text
     nodes.clear()
     clock.now = 400.0
-    watch.look()
+    watch.look(1, 3)
     assert "no node of the Ray cluster has more than 0" in caplog.text
     clock.now = 1100.0
     with pytest.raises(UserError, match="each worker is to reserve 1 CPU"):
-        watch.look()
+        watch.look(1, 3)
 
 
 @pytest.mark.parametrize(

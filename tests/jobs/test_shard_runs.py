@@ -138,7 +138,7 @@ def _cut(path: Path) -> None:
 
 def _changed(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE done SET prediction = replace(prediction, 'lamp', 'lump')")
+        database.execute("UPDATE done SET data = substr(data, 1, length(data) - 1) || x'00'")
 
 
 DAMAGE: Mapping[str, Callable[[Path], object]] = {

@@ -18,13 +18,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from leporello.tasks import layouts
 
 from leporello.cache.store import Cache
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import Task
 from leporello.core.records import Document, DocumentRows, Example
-from leporello.engine.task_examples import by_document
+from leporello.engine.selection import by_document
 from leporello.executors.pickling import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
 from leporello.tasks import (
@@ -37,6 +36,7 @@ from leporello.tasks import (
     ShuffleTest,
     ZeroScrolls,
     json_lines,
+    layouts,
 )
 from leporello.tasks.jsonl.scan import Scan
 from leporello.tasks.official import archives

@@ -18,7 +18,7 @@ import pptx
 import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
@@ -114,23 +114,7 @@ def test_a_table_is_read_row_by_row(suffix: str) -> None:
 
 
 WORD = st.text(st.characters(categories=("L", "Nd")), min_size=1, max_size=8)
-LINE = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
-SECTION = st.tuples(st.just(1), LINE, st.lists(LINE, max_size=3))
 LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("suffix", WRITERS)
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
-@given(sections=st.lists(SECTION, min_size=1, max_size=3), rows=LISTS)
-def test_whatever_is_written_is_in_the_text(
-    suffix: str, sections: list[tuple[int, str, list[str]]], rows: list[list[str]]
-) -> None:
-    """Texts in any script, with any table."""
-    story = Story(sections, rows)
-    document = read(WRITERS[suffix](story), f"a{suffix}")
-    found = "".join(document.text.split())
-    assert all(word in found for word in story.words())
 
 
 @settings(max_examples=20)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from leporello import Document
 from leporello.core.errors import UserError
 from leporello.loaders import Text
 from leporello.loaders.files import load
-from leporello.text.outline import Extracted, heading
+from leporello.text.outline import heading
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -134,39 +133,6 @@ def test_a_file_without_text_is_refused(tmp_path: Path, name: str, content: str)
     """An empty document is nobody's intention."""
     with pytest.raises(UserError, match="the file has no text"):
         load(written(tmp_path, name, content))
-
-
-def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
-    """A path that is no file is said to be none."""
-    with pytest.raises(UserError, match=r"gone\.txt: there is no such file"):
-        load(tmp_path / "gone.txt")
-    with pytest.raises(UserError, match="is a folder; name one file"):
-        load(tmp_path)
-
-
-def test_what_need_not_end_is_refused_before_it_is_opened(tmp_path: Path) -> None:
-    """A pipe that nobody writes to, or a device, keeps nobody waiting."""
-    os.mkfifo(tmp_path / "pipe.txt")
-    for path in (tmp_path / "pipe.txt", Path("/dev/zero")):
-        with pytest.raises(UserError, match="is no file but a pipe or a device"):
-            load(path)
-
-
-def test_a_file_that_is_no_documents_size_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its size is looked at before it is read; what memory cannot hold is told likewise."""
-    with (tmp_path / "a.txt").open("wb") as file:
-        file.truncate(2**40)
-    with pytest.raises(UserError, match=r"a\.txt: is larger than 1024 MiB"):
-        load(tmp_path / "a.txt")
-
-    def exhausted(*_: object) -> Extracted:
-        raise MemoryError
-
-    monkeypatch.setattr(Text, "extract", exhausted)
-    with pytest.raises(UserError, match=r"a\.odd: does not fit into this machine's memory"):
-        load(written(tmp_path, "a.odd", "text"))
 
 
 # Markdown

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from leporello import Document
 from leporello.core.errors import UserError
@@ -127,13 +125,3 @@ def test_a_piece_again_and_again_takes_no_time(suffix: str) -> None:
         except UserError as error:
             told = str(error)
             assert told.startswith(f"a{suffix}: ")
-
-
-SIGNS = ["a b", "\\textbf{c}", "{", "}", "$", "&", "%", "\n", "\\\\", "\\begin{x}", "\\section{"]
-
-
-@given(st.lists(st.sampled_from(SIGNS)))
-def test_any_latex_is_read_or_refused(pieces: list[str]) -> None:
-    """No order of its signs trips the reader, and its places lie in the text."""
-    document = read("a.tex", "".join(["word ", *pieces]))
-    assert all(0 <= p.start < p.end <= len(document.text) for p in document.places)

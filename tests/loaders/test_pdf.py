@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pypdfium2
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.utils import ImageReader
@@ -22,8 +20,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders import Pdf
 from leporello.loaders.files import load
-from leporello.loaders.pdf import ocr
-from leporello.loaders.pdf.bombs import LARGEST_STREAM
+from leporello.loaders.pdf import LARGEST_STREAM, ocr
 from leporello.text.outline import place_of_span
 
 HEIGHT = 792  # points of a page
@@ -335,35 +332,3 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -
     stream = b"4 0 obj<</Filter[%s]>>stream\n%s\nendstream" % (names, content)
     with pytest.raises(UserError, match=r"a\.pdf: a page unpacks to more than 64 MiB.*qpdf"):
         read(tmp_path, pdf(["text"]) + stream)
-
-
-WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=9), min_size=1, max_size=30)
-
-
-@settings(max_examples=25)
-@given(
-    pages=st.lists(st.lists(WORDS, max_size=8), min_size=1, max_size=5),
-    columns=st.integers(1, 2),
-    head=st.sampled_from(["", "RUNNINGHEAD"]),
-)
-def test_text_and_losses_cover_what_was_written(
-    tmp_path_factory: pytest.TempPathFactory, pages: list[list[list[str]]], columns: int, head: str
-) -> None:
-    """Whatever the pages hold, every letter is in the text, or told as furniture."""
-    width = 90 // columns  # letters
-    drawn = [
-        [
-            (72, 40, head or "."),
-            *(
-                (72 + 240 * (i % columns), 100 + 14 * (i // columns), " ".join(words)[:width])
-                for i, words in enumerate(lines)
-            ),
-        ]
-        for lines in pages
-    ]
-    lines = [line[2] for page in drawn for line in page]
-    document = read(tmp_path_factory.mktemp("pdf"), pdf([texts(*page) for page in drawn]))
-    furniture = sum(loss.characters for loss in document.losses)
-    assert all(loss.furniture for loss in document.losses)
-    written = sum(len("".join(line.split())) for line in lines)
-    assert len("".join(document.text.split())) + furniture == written

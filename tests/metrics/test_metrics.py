@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -343,14 +342,6 @@ def echo() -> LineProcess:
     return LineProcess([sys.executable, "-c", ECHO], Path.cwd())
 
 
-def test_a_program_lives_from_question_to_question() -> None:
-    """It is started once; lines that are no answers are passed over."""
-    program = echo()
-    assert program.ask(["one", "é"], 2) == ["0 one", "1 é"]
-    assert program.ask(["three", "four"], 1, passing_over="2 three") == ["3 four"]
-    program.close()
-
-
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
     """The question that killed it fails alone."""
@@ -359,24 +350,6 @@ def test_a_program_that_died_says_why_and_starts_again(attempt: int) -> None:
         with pytest.raises(RuntimeError, match="ended: out of memory"):
             program.ask(["die"], 1)
     assert program.ask(["again"], 1) == ["0 again"]
-    program.close()
-
-
-def test_an_interrupted_question_leaves_no_answer_behind() -> None:
-    """The next question gets its own answer, from a program started anew."""
-    program = echo()
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            program.ask(["one"], 2)  # the second never comes
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert program.ask(["two"], 1) == ["0 two"]
     program.close()
 
 

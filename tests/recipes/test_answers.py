@@ -90,22 +90,6 @@ def test_a_training_that_was_stopped_ends_as_one_that_was_not(
     assert [line["steps"] for line in logged] == list(range(1, whole["steps"] + 1))
 
 
-def test_other_settings_do_not_go_on_with_a_training(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was begun with another seed is neither gone on with nor removed unasked."""
-
-    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- as the method's own
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Progress, "example", stop)
-    with pytest.raises(KeyboardInterrupt):
-        run_recipe("answers", folder / "settings.json", folder / "made")
-    (folder / "settings.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
-    with pytest.raises(UserError, match="--update begins anew"):
-        run_recipe("answers", folder / "settings.json", folder / "made")
-
-
 def shipped(base: Base, folder: Path) -> AnswerNetwork:
     """Ships a network with random heads, and returns it with the weights that were shipped."""
     torch.manual_seed(0)
@@ -174,3 +158,19 @@ def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
     for name, value in base.encoder.state_dict().items():
         wanted = model.bert.state_dict()[name]
         assert (value - wanted).abs().max() < 0.01 * wanted.abs().max()
+
+
+def test_other_settings_do_not_go_on_with_a_training(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was begun with another seed is neither gone on with nor removed unasked."""
+
+    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- as the method's own
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "example", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run_recipe("answers", folder / "settings.json", folder / "made")
+    (folder / "settings.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
+    with pytest.raises(UserError, match="--update begins anew"):
+        run_recipe("answers", folder / "settings.json", folder / "made")

@@ -18,7 +18,6 @@ from leporello.readers.embedded.statements import StatementJudge
 from recipes import encoder
 from recipes.command import run_recipe
 from recipes.settings import exclusion
-from recipes.statements.contracts import read_contracts, read_evidence
 
 HYPOTHESES = {"nda-1": "Copies may be made.", "nda-2": "Staff may be told."}
 CLAUSES = {
@@ -86,27 +85,6 @@ def test_a_judge_knows_what_it_was_trained_on(contracts: Path) -> None:
         assert int(np.argmax(judgement.probabilities)) == label
     with pytest.raises(UserError, match="--update replaces it"):
         run_recipe("statements", folder / "settings.json", folder / "made")
-
-
-def test_evidence_is_found_in_clauses(contracts: Path) -> None:
-    """Each clause is told what it is evidence for; contracts that are excluded are not read."""
-    whole = [*read_contracts(contracts, HYPOTHESES, lambda _: False)]
-    assert whole[1].clauses[2] == "No copies shall be made."
-    assert whole[1].evidence.tolist() == [[0, 0], [0, 0], [2, 0]]
-    assert whole[1].labels.tolist() == [2, 0]
-    assert not [*read_contracts(contracts, HYPOTHESES, lambda _: True)]
-    [part] = read_evidence(contracts.parent / "more.csv", HYPOTHESES, lambda _: False)
-    assert part.clauses == ("No copies shall be made.", "It ends.", "Copies are art.")
-    assert part.evidence.tolist() == [[2, 0], [2, 0], [0, 0]]
-    assert not part.whole
-
-
-def test_evidence_must_come_contract_by_contract(contracts: Path) -> None:
-    """A row that lacks is told with its place."""
-    path = contracts.parent / "more.csv"
-    path.write_text("\n".join(path.read_text().splitlines()[:3]))
-    with pytest.raises(UserError, match="rows 1 to 2"):
-        [*read_evidence(path, HYPOTHESES, lambda _: False)]
 
 
 def story(number: int) -> dict[str, str]:

@@ -10,16 +10,14 @@ import pytest
 from command_line import write_files
 from tiny_questions import save_base
 
+from leporello.combiners.deciding.verify import claim
 from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.text.english.claims import claim, denied
 from recipes.answers.base import load_base
 from recipes.answers.network import AnswerNetwork
-from recipes.answers.questions import read_questions
 from recipes.answers.settings import AnswersSettings, Phase
 from recipes.answers.ship import ship
 from recipes.command import run_recipe
 from recipes.settings import read_settings
-from recipes.verdicts.pairs import claimed_pairs
 from recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 
 
@@ -45,12 +43,6 @@ def test_a_question_and_its_answer_make_a_claim(
     assert claim(question, answer) == made
 
 
-def test_a_claim_is_denied_at_its_verb() -> None:
-    """Where it has one that takes `not`."""
-    assert denied("The mill was built in 1871.") == "The mill was not built in 1871."
-    assert denied("Ann signed the treaty.") is None
-
-
 def facts(count: int = 40) -> list[dict[str, object]]:
     """Returns questions on passages of two documents each, one in three for yes or no."""
     made: list[dict[str, object]] = []
@@ -62,18 +54,6 @@ def facts(count: int = 40) -> list[dict[str, object]]:
         made.append({**row, "question": f"When was W{i} built?", "answers": answers})
         made.append({**row, "set": "asked", "question": f"was W{i} built?", "yes_no": "yes"})
     return made
-
-
-def test_claims_are_made_with_their_verdicts(tmp_path: Path) -> None:
-    """Right answers stand in their text, and what is silent lacks them."""
-    write_files(tmp_path, {"rows.jsonl": facts()})
-    pairs = [*claimed_pairs([*read_questions(tmp_path / "rows.jsonl")], seed=1)]
-    assert {pair.label for pair in pairs} == {"yes", "no", "null"}
-    for pair in pairs:
-        year = pair.asked.rstrip(".").split()[-1]
-        if "not" not in pair.asked:
-            assert (year in pair.text) == (pair.label == "yes") or pair.label == "no"
-    assert pairs == [*claimed_pairs([*read_questions(tmp_path / "rows.jsonl")], seed=1)]
 
 
 def test_a_judge_is_trained_and_read_as_a_difference(tmp_path: Path) -> None:

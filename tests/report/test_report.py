@@ -14,16 +14,13 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from command_line import leporello
 from report_page import DRAWS, Page
 from typer.testing import CliRunner
 
-from leporello import Document, Example
 from leporello.api import UserError, run
 from leporello.cli import application
 from leporello.core.files import read_json
 from leporello.report import report
-from leporello.report.example_details import ExcerptBudget
 from leporello.report.example_index import packed
 
 HOSTILE = "</script><script>alert(1)</script><!-- \ud800 \x00\x1b ]]> & <b> \u2028"
@@ -162,19 +159,6 @@ def test_a_reports_examples_hold_what_was_run(done: Path, page: Page) -> None:
     assert by_id["q0"]["evidence"] == [[0, 9]]
 
 
-def test_a_report_of_many_examples_shows_less_of_each() -> None:
-    """What is left over by one example goes to the next; never more than there is."""
-    example = Example("e", Document("d", "x" * 100_000))
-    spans = [(place * 1000, place * 1000 + 1000) for place in range(100)]
-    plenty, little = ExcerptBudget(100_000), ExcerptBudget(3_000)
-    assert {len(text) for text in plenty.excerpts(example, spans).values()} == {400}
-    shown = little.excerpts(example, spans).values()
-    assert (len(shown), sum(map(len, shown))) == (50, 3_000)
-    assert sum(map(len, little.excerpts(example, spans[:2]).values())) == 800
-    assert sum(map(len, little.excerpts(example, spans[:50]).values())) == 5_200
-    assert little.limits.hits < plenty.limits.hits
-
-
 def test_failures_and_lost_answers_are_shown(page: Page) -> None:
     """An example that failed says where and why; one whose evidence was missed says so."""
     index = page.data["index-0"]
@@ -288,8 +272,3 @@ def test_a_browser_shows_the_examples(page: Page, done: Path) -> None:
     assert "30 of 30 examples" in shown
     assert 'id="row-0"' in shown
     assert page.data["index-0"]["questions"][0] in shown
-
-
-def test_a_mistake_leaves_no_traceback(tmp_path: Path) -> None:
-    """As for every verb."""
-    leporello("report", tmp_path / "nothing", status=2)

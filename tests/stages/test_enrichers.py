@@ -15,10 +15,10 @@ from leporello.chunkers import Paragraphs
 from leporello.combiners import Stuff, Walk
 from leporello.config import Pipeline
 from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.core.coverage import covered
 from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage, derivation, flat_read, identity, spans_of
 from leporello.core.records import Chunk, Document, Example, Output, Read, Section
-from leporello.core.spans import covered
 from leporello.engine.enriching import Enriching
 from leporello.engine.selection import select
 from leporello.loaders.files import load

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
+from official_rows import scrolls_row, sorting_row, zero_scrolls_row
 from row_files import write_rows
 
 from leporello import tasks
@@ -20,7 +21,6 @@ from leporello.testing.contract import Maker
 STORY = (
     "Ina fixed the pump. It ran all night.\n\nBy morning the cellar was dry. Nobody thanked her."
 )
-SUMMARIES = "Summary 1:\nThe pump ran.\nSummary 2:\nIt was dry.\n"
 
 
 def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
@@ -35,10 +35,7 @@ def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
 def scrolls(folder: Path) -> Path:
     """Writes two questions on one document, and one on another."""
     texts = (f"Who?\n\n{STORY}", f"When?\n\n{STORY}", f"Who?\n\n{STORY * 2}")
-    more = (
-        {"id": f"r{n}", "pid": f"r{n}_0", "input": text, "output": "Ina"}
-        for n, text in enumerate(texts)
-    )
+    more = (scrolls_row(f"r{n}", text, "Ina") for n, text in enumerate(texts))
     return rows(folder, "scrolls/qasper/validation.jsonl", *more)
 
 
@@ -64,31 +61,13 @@ def shuffled(folder: Path) -> Path:
 
 def zero_scrolls(folder: Path) -> Path:
     """Writes a row with its offsets."""
-    before, asked = f"Read.\n\nStory:\n{STORY}", "Question:\nWho?"
-    given, start = f"{before}\n\n{asked}\n\nAnswer:\n", len(before) + 2
-    offsets = {"document_start_index": len(before) - len(STORY), "document_end_index": len(before)}
-    offsets |= {"query_start_index": start, "query_end_index": start + len(asked)}
-    row = {
-        "id": "r0",
-        "pid": "r0_0",
-        "input": given,
-        "output": "Ina",
-        "truncation_seperator": "...",
-        **offsets,
-    }
+    row = zero_scrolls_row("r0", text=STORY, query="Who?", output="Ina")
     return rows(folder, "zero_scrolls/qasper/validation.jsonl", row)
 
 
 def ordered(folder: Path) -> Path:
     """Writes summaries of a report that are to be put in order."""
-    before = f"Order them.\n\nReport:\n{STORY}\n\n"
-    text, ends = before + SUMMARIES, len(before + SUMMARIES)
-    starts = [text.index("Summary 1"), text.index("Summary 2")]
-    row = {"id": "r0", "input": f"{text}Summary IDs in Correct Order:\n", "output": "2, 1"}
-    row |= {"document_start_index": len(before), "document_end_index": ends}  # type: ignore[dict-item]  # of all kinds
-    row |= {"query_start_index": ends, "query_end_index": ends}  # type: ignore[dict-item]
-    row |= {"truncation_seperator": "...", "inner_docs_start_indices": starts}  # type: ignore[dict-item]
-    return rows(folder, "rows.jsonl", row)
+    return rows(folder, "rows.jsonl", sorting_row("r0", STORY, ("It ran.", "It was dry."), "2, 1"))
 
 
 def official(folder: Path, name: str) -> Path:

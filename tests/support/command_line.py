@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 from unittest.mock import patch
 
-from leporello.cache import reuse
+from leporello.cache import store
 from leporello.cli import main
 from leporello.core.environment import signals
 
@@ -68,7 +68,7 @@ def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None
         patch.dict(os.environ, {"COLUMNS": "200"}),
         patch.multiple(sys, argv=words, path=[*_PATH], unraisablehook=sys.unraisablehook),
         patch.multiple(signals, _first=0, _is_command=False),
-        patch.multiple(reuse, _collected={}, _printed=set()),
+        patch.multiple(store, _collected={}, _printed=set()),
         patch.multiple(warnings, formatwarning=None, showwarning=partial(_show, err)),
         patch("os._exit", _raise_exit),
     ):

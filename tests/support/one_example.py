@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from leporello.config import Pipeline
-from leporello.core.records import Example, Read
+from leporello.core.errors import ReadError
+from leporello.core.records import Example, Fit, Generates, Hit, Read, Search
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.selection import select
 
@@ -19,3 +23,59 @@ def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list
         active.replies = [stages.reader_of(read.role).read([read])[0] for read in active.reads]
         active.send()
     return active, rounds
+
+
+def drive(
+    combiner: Any,
+    example: Example,
+    hits: Sequence[Hit],
+    answer: Callable[[Read], Any],
+    found: Callable[[Search], Any] = lambda _: (),
+    *,
+    fits: int = 9,
+    writes: bool = True,
+) -> tuple[Any, list[list[Read]]]:
+    """Runs a combiner by hand; returns its value and the reads of each round.
+
+    Args:
+        combiner: The combiner.
+        example: What is asked.
+        hits: What was selected.
+        answer: Reads; a `ReadError` that it raises is what the combiner is sent.
+        found: Searches.
+        fits: Number of passages that a window holds.
+        writes: Whether the reader generates.
+    """
+    generator = combiner.combine(example, hits)
+    rounds: list[list[Read]] = []
+    replies: list[Any] | None = None
+    while True:
+        try:
+            requests: Sequence[Any] = generator.send(replies)
+        except StopIteration as stop:
+            return stop.value, rounds
+        if reads := [request for request in requests if isinstance(request, Read)]:
+            rounds.append(reads)
+        replies = [_reply(r, answer, found, fits, writes) for r in requests]
+
+
+def _reply(
+    request: Any,
+    answer: Callable[[Read], Any],
+    found: Callable[[Search], Any],
+    fits: int,
+    writes: bool,
+) -> Any:
+    if isinstance(request, Fit):
+        return min(fits, len(request.read.passages))
+    if isinstance(request, Generates):
+        return writes
+    try:
+        return found(request) if isinstance(request, Search) else answer(request)
+    except ReadError as error:
+        return error
+
+
+def texts_of(read: Read) -> list[str]:
+    """Returns the texts of a read's passages."""
+    return [passage if isinstance(passage, str) else passage.text for passage in read.passages]

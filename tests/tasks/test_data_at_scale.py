@@ -219,23 +219,6 @@ def test_wide_encodings_are_told_with_a_mark_or_without(
         JsonLines(path).check()
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding", "name"),
-    [
-        ("Привет, как дела? Это проверка.", "cp1251", "WINDOWS-1251"),
-        ("これは日本語の文章です。テストです。", "shift_jis", "SHIFT-JIS"),
-    ],
-)
-def test_other_encodings_are_told_by_what_they_look_like(
-    tmp_path: Path, text: str, encoding: str, name: str
-) -> None:
-    """The likeliest encoding is named, with its command."""
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(json.dumps({"id": "a", "document": text}, ensure_ascii=False).encode(encoding))
-    with pytest.raises(ConfigError, match=f"not UTF-8, but looks like {name}; .* iconv -f {name}"):
-        JsonLines(path).check()
-
-
 def test_columns_are_fields_under_other_names(tmp_path: Path) -> None:
     """Of JSON lines too: into objects and lists, numbers as texts, other fields passed over."""
     path = tmp_path / "rows.jsonl"

@@ -105,13 +105,6 @@ def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
     assert example.document.text == "a\u2028b\x85c\x0c"
 
 
-def test_a_huge_line_is_a_row(tmp_path: Path) -> None:
-    """A document of megabytes is one line."""
-    text = "word " * 2_000_000
-    (example,) = JsonLines(written(tmp_path, ROW | {"document": text})).examples()
-    assert example.document.text == text
-
-
 SOUND = {"id": "s", "document": "x"}
 
 
@@ -284,18 +277,6 @@ def test_faults_between_rows_name_both(tmp_path: Path) -> None:
     ]
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
-    """Each with its line."""
-    found = faults(written(tmp_path, *({"id": str(i)} for i in range(50))))
-    assert [fault.partition(":")[0] for fault in found] == [str(line) for line in range(1, 51)]
-
-
-def test_a_text_that_may_stand_in_a_faulty_row_is_not_missed(tmp_path: Path) -> None:
-    """One mistake is not reported a second time as its own consequence."""
-    path = written(tmp_path, {"id": "a", "document_id": "D"}, '{"document_id": "D", "document"')
-    assert [fault.partition(":")[0] for fault in faults(path)] == ["2"]
-
-
 def test_ignored_fields_are_passed_over(tmp_path: Path) -> None:
     """What the task ignores may stand in the rows, with any value."""
     path = written(tmp_path, ROW | {"source": {"url": 1}, "x": None})
@@ -396,15 +377,6 @@ def test_half_characters_become_replacement_characters(tmp_path: Path) -> None:
     assert example.document.text == "x\ufffd y😀\ufffd"
     assert example.evidence == (Span(1, 4),)
     assert example.metadata == {"\ufffd": ["\ufffd"]}
-
-
-@pytest.mark.parametrize(
-    "text", ["", " \n\t", "\0" * 99, "\u202e\u2066\u200f\ufeff", "e" + "\u0301" * 99, "\r\n\r"]
-)
-def test_odd_texts_are_read_like_any_other(tmp_path: Path, text: str) -> None:
-    """A row's text is data: nothing in it is refused, or changed."""
-    (example,) = JsonLines(written(tmp_path, ROW | {"document": text})).examples()
-    assert (example.document.text, example.fault) == (text, "")
 
 
 def test_memory_does_not_grow_with_the_documents(tmp_path: Path) -> None:

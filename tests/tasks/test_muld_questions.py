@@ -99,22 +99,3 @@ def test_chunks_are_read_best_first_behind_the_question(
     story = leporello("explain", done, "test-0").stdout
     assert f"question: {QUESTION.format('harbour')}" in story
     assert "context: " in story
-
-
-def test_fit_reads_whole_chunks_as_they_stand_in_the_document(done: Path) -> None:
-    """The best ranked that fit, none of them cut, in the document's order."""
-    for row, calls in results(done, "muld-narrativeqa-fit"):
-        [call] = calls
-        read = [tuple(passage) for passage in call["passages"]]
-        best = {tuple(hit[:2]) for hit in row["hits"][: len(read)]}
-        assert read == sorted(best)
-        assert 1 < len(read) < 10
-        assert call["output"]["cut"] == 0
-
-
-def test_each_keeps_the_surest_answer(done: Path) -> None:
-    """Every chunk is read on its own; the answer with the best log-probability is kept."""
-    for row, calls in results(done, "muld-hotpotqa-each"):
-        assert len(calls) == 10
-        best = max(calls, key=lambda call: call["output"]["score"])
-        assert row["raw"] == best["output"]["text"]

@@ -129,14 +129,3 @@ def test_a_pair_of_passages_is_written_down_once(tmp_path: Path) -> None:
     [story] = explain(done.directory, example.id)
     assert read.pair is not None
     assert all(text in story.inputs[0].prompt for text in read.pair)
-
-
-def test_other_chunks_than_paragraphs_teach_nothing(tmp_path: Path) -> None:
-    """Training says so; a run gives an answer that has the wrong length, which the metric knows."""
-    with pytest.raises(UserError, match="use the chunker Parts"):
-        train(
-            "muld-style-change",
-            "muld/style_change",
-            overrides=["chunker.class=FixedTokens", "chunker.size=30", "train.choose=[]"],
-            out=tmp_path / "model",
-        )

@@ -18,7 +18,6 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Coverage, Document, Example, Prediction
 from leporello.metrics import METRICS
 from leporello.tasks import Ruler
-from leporello.tasks.generated.ruler import largest
 from leporello.tasks.generated.words import background
 
 GIVEN: Mapping[str, Any] = json.loads((GOLDEN / "ruler.json").read_text(encoding="utf-8"))
@@ -169,16 +168,6 @@ def test_a_background_is_any_folder_of_texts(tmp_path: Path) -> None:
     empty.mkdir()
     with pytest.raises(UserError, match="is no folder of texts"):
         background(empty, "")
-
-
-@pytest.mark.parametrize("most", [None, 7, 30, 33, 35, 100])
-@pytest.mark.parametrize("limit", [0, 5, 12, 30, 33, 99])
-def test_the_largest_size_is_what_going_up_step_by_step_finds(limit: int, most: int | None) -> None:
-    """Multiples of five, or all there are."""
-    found = largest(lambda size: size <= limit, 5, most)
-    up = [size for size in range(5, limit + 1, 5) if most is None or size <= most]
-    whole = most is not None and most <= limit and most > 5
-    assert found == (most if whole else max(up, default=5))
 
 
 def test_dividing_finds_what_cutting_loses() -> None:

@@ -11,9 +11,6 @@ from command_line import HERE, leporello, read_lines
 from row_files import write_rows
 from tiny_models import STORY, save, save_classifier
 
-from leporello.api import load_pipelines
-from leporello.core.errors import ConfigError
-
 SENTENCES = [f"{part.strip()}." for part in STORY.split(".")[:2] for part in part.split(",")]
 ROWS: list[dict[str, Any]] = [
     {"id": "story", "sentences": SENTENCES},
@@ -104,28 +101,3 @@ def _expected(scores: dict[str, float]) -> dict[str, float]:
     # `short` is one block of either size, `two` one block of two sentences.
     base = {"shuffle_accuracy": (shares[1] + shares[2]) / 2, "same": 50.0, "missing": 0.0}
     return base | {f"accuracy[{size}]": share for size, share in shares.items()}
-
-
-def test_texts_that_fail_are_missing_pairs(place: Path, tmp_path: Path) -> None:
-    """A passage that exceeds the model says what to do; the short ones go on."""
-    config = ("--task", "texts", "--config", place / "own.yaml", "--out", tmp_path / "run")
-    done = leporello("run", *HERE, "too-long", *config, status=1)
-    assert "divide the document with the chunker Windows" in " ".join(done.stdout.split())
-    metrics, rows = _results(tmp_path / "run", "too-long")
-    assert metrics["failures"] == 7
-    assert {row["id"].partition("/")[0] for row in rows} == {"short", "two"}
-    assert metrics["scores"]["missing"] == pytest.approx(100 / 3, abs=1e-3)
-    accuracy = metrics["scores"]["accuracy[1]"]
-    assert accuracy <= 100 / 3 + 1e-3  # what is missing is not right
-
-
-def test_what_is_wrong_with_parameters_is_told_before_any_work(place: Path) -> None:
-    """With their lines in the config."""
-    faulty = (place / "own.yaml").read_text(encoding="utf-8")
-    faulty = faulty.replace("size: 24, stride: 12", "size: 24, stride: 25")
-    (place / "faulty.yaml").write_text(faulty.replace("shuffles: 3", "shuffles: 0"))
-    with pytest.raises(ConfigError) as raised:
-        load_pipelines([place / "faulty.yaml"])
-    told = str(raised.value)
-    assert "stride (25) must not be more than size (24)" in told
-    assert "shuffles" in told

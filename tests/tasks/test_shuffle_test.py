@@ -20,7 +20,7 @@ from leporello.core.errors import ConfigError, UserError
 from leporello.core.records import Coverage, Document, Example, Prediction
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy, interval
 from leporello.tasks import ShuffleTest
-from leporello.tasks.shuffle_test import beginning, sentences_of, shuffles
+from leporello.tasks.shuffle_test import sentences_of, shuffles
 
 CASES: list[Mapping[str, Any]] = json.loads(
     (GOLDEN / "shuffle_test.json").read_text(encoding="utf-8")
@@ -91,19 +91,6 @@ def test_a_shuffle_keeps_blocks_and_is_never_the_original(
         assert all("\n".join(block) in joined for block in blocks)
     again = [list(shuffles(numbered, size, 2, Random(seed))) for _ in range(2)]
     assert again[0] == again[1]
-
-
-@given(sentences=SENTENCES, count=st.integers(0, 14))
-def test_a_beginning_ends_with_its_last_sentence(sentences: list[str], count: int) -> None:
-    """The text before it is kept as it stands."""
-    text = " \t".join(["", *sentences, ""])
-    begun = beginning(text, sentences, count)
-    assert text.startswith(begun)
-    if 0 < count < len(sentences):
-        assert begun.endswith(sentences[count - 1])
-        assert "".join(begun.split()) == "".join("".join(sentences[:count]).split())
-    else:
-        assert begun == text
 
 
 # -- the task ----------------------------------------------------------------------------------

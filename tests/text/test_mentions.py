@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import pairwise
-
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from leporello import Document, Span
-from leporello.testing.contract import steps
-from leporello.testing.texts import ODD_QUESTIONS as QUESTIONS
-from leporello.testing.texts import TEXTS
 from leporello.text.mentions import mentions, mentions_in
 
 FOUND: tuple[tuple[str, str, list[str]], ...] = (
@@ -90,42 +82,6 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
 def test_what_counts_as_a_mention(name: str, text: str, expected: list[str]) -> None:
     """A person would mark these words."""
     assert [text[span.start : span.end] for span in mentions(text, name)] == expected
-
-
-@given(
-    text=st.lists(
-        st.sampled_from(["Jack", "Mr. ", " ", "\n", "Sparrow", "J. ", "-", "'s", ".", "jack", "猫"])
-        | st.text(max_size=2),
-        max_size=30,
-    ).map("".join),
-    name=st.sampled_from(["Jack Sparrow", "Mr. Jack", "猫", "Jack / Sparrow", '"Jack" Jack'])
-    | st.text(max_size=6),
-)
-@example(text="'s", name="\u00ad")
-def test_mentions_are_apart_and_in_order(text: str, name: str) -> None:
-    """Whatever the text and the name."""
-    found = mentions(text, name)
-    assert all(0 <= span.start < span.end <= len(text) for span in found)
-    assert all(one.end <= other.start for one, other in pairwise(found))
-    assert found == mentions(text, name)
-
-
-@pytest.mark.parametrize("name", [*QUESTIONS, "Harry Potter", "Dr. No", "猫"], ids=lambda x: x[:9])
-def test_odd_names_and_texts_raise_nothing(name: str) -> None:
-    """A question that is no name is mentioned nowhere, or where its words stand."""
-    for make in TEXTS.values():
-        mentions(make(300), name)
-
-
-def test_time_grows_linearly() -> None:
-    """Ten times the text takes about ten times as many calls."""
-    text = (
-        "Then Will went. Will Turner will go.\nWILL\nWe saw Mr. Turner; Jim Turner was there. " * 20
-    )
-
-    mentions(text, "Will Turner")  # makes the patterns
-    once, often = (steps(partial(mentions, text * n, "Will Turner")) for n in (1, 10))
-    assert often < 11 * once
 
 
 def test_a_document_is_searched_once_for_a_name() -> None:

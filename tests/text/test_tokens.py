@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from leporello import Document
 from leporello.core.errors import UserError
-from leporello.text.tokens import _PIECE, HuggingFace, Words, pieces, terms, tokenizer, white
+from leporello.text.tokens import _PIECE, HuggingFace, Words, pieces, terms, tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -142,12 +142,6 @@ def test_slow_tokenizers_are_refused(tmp_path: Path) -> None:
         tokenizer(str(tmp_path)).offsets("text")
 
 
-@given(st.text())
-def test_white_space_is_what_python_says(text: str) -> None:
-    """The array and `str.isspace` agree; the end of the text is none."""
-    assert white(text).tolist() == [*map(str.isspace, text), False]
-
-
 def test_terms() -> None:
     """Terms are case-folded; scripts without spaces give pairs of characters."""
     assert terms("Straße, it's X_1 你好世 é") == ["strasse", "it", "s", "x_1", "你好", "好世", "é"]
@@ -160,14 +154,3 @@ def test_latin_terms_are_what_every_other_text_is_cut_into() -> None:
     for character in characters:
         folded = f"a{character}b {character}".casefold()
         assert terms(folded) == general.findall(folded), hex(ord(character))
-
-
-@given(st.text(st.characters(exclude_categories=[]), max_size=60))
-def test_words_of_any_text_are_runs_between_blanks(text: str) -> None:
-    """Where no script without spaces occurs, words are what `str.split` gives, in place."""
-    if regex.search(
-        r"[\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]", text
-    ):
-        return
-    offsets = Words().offsets(text)
-    assert [text[start:end] for start, end in offsets] == text.split()

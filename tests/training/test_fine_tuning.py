@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
-import shutil
-import signal
-import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command_line import command, leporello, read_lines
+from command_line import read_lines
 from lookup_task import (
     CONFIG,
     FEW,
@@ -29,10 +24,9 @@ from lookup_task import (
 from leporello.api import Trained, run
 from leporello.config import load_config
 from leporello.core.errors import UserError
-from leporello.core.records import Read
 from leporello.core.training import Training, TuningJob, TuningResult
 from leporello.jobs.shards import layout_of
-from leporello.readers import CausalLM, Extractive, Seq2Seq
+from leporello.readers import CausalLM, Seq2Seq
 from leporello.training.splits import split
 
 
@@ -130,56 +124,6 @@ def test_additions_of_low_rank_are_merged(place: Path, tmp_path: Path) -> None:
     assert CausalLM(model=str(tmp_path / "model"), max_input_tokens=32, max_new_tokens=2).read(
         LESSONS.inputs[:1]
     )
-
-
-def test_a_budget_of_tokens_is_kept() -> None:
-    """Micro-batches hold no more than their share, padding included, and all lessons once."""
-    from leporello.readers.batching.micro_batches import ModelInput
-    from leporello.readers.training.examples import MicroBatches, TrainingExample
-
-    chance = random.Random(0)
-    lessons = [TrainingExample(ModelInput((n,) * chance.randint(1, 40)), (1,)) for n in range(200)]
-    settings = Training(batch_tokens=400, accumulate=4)
-    packed = MicroBatches(lessons, settings)
-    batches = [packed[n] for n in range(len(packed))]
-    assert all(max(each.size for each in b) * len(b) <= 100 for b in batches)
-    assert sorted(each.prompt.tokens[0] for b in batches for each in b) == list(range(200))
-    filled = sum(each.size for b in batches for each in b)
-    assert filled > 0.8 * 100 * len(batches)
-
-
-def test_micro_batches_are_made_up_anew_each_epoch() -> None:
-    """The same for the same epoch and seed, however an earlier process came there."""
-    from leporello.readers.batching.micro_batches import ModelInput
-    from leporello.readers.training.examples import MicroBatches, TrainingExample
-
-    lessons = [TrainingExample(ModelInput((n,) * (1 + n % 5)), (1,)) for n in range(30)]
-
-    def at(*epochs: int) -> list[list[TrainingExample]]:
-        packed = MicroBatches(lessons, Training(batch_size=8, accumulate=2))
-        for epoch in epochs:
-            packed.set_epoch(epoch)
-        return [packed[n] for n in range(len(packed))]
-
-    assert at(0, 1, 2) == at(2) != at(1)
-    assert {len(batch) for batch in at(2)} == {4, 2}
-
-
-def test_answers_are_marked_where_they_stand(place: Path) -> None:
-    """In the window that holds all of the answer; another window teaches that there is none."""
-    from leporello.readers.training import fine_tuning
-
-    reader = Extractive(str(place / "span"), max_input_tokens=12, stride=2)
-    read = Read(("the ball of name1 is red the ball of name2 is Blue",), "name2")
-    found = fine_tuning._of_read(reader, read, "blue")
-    windows = [window for _, window in reader.windows(read)]
-    told = [
-        window.text[slice(*window.characters(*lesson.labels))] if lesson.labels[1] else None
-        for window, lesson in zip(windows, found, strict=True)
-    ]
-    assert told[-1] == "Blue"
-    assert set(told[:-1]) == {None}
-    assert {x.labels for x in fine_tuning._of_read(reader, read, "white")} == {(0, 0)}
 
 
 # -- through the whole verb ----------------------------------------------------------------------
@@ -342,46 +286,3 @@ def test_characters_are_few_and_both_classes_count() -> None:
     assert other.training.settings("muld/narrativeqa").best_by == "loss"
     given = TrainingSpec({"preset": "muld-t5", "holdout": 0.1}).settings("muld/character_id")
     assert (given.validation, given.holdout) == ("", 0.1)
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_it_comes_to_the_same_loss(place: Path, tmp_path: Path) -> None:
-    """Five real kills; the losses of the resumed training are those of one never killed."""
-    shutil.copytree(place, tmp_path / "in")
-    sets = ["--set", "train.epochs=12", "--set", "train.evaluate_steps=5"]
-    asked = ["train", "t5", "--task", "lookup", "--config", "mine.yaml", *sets]
-    leporello(*asked, "--out", "whole", folder=tmp_path / "in")
-    chance = random.Random(5)
-    for step in (5, 30, 55, 80, 105):  # of 156
-        with subprocess.Popen(
-            command(*asked, "--out", "cut"), cwd=tmp_path / "in", stderr=subprocess.DEVNULL
-        ) as process:
-            while _last_step(tmp_path / "in/cut.unfinished") < step:
-                assert process.poll() is None, "it ended before it was killed"
-                time.sleep(0.01)
-            time.sleep(chance.uniform(0, 0.4))
-            process.send_signal(signal.SIGKILL)
-        assert not (tmp_path / "in/cut").exists()
-    leporello(*asked, "--out", "cut", folder=tmp_path / "in")
-    one, other = (
-        [
-            row["validation_loss"]
-            for row in _curve(tmp_path / f"in/{name}")
-            if "validation_loss" in row
-        ]
-        for name in ("whole", "cut")
-    )
-    assert other == pytest.approx(one, abs=1e-5)
-    assert len(one) > 30
-
-
-def _curve(folder: Path) -> list[dict[str, float]]:
-    rows: list[dict[str, float]] = json.loads((folder / "training.json").read_text())["curves"][
-        "0.01"
-    ]
-    return rows
-
-
-def _last_step(folder: Path) -> int:
-    """Returns the step of the last checkpoint that was begun."""
-    return max([int(p.name.partition("-")[2]) for p in folder.glob("*/checkpoint-*")], default=0)

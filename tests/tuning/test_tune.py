@@ -12,7 +12,7 @@ import pytest
 from command_line import command, leporello, until
 
 from leporello.config import load_config, load_space
-from leporello.config.choices import first
+from leporello.config.space import first
 from leporello.core.yaml.tree import read_tree
 
 CONFIG = """

@@ -18,8 +18,8 @@ from leporello.core.environment.extras import require
 from leporello.core.files import atomically, in_utf8, read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
-from leporello.engine.selection import divided
-from leporello.engine.task_examples import by_document, examples_of
+from leporello.engine.selection import by_document, divided
+from leporello.engine.task_examples import examples_of
 from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles

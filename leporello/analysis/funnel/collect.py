@@ -27,8 +27,8 @@ from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker, Task
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import divided
-from leporello.engine.task_examples import by_document, examples_of
+from leporello.engine.selection import by_document, divided
+from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
 from leporello.metrics import Metric

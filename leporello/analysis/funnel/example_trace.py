@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 
+from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
-from leporello.core.spans import letters, merge, outside
 from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.files import ExampleFiles
 from leporello.text.answer_spans import occurrences

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from leporello.cli.display.tables import excerpt
+from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
-from leporello.core.items import Item
 from leporello.core.records import Document, Span
 from leporello.runs.answer import Answer, CitedPassage
 from leporello.text.outline import cited

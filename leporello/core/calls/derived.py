@@ -16,8 +16,15 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.calls.memory import CacheKey, Codec, Fingerprint, Index, memo_key, read_only
-from leporello.core.hashing import canonical
+from leporello.core.calls.memory import (
+    CacheKey,
+    Codec,
+    Fingerprint,
+    Index,
+    canonical,
+    memo_key,
+    read_only,
+)
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import content_hash, from_table, to_table
 from leporello.core.records import JSON, Chunk, Document

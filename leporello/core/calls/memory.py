@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import weakref
 from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
@@ -29,6 +30,7 @@ Fingerprint: TypeAlias = "Callable[[object, Collection[str]], CacheKey | None]"
 Made = TypeVar("Made")
 
 _LARGEST = 2**32 - 1  # what a cache keeps of offsets; a text of more characters stays in memory
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 SCALARS = (bool, int, float, str, type(None))
 
 
@@ -188,3 +190,8 @@ def read_only(made: Any) -> Any:  # noqa: ANN401 -- whatever `index` returned
 
 
 TOKENS = Codec("tokens", _packed_offsets, _offsets)
+
+
+def canonical(value: Mapping[str, JSON]) -> str:
+    """Returns JSON as text, the same for equal values."""
+    return _CANONICAL.encode(value)

@@ -30,12 +30,10 @@ def chunks(
     question: str | None,
     divide: Callable[[Document], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns a document's chunks, of a collection those of each file.
+    """Returns the chunks of a collection, those of each file.
 
-    Takes what `derived.chunks` does; `divide` is given the document or file.
+    Takes what `derived.chunks` does; `divide` is given each file.
     """
-    if not document.members:
-        return derived.chunks(document, chunker, question, partial(divide, document))
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         every: list[Chunk] = []
@@ -76,12 +74,12 @@ def has_segments(kind: type) -> bool:
 
 
 def index(document: Document, retriever: Any, given: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
-    """Returns a retriever's index of chunks, of a collection combined from its files' segments.
+    """Returns a retriever's index of the chunks of a collection, combined from files' segments.
 
     Raises:
         ValueError: A chunk of another document.
     """
-    if not document.members or not has_segments(type(retriever)):
+    if not has_segments(type(retriever)):
         return derived.index(document, retriever, given)
 
     def make() -> Any:  # noqa: ANN401 -- whatever a retriever makes of segments

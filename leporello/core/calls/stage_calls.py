@@ -7,7 +7,7 @@ import inspect
 import math
 import reprlib
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
@@ -15,7 +15,7 @@ from numbers import Integral, Real
 from operator import attrgetter
 from typing import Any
 
-from leporello.core.calls import segments
+from leporello.core.calls import derived, segments
 from leporello.core.calls.contracts import (
     PARAMETERS,
     StageError,
@@ -25,11 +25,11 @@ from leporello.core.calls.contracts import (
     has_index,
     sees_gold,
 )
+from leporello.core.coverage import merge
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, fault_of
 from leporello.core.protocols import Chunker, Reader
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read, Span
-from leporello.core.spans import merge
 
 _WANTED = "one list of Hit a question"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Document) if field.init)
@@ -38,7 +38,7 @@ _CHUNKS = (1_000, 10)  # that a document may have at most: so many, and so many 
 
 
 def retrieve(
-    retriever: Any,  # noqa: ANN401 -- what is no retriever is told so
+    retriever: Any,  # noqa: ANN401 -- asked by `retrieve`, or by `index` and `search`
     examples: Sequence[Example],
     chunks: Sequence[Chunk],
 ) -> list[list[Hit]]:
@@ -53,7 +53,7 @@ def retrieve(
         chunks: Chunks of that document.
 
     Raises:
-        StageError: The retriever asks for something else, or returns something else.
+        StageError: The retriever returns something else.
     """
     if not examples:
         return []
@@ -63,7 +63,7 @@ def retrieve(
         "questions": lambda: [example.question for example in examples],
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
-        "index": lambda: segments.index(document, retriever, chunks),
+        "index": lambda: _index(document, retriever, chunks),
     }
     names = _parameters(kind, method)
     with stage_call(_name(kind, method), document):
@@ -72,27 +72,21 @@ def retrieve(
     return _checked(_name(kind, method), returned, len(examples), document)
 
 
+def _index(document: Document, retriever: Any, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- as `derived.index`
+    made_by = segments if document.members else derived
+    return made_by.index(document, retriever, chunks)
+
+
 def _name(kind: type, method: str) -> str:
     return f"{kind.__name__}.{method}"
 
 
 @cache
 def _parameters(kind: type, method: str) -> tuple[str, ...]:
-    """Returns the names of what a retriever's method must be given."""
-    if not callable(function := getattr(kind, method, None)):
-        raise StageError(f"{kind.__name__} is no retriever: it has no method `retrieve`")
-    taken = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-    [needed], others = PARAMETERS[method]
-    names = tuple(p.name for p in taken if p.name in (needed, *others))
-    unknown = [str(p) for p in taken if p.name not in names and p.default is p.empty]
-    positional = any(p.kind is p.POSITIONAL_ONLY for p in taken)
-    asks = {"questions", "examples"} & set(names)
-    if unknown or positional or needed not in names or not asks:
-        raise StageError(
-            f"{_name(kind, method)} takes ({', '.join(map(str, taken))}); it must take `questions`"
-            f" (texts) or `examples` (whole examples), and `{needed}`, by these names"
-        )
-    return names
+    """Returns the names of what a retriever's method is given; the config has checked them."""
+    required, optional = PARAMETERS[method]
+    taken = inspect.signature(getattr(kind, method)).parameters
+    return tuple(name for name in taken if name in (*required, *optional))
 
 
 def _checked(name: str, returned: object, questions: int, document: Document) -> list[list[Hit]]:
@@ -143,9 +137,8 @@ def _checked_hit(name: str, hit: object, document: Document) -> Hit:
 
 def _show(value: object) -> str:
     """Returns a value as an error can show it; a hit would print its whole document."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return reprlib.repr(value)
-    return f"a {type(value).__name__}"
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return reprlib.repr(value) if plain else f"a {type(value).__name__}"
 
 
 @contextmanager
@@ -231,28 +224,25 @@ def _checked_output(name: str, output: object, read: Read) -> Output:
     scores = tuple(_number(name, "scores", score) for score in output.scores)
     if scores and len(scores) != len(read.choices):
         raise StageError(f"{name}.read gave {len(scores)} scores for {len(read.choices)} choices")
+    numbers = {
+        field: check(name, field, value)
+        for field, check in _NUMBERS.items()
+        if (value := getattr(output, field)) is not None
+    }
     return Output(
         text=in_utf8(output.text),
-        score=None if output.score is None else _number(name, "score", output.score),
         scores=scores,
         read=None if output.read is None else _seen(name, output.read, read),
-        cut=_counted(name, "cut", output.cut),
-        input_tokens=_counted(name, "input_tokens", output.input_tokens),
-        output_tokens=_counted(name, "output_tokens", output.output_tokens),
         span=None if output.span is None else _stands(name, output.span, read),
-        dollars=None if output.dollars is None else _number(name, "dollars", output.dollars),
         reasoning=None if output.reasoning is None else in_utf8(output.reasoning),
-        reasoning_tokens=None
-        if output.reasoning_tokens is None
-        else _counted(name, "reasoning_tokens", output.reasoning_tokens),
-        probability=None if output.probability is None else _probable(name, output.probability),
+        **numbers,
     )
 
 
-def _probable(name: str, value: object) -> float:
-    probability = _number(name, "probability", value)
+def _probable(name: str, field: str, value: object) -> float:
+    probability = _number(name, field, value)
     if not 0 <= probability <= 1:
-        raise StageError(f"{name}.read gave the probability {probability:g}; it must be 0 to 1")
+        raise StageError(f"{name}.read gave the {field} {probability:g}; it must be 0 to 1")
     return probability
 
 
@@ -266,6 +256,15 @@ def _counted(name: str, field: str, value: object) -> int:
     if not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise StageError(f"{name}.read gave the {field} {_show(value)}; it must be a count")
     return int(value)
+
+
+# Numbers of an output, of which None is one that the reader does not know; and what checks them.
+_NUMBERS: Mapping[str, Callable[[str, str, object], Any]] = {
+    "score": _number,
+    "dollars": _number,
+    "probability": _probable,
+    **dict.fromkeys(("cut", "input_tokens", "output_tokens", "reasoning_tokens"), _counted),
+}
 
 
 def _stands(name: str, span: object, read: Read) -> Span:

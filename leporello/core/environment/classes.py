@@ -156,14 +156,7 @@ def _own(name: str = "Mine") -> str:
 
 
 def _class_of(module: ModuleType, attribute: str) -> Any:  # noqa: ANN401 -- of any kind
-    where = getattr(module, "__file__", None)
-    if not where:  # a folder without __init__.py: a namespace package
-        folders = ", ".join(map(str, getattr(module, "__path__", ())))
-        raise ClassError(
-            f"{module.__name__} is a folder ({folders}) and no module, so it has no class"
-            f" {attribute!r}: name the file in it too, {module.__name__}.FILE.{attribute}, or"
-            f" give it an __init__.py"
-        )
+    where = getattr(module, "__file__", None) or f"{module.__name__}, a folder without __init__.py,"
     if not hasattr(module, attribute):
         classes = [n for n, v in vars(module).items() if _is_of(v, module)]
         raise ClassError(f"{where} has no class {attribute!r}{did_you_mean(attribute, classes)}")

@@ -15,6 +15,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from leporello.core.calls.answers import as_text
+from leporello.core.calls.contracts import answers_to, resumption
+from leporello.core.coverage import Span
+from leporello.core.errors import ReadError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import (
     JSON,
@@ -26,7 +29,6 @@ from leporello.core.records import (
     Read,
     Request,
 )
-from leporello.core.spans import Span
 from leporello.engine.failures import ExampleError
 from leporello.text.answers import unanswerable
 from leporello.text.typed.fields import AnswerField, fields_of, filled
@@ -103,13 +105,9 @@ class TypedAnswer:
             if not isinstance(requests, (list, tuple)):
                 yield requests  # which the engine refuses
             parts = [self._typed(request) for request in requests]
-            try:
-                replies = iter((yield [one for part in parts for one in part]))
-            except Exception as error:
-                step = partial(combination.throw, error)
-                continue
+            replies = iter((yield from answers_to([one for part in parts for one in part])))
             own = [[next(replies) for _ in part] for part in parts]
-            step = partial(combination.send, [*map(self._joined, requests, parts, own)])
+            step = resumption(combination, [*map(self._joined, requests, parts, own)])
 
     def _typed(self, request: Request) -> Sequence[Request]:
         if isinstance(request, Fit):
@@ -146,6 +144,8 @@ class TypedAnswer:
         """Returns the reply to a request, and keeps what was said to it."""
         if not isinstance(request, Read) or parts == [request]:
             return replies[0]
+        if failed := [reply for reply in replies if isinstance(reply, ReadError)]:
+            return failed[0]
         if fields := self._fields:
             values = [_valued(one, output) for one, output in zip(fields, replies, strict=True)]
             self._said += map(_Said, (one.pointer for one in fields), values, replies)

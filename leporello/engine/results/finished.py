@@ -10,9 +10,9 @@ from typing import Any
 from leporello.core.calls.answers import way_of
 from leporello.core.hashing import digest
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON, Example, Output, Prediction, Read
+from leporello.core.records import JSON, Example, Output, Prediction, Read, Reply
 from leporello.engine.failures import ExampleError
-from leporello.engine.results.serialization import Reply, calls_row, prediction_row
+from leporello.engine.results.serialization import calls_row, prediction_row
 
 TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
 
@@ -51,11 +51,6 @@ class FinishedRow:
     statistics: bytes
     traceback: bytes = b""
 
-    @property
-    def parts(self) -> tuple[bytes, bytes, bytes, bytes]:
-        """The lines and the traceback."""
-        return self.prediction, self.calls, self.statistics, self.traceback
-
 
 @dataclass(frozen=True, slots=True)
 class FinishedExample:
@@ -63,7 +58,7 @@ class FinishedExample:
 
     Attributes:
         number: Number of the example in its task.
-        row: The same example as a store holds it.
+        row: The same example as a store holds it; None where nobody wants rows.
         prediction: Prediction; None if the example failed.
         failure: Error; None unless the example failed.
         calls: Reads with their outputs, in order; empty if the example failed.
@@ -71,7 +66,7 @@ class FinishedExample:
     """
 
     number: int
-    row: FinishedRow
+    row: FinishedRow | None
     prediction: Prediction | None = None
     failure: ExampleError | None = None
     calls: Sequence[Call] = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from leporello.core.calls.answers import as_text, confidence_of, rounded
-from leporello.core.coverage import Coverage
+from leporello.core.coverage import Coverage, Span, merge, outside
+from leporello.core.errors import ReadError
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, spans_of
 from leporello.core.records import (
@@ -19,13 +20,11 @@ from leporello.core.records import (
     Output,
     Prediction,
     Read,
+    Reply,
 )
-from leporello.core.spans import Span, merge, outside
-from leporello.engine.failures import ReadError
 from leporello.engine.results.columns import from_columns, to_columns
 
 # What came of one read.
-Reply: TypeAlias = Output | ReadError
 
 # Fields of an output that most readers leave out, and rows with them.
 _RARE = (

@@ -1,4 +1,4 @@
-"""Shards on a Ray cluster, by Ray Data's `map_batches`; the only place that imports ray.
+"""Workers on a Ray cluster, each a process beside an actor; the only place that imports ray.
 
-Begin with `executor`, then `actor`, which is a worker there; `environment` is what travels to it.
+Begin with `workers`; `environment` is what travels to them.
 """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from leporello.config.placement import Placement
 from leporello.core.errors import UserError
+from leporello.executors.ray.cluster import free_resources, nodes
 
 _PATIENCE = 30.0  # seconds without a worker before that is told
 _LONGEST = 600.0  # seconds without a node that could hold one after which the run ends
@@ -65,35 +66,20 @@ def check_capacity(placement: Placement, nodes: Sequence[Mapping[str, float]]) -
 
 
 class CapacityWatch:
-    """Says in our own words that the cluster has no room.
+    """Says in our own words that the cluster has no room."""
 
-    Attributes:
-        taken: Names of workers that have begun.
-    """
-
-    def __init__(
-        self,
-        placement: Placement,
-        workers: int,
-        nodes: Callable[[], Sequence[Mapping[str, float]]],
-        free: Callable[[], Mapping[str, float]],
-    ) -> None:
-        """Takes what is awaited.
-
-        Args:
-            placement: Placement with what each worker reserves.
-            workers: Number of workers.
-            nodes: Function that returns the resources of each node, by name.
-            free: Function that returns the resources that nobody has reserved, by name.
-        """
-        self.taken: set[str] = set()
-        self._placement, self._workers = placement, workers
-        self._nodes, self._free = nodes, free
+    def __init__(self, placement: Placement) -> None:
+        """Takes what each worker reserves."""
+        self._placement = placement
         self._began = self._looked = self._held = time.monotonic()
         self._has_warned = False
 
-    def look(self) -> None:
+    def look(self, begun: int, workers: int) -> None:
         """Warns once that workers find no room.
+
+        Args:
+            begun: Number of workers that have begun.
+            workers: Number of workers.
 
         Raises:
             UserError: For long no node has been there that could hold a worker.
@@ -101,16 +87,16 @@ class CapacityWatch:
         if (now := time.monotonic()) - self._looked < _PATIENCE:
             return
         self._looked = now
-        if len(self.taken) < self._workers and not self._has_warned:
+        if begun < workers and not self._has_warned:
             self._has_warned = True
             _log.warning(
                 "%d of %d workers have not begun after %.0f s: each is to reserve %s, and of the"
                 " Ray cluster is free: %s; waiting goes on, and those that are there work",
-                self._workers - len(self.taken), self._workers, now - self._began,
-                worker_resources(self._placement), self._free(),
+                workers - begun, workers, now - self._began,
+                worker_resources(self._placement), free_resources(),
             )  # fmt: skip
         try:
-            check_capacity(self._placement, self._nodes())
+            check_capacity(self._placement, nodes())
             self._held = now
         except UserError as error:
             if now - self._held > _LONGEST:

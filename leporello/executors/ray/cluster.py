@@ -120,21 +120,6 @@ def _check_connected(placement: Placement) -> None:
         )
 
 
-def node_id() -> str:
-    """Returns the name of the node that this process is on."""
-    import ray
-
-    node: str = ray.get_runtime_context().get_node_id()
-    return node
-
-
-def is_there(node: str) -> bool:
-    """Says whether a node is still in the cluster."""
-    import ray
-
-    return any(info["NodeID"] == node and info["Alive"] for info in ray.nodes())  # type: ignore[no-untyped-call]  # as above
-
-
 @contextmanager
 def _kept_handler(number: int) -> Iterator[None]:
     """Gives a signal back to who handles it now, if the block has it handled otherwise."""

@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from leporello.cache.source_code import is_own, sources
+from leporello.core.annotations import declared_files, declared_variables
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.core.environment.declared import declared_files, declared_variables
 from leporello.executors.child_process import show_log
 from leporello.executors.interface import BatchSpec
 

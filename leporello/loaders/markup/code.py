@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.loaders.files import Format
-from leporello.loaders.markup.lines import line_places
-from leporello.loaders.text import decoded
+from leporello.loaders.text import decoded, line_places
 from leporello.text.outline import Extracted, Heading, outline
 
 _STRINGS = r'"(?:\\.|[^"\\\n]){0,999}+"'

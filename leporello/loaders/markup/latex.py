@@ -17,8 +17,7 @@ from typing import ClassVar
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow
-from leporello.loaders.markup.lines import line_starts
-from leporello.loaders.text import decoded
+from leporello.loaders.text import decoded, line_starts
 from leporello.text.outline import Extracted
 
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")

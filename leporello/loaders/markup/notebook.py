@@ -12,7 +12,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.html import Html
-from leporello.loaders.markdown import Markdown
+from leporello.loaders.text import Markdown
 from leporello.text.outline import Extracted, joined
 
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from leporello.core.records import Loss
 from leporello.loaders.files import Format
-from leporello.loaders.markup.lines import line_places, line_starts
-from leporello.loaders.text import decoded
+from leporello.loaders.text import decoded, line_places, line_starts
 from leporello.text.outline import Extracted, Heading, outline
 
 _HEADING = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +18,10 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Secret
 from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format
-from leporello.loaders.pdf.bombs import LARGEST_STREAM, has_bomb
-from leporello.loaders.pdf.losses import losses
 from leporello.loaders.pdf.outline import bookmarks, of_bookmarks, of_types
 from leporello.loaders.pdf.pages import (
     PageText,
+    losses,
     page_names,
     pages,
     read_scans,
@@ -33,12 +33,21 @@ from leporello.text.outline import Extracted, Heading, outline
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
+
 __all__ = ["Pdf"]
 
 _MOST_PAGES = 100_000
 _LOCKED = 4  # pdfium's number of that error
 _NO_TITLE = re.compile(r"untitled|microsoft|\.(docx?|dvi|tex|pdf|indd|qxd|rtf|odt|ps)\b", re.I)
 _PDFIUM = threading.Lock()  # it is not made for threads
+
+
+LARGEST_STREAM = 2**26  # bytes; letters in it take pdfium sixteen times as many
+_DENSEST = 1032  # times its size: to no more does deflate unpack
+_HEAD = 2**10  # bytes before a stream, in which its filters stand
+_BLOCK = 2**16
+_STREAM = re.compile(rb"\bstream\r?\n")
+_UNSEEN = re.compile(rb"/Image\b|/EmbeddedFile\b")  # what is not unpacked for the text
 
 
 @dataclass(frozen=True)
@@ -163,3 +172,43 @@ def _attached(pdf: PdfDocument) -> Iterator[Loss]:
     for i in islice(range(pdf.count_attachments()), 100):
         name = pdf.get_attachment(i).get_name()
         yield Loss("attachment", "files within the file are not read; save it and ask it too", name)
+
+
+def has_bomb(data: bytes) -> bool:
+    """Returns whether a stream of a PDF unpacks to more than `LARGEST_STREAM`."""
+    for match in _STREAM.finditer(data):
+        start, end = match.end(), data.find(b"endstream", match.end())
+        head = data[max(0, match.start() - _HEAD) : match.start()].rpartition(b" obj")[2]
+        times = head.count(b"/FlateDecode") + len(re.findall(rb"/Fl\b", head))
+        length = (len(data) if end < 0 else end) - start
+        if not times or length * _DENSEST**times <= LARGEST_STREAM or _UNSEEN.search(head):
+            continue
+        if _unpacked(data, start, start + length, times) > LARGEST_STREAM:
+            return True
+    return False
+
+
+def _unpacked(data: bytes, start: int, end: int, times: int) -> int:
+    """Returns to how many bytes a stream unpacks, if not to more than it may: then to so many."""
+    blocks = (data[i : min(i + _BLOCK, end)] for i in range(start, end, _BLOCK))
+    stages = [zlib.decompressobj() for _ in range(times)]
+    total = 0
+    try:
+        for block in blocks:
+            total += _through(block, stages)
+            if total > LARGEST_STREAM:
+                break
+    except zlib.error:  # encrypted, or damaged: pdfium comes no further
+        pass
+    return total
+
+
+def _through(block: bytes, stages: list[zlib._Decompress]) -> int:
+    """Returns how many bytes a block gives after all stages, or more than may be."""
+    if not stages:
+        return len(block)
+    total = 0
+    while block and total <= LARGEST_STREAM and not stages[0].eof:
+        total += _through(stages[0].decompress(block, _BLOCK), stages[1:])
+        block = stages[0].unconsumed_tail
+    return total

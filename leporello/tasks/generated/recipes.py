@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from random import Random
 from typing import Any, ClassVar, TypeAlias
 
-from leporello.core.spans import Span
+from leporello.core.coverage import Span
 from leporello.tasks.generated.questions import QuestionFile
 from leporello.tasks.generated.words import Background, value, word_list
 from leporello.text.outline import tile

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from leporello.core.errors import UserError
 from leporello.core.files import opened
-from leporello.text.encodings import looks_like
+from leporello.text.looks import looks_like
 
 _BLOCK = 1 << 20  # bytes that are skipped at once
 _HEAD = 1 << 12  # bytes that tell the encoding

@@ -26,7 +26,7 @@ from leporello.core.errors import did_you_mean
 from leporello.core.files import in_utf8
 from leporello.core.records import Document, Span
 from leporello.storage import is_url
-from leporello.text.encodings import looks_like
+from leporello.text.looks import looks_like
 from leporello.text.typed.schema import schema_of
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 _LONGEST = 200  # characters of a title that are looked at
 
@@ -86,7 +87,8 @@ _AFTER_WORD = re.compile(
 _BEFORE_WORD = re.compile(r"([^\W\d_]+)\s+([^\W\d_]+)\b\s*[.:\-–—]*\s*")
 _FIGURES = re.compile(r"(\d{1,3}(?:\.\d{1,3})*(?:\.[a-z])?)\.?(?:\s+|$)")
 _LETTERS = re.compile(r"([IVXLC]{1,7}|[A-Z])((?:\.\d{1,3})*)\.?(?:\s+|$)")
-_ROMAN = re.compile(r"(?=[IVXLC])(C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
+_ROMAN = re.compile(r"(?=[IVXLC])C{0,3}(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _ATTRIBUTES = re.compile(r"(?:(?<!\s)\s++)?+\{[#.][^{}]*+\}$")  # pandoc's: {#intro .unnumbered}
 _EDGES = " \t*_`\"'“”‘’.:;,!?()[]–—-"
 
@@ -169,15 +171,8 @@ def _number(text: str, *, letters: bool) -> tuple[str, int] | None:
 
 def _roman(text: str) -> int:
     """Returns the value of a Roman number up to 399, or 0."""
-    if not text or not (match := _ROMAN.fullmatch(text)):
+    if not _ROMAN.fullmatch(text):
         return 0
-    hundreds, tens, ones = match.groups()
-    return 100 * len(hundreds) + 10 * _digit(tens, "XLC") + _digit(ones, "IVX")
-
-
-def _digit(text: str, letters: str) -> int:
-    """Returns the value of one digit of a Roman number, written with these three letters."""
-    one, five, ten = [*letters]
-    if text in (one + five, one + ten):
-        return 4 if five in text else 9
-    return 5 * (five in text) + text.count(one)
+    values = [_ROMAN_VALUES[letter] for letter in text]
+    # A letter before a greater one is taken off: IV.
+    return sum(-one if one < then else one for one, then in pairwise([*values, 0]))

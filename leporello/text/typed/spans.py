@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from leporello.core.coverage import Span
 from leporello.core.records import JSON, Chunk
-from leporello.core.spans import Span
 from leporello.text.sentences import sentence_spans
 from leporello.text.typed.parse import as_answer, found_in, kind_of, parse
 from leporello.text.typed.values import dates, numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -309,20 +309,6 @@ def test_overlap_must_be_less_than_size(chunker: type[FixedTokens | Recursive]) 
     """Chunks that would not advance are refused when the chunker is made."""
     with pytest.raises(ValueError, match=r"overlap \(5\) must be less than size \(5\)"):
         chunker(5, 5)
-
-
-@pytest.mark.parametrize("entry", CASES)
-def test_a_document_is_tokenised_once(entry: Entry, folders: dict[str, str]) -> None:
-    """A second chunker with the same tokenizer finds the tokens in the document's memo."""
-    document = Document("d", "Some words. And more.\n\nAnd more.")
-    list(entry.build(3, 0, folders["unigram"]).chunk(document))
-    kept = dict(_memo(document))
-    list(entry.build(2, 0, folders["unigram"]).chunk(document))
-    assert [id(value) for value in dict(_memo(document)).values()] == [*map(id, kept.values())]
-
-
-def _memo(document: Document) -> Iterator[tuple[object, object]]:
-    yield from document._memo.items()
 
 
 def test_only_a_language_needs_langchain(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,15 +77,6 @@ def test_promises(model: str, byte_level: str) -> None:
             assert sum(c.start <= mention.start < c.end for c in chunks) == 1
 
     holds()
-
-
-def test_no_window_has_more_tokens_than_its_size(byte_level: str) -> None:
-    """Nor where tokens are parts of words."""
-    text = "Then some words fell, and Jack Sparrow said some of them to Jack's crew. " * 30
-    document = Document("d", text)
-    for size in (5, 16, 64, 200):
-        for chunk in divide(MentionWindows(size, byte_level), document, "Jack Sparrow"):
-            assert len(tokens_in(document, byte_level, chunk.start, chunk.end)) <= size
 
 
 @pytest.mark.parametrize(
@@ -165,21 +154,3 @@ def test_to_pick_nothing_is_refused() -> None:
     """It is a mistake, told when the retriever is made."""
     with pytest.raises(ValueError, match="pick is empty"):
         Mentions(())
-
-
-def test_pick_is_a_list_in_yaml(tmp_path: Path) -> None:
-    """A list is its value, no sweep; another word is told with what is allowed."""
-    from leporello.config import load_config
-    from leporello.core.errors import ConfigError
-
-    def config(pick: Any) -> Path:
-        path = tmp_path / "mine.yaml"
-        retriever = {"class": "Mentions", "pick": pick}
-        pipelines = {"p": {"retriever": retriever, "reader": {"class": "Lead"}}}
-        path.write_text(json.dumps({"pipelines": pipelines}), encoding="utf-8")
-        return path
-
-    [point] = load_config([config(["first", "densest"])]).pipelines["p"]
-    assert point.build().retriever == Mentions(("first", "densest"))
-    with pytest.raises(ConfigError, match="densest"):
-        load_config([config(["most"])])

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from one_example import run_example
+from one_example import drive, texts_of
 
-from leporello.chunkers import Paragraphs
 from leporello.combiners import (
     ChainOfAgents,
     ChainOfNotes,
@@ -18,23 +17,16 @@ from leporello.combiners import (
     StructuredMapReduce,
     Stuff,
 )
-from leporello.combiners.chains.plan_then_read import filled, plan_by_rule, written_plan
-from leporello.combiners.chains.self_consistency import arrangements
+from leporello.combiners.chains.plan_then_read import plan_by_rule
 from leporello.combiners.chains.structured_map_reduce import finding
-from leporello.config import Pipeline
 from leporello.core.records import (
     Document,
     Example,
-    Fit,
-    Generates,
     Hit,
     Output,
     Read,
-    Request,
     Span,
 )
-from leporello.readers import BestSentence, Embedded
-from leporello.retrievers import BM25
 
 DOCUMENT = Document("d", "Anna is red. Bert is blue. Carl is red.", title="Colours")
 HITS = [
@@ -43,17 +35,6 @@ HITS = [
     Hit(DOCUMENT.chunk(0, 12), 1.0),
 ]
 EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
-TALE = Document(
-    "t",
-    "The miller had three sons. The eldest took the mill, the second took the donkey.\n\n"
-    "The youngest had nothing but the cat. The boots of the cat were red.\n\n"
-    "The king loved rabbits. The cat caught twelve rabbits and brought them to the palace.\n\n"
-    "The ogre lived in a castle. He became a mouse, and the cat ate him.\n",
-)
-
-
-def _texts(read: Read) -> list[str]:
-    return [p if isinstance(p, str) else p.text for p in read.passages]
 
 
 def _drive(
@@ -61,39 +42,21 @@ def _drive(
     answer: Callable[[Read], Output],
     hits: Sequence[Hit] = HITS,
     example: Example = EXAMPLE,
-    *,
-    fits: int = 9,
-    writes: bool = True,
+    **window: Any,
 ) -> tuple[Any, list[list[Read]]]:
     """Runs a combiner to its end; returns its value and the reads of every round."""
-    generator = combiner.combine(example, hits)
-    rounds: list[list[Read]] = []
-    answers: list[Any] | None = None
-    while True:
-        try:
-            requests: Sequence[Request] = generator.send(answers)
-        except StopIteration as stop:
-            return stop.value, rounds
-        if reads := [request for request in requests if isinstance(request, Read)]:
-            rounds.append(reads)
-        answers = [answer(r) if isinstance(r, Read) else _now(r, fits, writes) for r in requests]
-
-
-def _now(request: Request, fits: int, writes: bool) -> Any:
-    if isinstance(request, Generates):
-        return writes
-    return min(fits, len(request.read.passages)) if isinstance(request, Fit) else ()
+    return drive(combiner, example, hits, answer, **window)
 
 
 def _join(read: Read) -> Output:
-    return Output("+".join(_texts(read)))
+    return Output("+".join(texts_of(read)))
 
 
 def test_a_chain_of_agents_hands_its_unit_on_in_document_order() -> None:
     """Each worker has the unit before it; the manager has the last one alone."""
     value, rounds = _drive(ChainOfAgents(hits=1, worker="W"), _join)
     first, second, third = (hit.chunk.text for hit in (HITS[2], HITS[0], HITS[1]))
-    assert [_texts(read) for [read] in rounds] == [
+    assert [texts_of(read) for [read] in rounds] == [
         [first],
         [first, second],
         [f"{first}+{second}", third],
@@ -115,7 +78,7 @@ def test_a_worker_that_says_nothing_hands_on_what_it_was_given() -> None:
     """If none says anything, the manager reads the question alone."""
     said = iter(["red", " ", "none", "done"])
     value, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(next(said)))
-    assert (value, _texts(rounds[-1][0])) == ("done", ["red"])
+    assert (value, texts_of(rounds[-1][0])) == ("done", ["red"])
     _, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(""))
     assert rounds[-1][0].passages == ()
 
@@ -130,30 +93,18 @@ def test_of_copied_answers_the_sentences_are_handed_on() -> None:
         )
 
     _, rounds = _drive(ChainOfAgents(hits=1), copy, hits=HITS[:2])
-    assert _texts(rounds[-1][0]) == ["Bert is blue."]
+    assert texts_of(rounds[-1][0]) == ["Bert is blue."]
 
 
 def test_notes_stand_before_the_passages_that_they_are_on() -> None:
     """What is noted as irrelevant, or as saying nothing, is not read again."""
     said = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
-    note: Callable[[Read], Output] = lambda read: Output(said[_texts(read)[-1].split()[0]])  # noqa: E731 -- typed
+    note: Callable[[Read], Output] = lambda read: Output(said[texts_of(read)[-1].split()[0]])  # noqa: E731 -- typed
     _, [notes, [read]] = _drive(ChainOfNotes(note="N", order="document"), note)
     assert [one.instruction for one in notes] == ["N"] * 3
-    assert _texts(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
+    assert texts_of(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
     _, [_, [read]] = _drive(ChainOfNotes(), note, fits=3)
-    assert _texts(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
-
-
-def test_arrangements_are_orders_and_then_parts() -> None:
-    """Each once; one hit has one arrangement, and none has that of none."""
-    found = arrangements(HITS, 5)
-    assert [[hit.score for hit in each] for each in found] == [
-        [3, 2, 1], [1, 3, 2], [1, 2, 3], [2], [3, 1],
-    ]  # fmt: skip
-    assert arrangements(HITS[:1], 9) == [(HITS[0],)]
-    assert arrangements([], 9) == [()]
-    assert len(arrangements(HITS, 2)) == 2
-    assert all(arrangements(HITS, 9))
+    assert texts_of(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
 
 
 def test_self_consistency_keeps_the_answer_that_most_runs_agree_on() -> None:
@@ -169,14 +120,6 @@ def test_a_vote_weighs_as_much_as_the_reader_is_sure() -> None:
     said = iter([("red", -9.0), ("red", -9.0), ("blue", 3.0)])
     value, _ = _drive(SelfConsistency(Stuff(), runs=3), lambda _: Output(*next(said)))
     assert value == "blue"
-
-
-def test_a_read_that_fails_reaches_the_combiner_inside() -> None:
-    """Which may catch it; else the example fails with it."""
-    generator = SelfConsistency(Stuff()).combine(EXAMPLE, HITS)
-    next(generator)
-    with pytest.raises(ValueError, match="no"):
-        generator.throw(ValueError("no"))
 
 
 WRITTEN = """\
@@ -206,11 +149,11 @@ def test_a_structured_reduction_is_given_all_fields() -> None:
         if read.instruction.startswith("R"):
             return Output("Answer: red\nConfidence: 5")
         said = {"Bert": "Answer: none", "Carl": "Answer: red", "Anna": WRITTEN.format(2)}
-        return Output(said[_texts(read)[0].split()[0]])
+        return Output(said[texts_of(read)[0].split()[0]])
 
     value, [_, [read]] = _drive(StructuredMapReduce(reduce="R"), write)
     assert value == "red"
-    assert _texts(read) == [
+    assert texts_of(read) == [
         "Extracted information: Bert is blue.\nRationale: it\n says so\nAnswer: blue\n"
         "Confidence: 2.0",
         "Answer: red\nConfidence: 2.5",
@@ -228,7 +171,7 @@ def test_findings_are_collapsed_in_groups_that_fit() -> None:
 def test_without_fields_equal_answers_sum_up_their_confidence() -> None:
     """No further read is needed; nothing found is nothing said, until nothing else is."""
     said = {"Bert": ("blue", 0.5), "Carl": ("Red.", 0.0), "Anna": ("red", 0.0)}
-    reader: Callable[[Read], Output] = lambda read: Output(*said[_texts(read)[0].split()[0]])  # noqa: E731 -- typed
+    reader: Callable[[Read], Output] = lambda read: Output(*said[texts_of(read)[0].split()[0]])  # noqa: E731 -- typed
     value, rounds = _drive(StructuredMapReduce(), reader)
     assert (value, len(rounds)) == ("red", 1)
     assert _drive(StructuredMapReduce(), lambda _: Output("Unanswerable"))[0] == "Unanswerable"
@@ -268,15 +211,6 @@ def test_a_plan_by_rule_asks_first_what_the_question_leaves_open(
     assert len(plan_by_rule(question, 1)) <= 1
 
 
-def test_a_written_plan_is_its_numbered_lines() -> None:
-    """Whatever marks them; an answer that is not there is nothing."""
-    text = "Sure:\n**1.** Who is it?\n 2) Where is #1?\nStep 3: Why #2, not #9?\n"
-    assert written_plan(text, 9) == ["Who is it?", "Where is #1?", "Why #2, not #9?"]
-    assert len(written_plan(text, 2)) == 2
-    assert written_plan("Anna is red. 1. Bert", 9) == []
-    assert filled("Why #2, not #9?", ["Bert", ""]) == "Why , not #9?"
-
-
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_plan_that_is_not_written_is_made_by_rule(writes: bool) -> None:
     """A reader that does not generate is not even asked for one."""
@@ -292,35 +226,11 @@ def test_steps_see_the_results_of_those_before() -> None:
     said = iter([plan, "Anna", "Bert", "none", "done"])
     value, rounds = _drive(PlanThenRead(answer="A"), lambda _: Output(next(said)))
     assert value == "done"
-    assert [(read.question, _texts(read)) for [read] in rounds[1:4]] == [
+    assert [(read.question, texts_of(read)) for [read] in rounds[1:4]] == [
         ("Who is red?", []),
         ("Who is beside Anna?", ["Who is red? Anna"]),
         ("Who is green?", ["Who is red? Anna", "Who is beside Anna? Bert"]),
     ]
     last = rounds[4][0]
     assert (last.question, last.instruction) == ("which?", "A")
-    assert _texts(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]
-
-
-COMBINERS = (
-    ChainOfAgents(hits=1),
-    ChainOfNotes(),
-    PlanThenRead(),
-    SelfConsistency(Stuff()),
-    StructuredMapReduce(),
-)
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("combiner", COMBINERS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("reader", [Embedded(), BestSentence()], ids=lambda one: type(one).__name__)
-def test_readers_of_the_package_answer_through_them(reader: Any, combiner: Any) -> None:
-    """A question is answered from the document, and a summary is some of its sentences."""
-    stages = Pipeline(Paragraphs(size=20), BM25(k=3), reader, combiner)
-    answer, summary = (
-        str(run_example(stages, Example("e", TALE, question=question))[0].value)
-        for question in ("What colour were the boots of the cat?", "")
-    )
-    assert "red" in answer
-    assert summary
-    assert all(sentence.strip() in TALE.text for sentence in summary.splitlines())
+    assert texts_of(last)[:3] == ["Who is red? Anna", "Who is beside Anna? Bert", "Bert is blue."]

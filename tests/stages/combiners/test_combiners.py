@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from one_example import drive, texts_of
 
 from leporello.combiners import MapReduce, ReadEach, Refine, Stuff
-from leporello.core.records import Document, Example, Fit, Hit, Output, Read, Request
+from leporello.core.records import Document, Example, Hit, Output, Read
 
 DOCUMENT = Document("d", "aa bb cc dd", title="Letters")
 HITS = [
@@ -19,10 +20,6 @@ HITS = [
 EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
 
 
-def _texts(read: Read) -> list[str]:
-    return [p if isinstance(p, str) else p.text for p in read.passages]
-
-
 def _drive(
     combiner: Any,
     answer: Callable[[Read], Output],
@@ -31,21 +28,11 @@ def _drive(
     fits: int = 2,
 ) -> tuple[Any, list[list[Read]]]:
     """Runs a combiner to its end; returns its value and the reads of every round."""
-    generator = combiner.combine(example, hits)
-    rounds: list[list[Read]] = []
-    answers: list[Any] | None = None
-    while True:
-        try:
-            requests: Sequence[Request] = generator.send(answers)
-        except StopIteration as stop:
-            return stop.value, rounds
-        if reads := [request for request in requests if isinstance(request, Read)]:
-            rounds.append(reads)
-        answers = [fits if isinstance(r, Fit) else answer(r) for r in requests if r]  # type: ignore[arg-type]
+    return drive(combiner, example, hits, answer, fits=fits)
 
 
 def _echo(read: Read) -> Output:
-    return Output("+".join(_texts(read)), score=float(len(read.passages)))
+    return Output("+".join(texts_of(read)), score=float(len(read.passages)))
 
 
 def test_stuff_reads_all_hits_as_one_input_best_first() -> None:
@@ -71,7 +58,7 @@ def test_read_each_joins_the_answers_in_document_order() -> None:
 def test_read_each_votes_with_case_and_punctuation_set_aside() -> None:
     """The commonest answer wins; between equals the better-ranked hit's."""
     said = {"bb": "No.", "dd": "Yes", "aa": "yes!"}
-    value, _ = _drive(ReadEach(keep="vote"), lambda read: Output(said[_texts(read)[0]]))
+    value, _ = _drive(ReadEach(keep="vote"), lambda read: Output(said[texts_of(read)[0]]))
     assert value == "Yes"
     value, _ = _drive(ReadEach(keep="vote"), _echo)
     assert value == "bb"
@@ -80,7 +67,7 @@ def test_read_each_votes_with_case_and_punctuation_set_aside() -> None:
 def test_read_each_leaves_out_what_counts_as_no_answer() -> None:
     """Unless every answer is such."""
     said = {"bb": "Unanswerable", "dd": "unanswerable.", "aa": "red"}
-    reader: Callable[[Read], Output] = lambda read: Output(said[_texts(read)[0]])  # noqa: E731 -- typed
+    reader: Callable[[Read], Output] = lambda read: Output(said[texts_of(read)[0]])  # noqa: E731 -- typed
     skip = ("unanswerable",)
     assert _drive(ReadEach(keep="vote", skip=skip), reader)[0] == "red"
     assert _drive(ReadEach(keep="vote", skip=skip), reader, hits=HITS[:2])[0] == "Unanswerable"
@@ -90,7 +77,8 @@ def test_read_each_keeps_the_surest_answer() -> None:
     """Scores decide; a reader without scores is refused with what to do."""
     surety = {"bb": -2.0, "dd": -0.5, "aa": -1.0}
     value, _ = _drive(
-        ReadEach(keep="best"), lambda read: Output(_texts(read)[0], score=surety[_texts(read)[0]])
+        ReadEach(keep="best"),
+        lambda read: Output(texts_of(read)[0], score=surety[texts_of(read)[0]]),
     )
     assert value == "dd"
     with pytest.raises(ValueError, match="keep: vote"):
@@ -99,7 +87,7 @@ def test_read_each_keeps_the_surest_answer() -> None:
 
 def test_map_reduce_reads_answers_in_groups_that_fit_until_one_is_left() -> None:
     """Three answers, two to a window: a round for the hits and two to bring them together."""
-    value, rounds = _drive(MapReduce(), lambda read: Output("".join(_texts(read))))
+    value, rounds = _drive(MapReduce(), lambda read: Output("".join(texts_of(read))))
     assert [len(reads) for reads in rounds] == [3, 2, 1]
     assert value == "aabbdd"
 
@@ -134,7 +122,7 @@ def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: lis
     """As soon as what is left, joined, has no more words."""
 
     def answer(read: Read) -> Output:
-        texts = _texts(read)
+        texts = texts_of(read)
         again = len(texts) == 1 and texts[0].endswith(" x")
         said = "+".join(text.removesuffix(" x") for text in texts)
         return Output(said if again else f"{said} x")
@@ -148,7 +136,7 @@ def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
     """As many rounds as hits; an empty answer leaves the one before."""
     said = iter(["first", " ", "last"])
     value, rounds = _drive(Refine(label="So far: "), lambda _: Output(next(said)))
-    assert [_texts(reads[0]) for reads in rounds] == [
+    assert [texts_of(reads[0]) for reads in rounds] == [
         ["aa"],
         ["So far: first", "bb"],
         ["So far: first", "dd"],

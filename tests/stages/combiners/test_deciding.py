@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
-from one_example import run_example
+from one_example import drive, run_example
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import BestOf, ByRole, Cascade, MapReduce, Route, Stuff, Verify, When
@@ -146,14 +146,8 @@ def test_questions_are_of_kinds(question: str, kind: str) -> None:
 
 
 def _route(example: Example, *routes: When) -> str:
-    way: Any = Route((*routes,), Stuff())
-    generator = way.combine(example, ())
-    next(generator)
-    try:
-        generator.send([Output("x")])
-    except StopIteration as stop:
-        return str(stop.value["way"][0])
-    raise AssertionError("it goes on")
+    value, _ = drive(Route((*routes,), Stuff()), example, (), lambda _: Output("x"))
+    return str(value["way"][0])
 
 
 def test_the_first_route_that_matches_is_taken() -> None:

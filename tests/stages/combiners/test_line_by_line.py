@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import one_example
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_example import texts_of
 
 from leporello import Document, Example, Hit, Output, Read
 from leporello.chunkers import FixedTokens, Lines
@@ -16,7 +18,6 @@ from leporello.combiners import LineByLine
 from leporello.core.calls.stage_calls import divide
 from leporello.core.notes import collect_notes
 from leporello.loaders.files import load
-from leporello.readers.prompting.template import passage_text
 
 Answer = Callable[[str], str]
 
@@ -41,18 +42,15 @@ def drive(
     combiner: LineByLine, document: Document, hits: Sequence[Hit], answer: Answer = shout
 ) -> tuple[str, list[list[str]], list[str]]:
     """Returns what is made of the answers, what each round read, and the notes."""
-    generator: Any = combiner.combine(Example("e", document, instruction="Translate."), hits)
-    rounds: list[list[str]] = []
-    answers: list[Output] | None = None
+    example = Example("e", document, instruction="Translate.")
+
+    def said(read: Read) -> Output:
+        assert read.instruction == "Translate."
+        return Output(answer("".join(texts_of(read))))
+
     with collect_notes() as notes:
-        while True:
-            try:
-                reads: Sequence[Read] = generator.send(answers)
-            except StopIteration as stop:
-                return stop.value, rounds, notes
-            assert {read.instruction for read in reads} == {"Translate."}
-            rounds.append(["".join(map(passage_text, read.passages)) for read in reads])
-            answers = [Output(answer(text)) for text in rounds[-1]]
+        value, rounds = one_example.drive(combiner, example, hits, said)
+    return value, [["".join(texts_of(read)) for read in reads] for reads in rounds], notes
 
 
 def translated(
@@ -83,16 +81,6 @@ def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer) 
     holds()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a\nb\n", "a\nb", "a\r\nb\r\n", "\n\na\n\n\nb\n\n", "  a \n\tb\n", "a\n \n\t\nb", "", " \n"],
-)  # fmt: skip
-def test_line_ends_and_blank_lines_are_the_documents_own(text: str) -> None:
-    """CRLF, a final newline or none, blank lines, indentation and trailing blanks."""
-    assert translated(text) == text.upper()
-    assert translated(text, flat) == text.upper()
-
-
 def test_a_chunk_is_read_as_a_whole_first() -> None:
     """Its lines are context for each other; if the count is right there is no second round."""
     document = Document("d", "a\n\nb c\nd e f\n")
@@ -118,12 +106,6 @@ def test_a_line_in_several_chunks_is_one_line_again() -> None:
     assert translated("你好世界\n", lambda text: f"<{text}>", chunker=Lines(2)) == "<你好><世界>\n"
 
 
-def test_an_answer_of_several_lines_to_one_line_is_one_line() -> None:
-    """Whatever the reader breaks."""
-    said = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
-    assert said == "a a!\nb b!\n"
-
-
 def test_dashes_and_indentation_are_kept_and_not_read() -> None:
     """Whether the reader says them or not, they stand there once."""
     text = "- Who?\n  – Me.\n-- No\n- 5\n-\n---\n"
@@ -146,15 +128,6 @@ def test_what_was_not_selected_is_left_empty_and_noted() -> None:
     assert (said, rounds) == ("A A\n\nC C\n", [["a a", "c c"]])
     assert notes == ["lines that were not selected are left empty"]
     assert drive(LineByLine(), document, [])[:2] == ("\n\n\n", [])
-
-
-def test_a_failed_read_fails_the_example() -> None:
-    """A translation with holes is none."""
-    document = Document("d", "a\nb\n")
-    generator: Any = CHUNKS.combine(Example("e", document), [Hit(document.chunk(0, 3), 0.0)])
-    next(generator)
-    with pytest.raises(RuntimeError, match="gone"):
-        generator.throw(RuntimeError("gone"))
 
 
 def test_cues_are_wanted_of_subtitles_only() -> None:
@@ -251,3 +224,9 @@ def test_lines_are_taught_in_their_places() -> None:
     part = [Read((document.chunk(21, 26),))]
     assert CHUNKS.supervise(Example("e", document, references=(said,)), part) == [None]
     assert CHUNKS.supervise(Example("e", document, references=("Hallo.",)), reads) == [None, None]
+
+
+def test_an_answer_of_several_lines_to_one_line_is_one_line() -> None:
+    """Whatever the reader breaks."""
+    said = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
+    assert said == "a a!\nb b!\n"

@@ -5,33 +5,28 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+import one_example
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from official_rows import sorting_row
 from tiny_models import save
 
 from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
-from leporello.combiners.lists.ordering import most_agreed
-from leporello.combiners.order_by_coherence import best_path
 from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.core.errors import ReadError
 from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
 from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
 
 WORDS = st.lists(st.sampled_from(["one", "two", "ox", ""]), max_size=7)
-MATRICES = st.integers(0, 7).flatmap(
-    lambda n: st.lists(
-        st.lists(st.integers(-3, 3), min_size=n, max_size=n), min_size=n, max_size=n
-    ).map(lambda rows: np.array(rows, dtype=float).reshape(n, n))
-)
 
 
 def example(texts: Sequence[str], label: str = "") -> Example:
@@ -51,21 +46,9 @@ def hits(of: Example) -> list[Hit]:
 
 def drive(
     combiner: Any, of: Example, said: Callable[[Read], Output], found: Any = None
-) -> tuple[str, list[list[Any]]]:
-    """Runs a combiner to its end; an error that `said` raises is thrown in, as the engine does."""
-    generator, rounds = combiner.combine(of, hits(of) if found is None else []), []
-    try:
-        requests = next(generator)
-        while True:
-            rounds.append(requests)
-            try:
-                came = [found(r) if isinstance(r, Search) else said(r) for r in requests]
-            except RuntimeError as error:
-                requests = generator.throw(error)
-            else:
-                requests = generator.send(came)
-    except StopIteration as stop:
-        return stop.value, rounds
+) -> tuple[str, list[list[Read]]]:
+    """Runs a combiner to its end, without hits where it searches."""
+    return one_example.drive(combiner, of, [] if found else hits(of), said, found)
 
 
 def texts_of(read: Read) -> tuple[str, str]:
@@ -138,7 +121,7 @@ def test_a_pair_classifier_is_given_pairs_and_their_chunks() -> None:
     said, [[read, *_]] = drive(OrderByPairs(ask="pair"), example(list("ba")), likely)
     assert said == "2, 1"
     assert read.pair == ("b", "a")
-    assert [passage.text for passage in read.passages] == ["b", "a"]
+    assert [getattr(passage, "text", "") for passage in read.passages] == ["b", "a"]
     with pytest.raises(ValueError, match="a pair of texts a probability, as PairClassifier"):
         drive(OrderByPairs(ask="pair"), example(list("ba")), lambda _: Output("", score=-7.0))
     with pytest.raises(ValueError, match="a reader that scores choices, as CausalLM"):
@@ -219,7 +202,7 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
     def nonsense(read: Read) -> Output:
         if crc32(repr([getattr(p, "span", p) for p in read.passages]).encode()) % 4 < failing:
             failed[0] += 1
-            raise RuntimeError("cannot read this")
+            raise ReadError("cannot read this")
         answered[0] += 1
         value = float(chance.choice([0.0, 0.5, 1.0]))
         return Output("", score=value, scores=(value, 1 - value))
@@ -229,7 +212,7 @@ def test_whatever_the_reader_says_the_answer_is_a_permutation(
         warnings.simplefilter("always")
         try:
             said, _ = drive(combiner, of, nonsense)
-        except RuntimeError:
+        except ReadError:
             assert failed[0]
             assert not answered[0]
             return
@@ -244,17 +227,17 @@ def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None
     def no_b(read: Read) -> Output:
         text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
         if "b" in text.removeprefix("Passage"):
-            raise RuntimeError("cannot read this")
+            raise ReadError("cannot read this")
         return chain(read) if isinstance(combiner, OrderByCoherence) else by_alphabet(read)
 
     def never(_: Read) -> Output:
-        raise RuntimeError("out of order")
+        raise ReadError("out of order")
 
     with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
         said, _ = drive(combiner, example(list("dbc")), no_b)
     assert sorted(ids(said)) == [1, 2, 3]
     assert ids(said).index(3) < ids(said).index(1)
-    with pytest.raises(RuntimeError, match="out of order"):
+    with pytest.raises(ReadError, match="out of order"):
         drive(combiner, example(list("dbc")), never)
 
 
@@ -283,9 +266,15 @@ def unread(read: Read) -> Output:
 def test_matching_orders_choices_by_where_they_stand_in_the_document() -> None:
     """Each is searched for by its own text, and nothing is read."""
     of = Example("e", Document("d", REPORT), choices=SUMMARIES)
-    said, [searches] = drive(OrderByMatch(), of, unread, located(of))
-    assert said == "3, 4, 1, 2"
-    assert [search.question for search in searches] == list(SUMMARIES)
+    asked: list[str] = []
+    found = located(of)
+
+    def noted(search: Search) -> tuple[Hit, ...]:
+        asked.append(search.question)
+        return found(search)
+
+    assert drive(OrderByMatch(), of, unread, noted)[0] == "3, 4, 1, 2"
+    assert asked == list(SUMMARIES)
 
 
 def test_a_choice_that_is_not_found_stands_between_those_at_either_end() -> None:
@@ -318,75 +307,10 @@ def test_matching_without_choices_says_what_to_use() -> None:
         next(OrderByMatch().combine(example(list("ab")), []))
 
 
-@settings(max_examples=60)
-@given(
-    scores=st.lists(
-        st.lists(st.floats(-2, 1e6) | st.just(5e-324), max_size=4), min_size=1, max_size=14
-    )
-)
-def test_whatever_is_found_the_answer_is_a_permutation(scores: list[list[float]]) -> None:
-    """Of hits at equal places, without scores worth anything, or none."""
-    of = Example("e", Document("d", "abcd"), choices=tuple(map(str, range(len(scores)))))
-    chunks = [of.document.chunk(n, n + 1) for n in range(4)]
-
-    def found(search: Search) -> tuple[Hit, ...]:
-        own = scores[int(search.question)]
-        return tuple(Hit(chunk, score) for chunk, score in zip(chunks, own, strict=False))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        said, _ = drive(OrderByMatch(), of, unread, found)
-    assert sorted(ids(said)) == list(range(1, len(scores) + 1))
-
-
 # -- searches -----------------------------------------------------------------------------------
 
 
-def agreement(order: Sequence[int], preferences: Any) -> float:
-    """Returns the sum of what earlier ones are preferred by."""
-    return float(sum(preferences[a, b] for n, a in enumerate(order) for b in order[n + 1 :]))
-
-
-@settings(max_examples=60)
-@given(preferences=MATRICES.filter(lambda matrix: len(matrix) <= 5))
-def test_the_order_agreed_on_is_the_best_of_all(preferences: Any) -> None:
-    """As trying every order finds it."""
-    orders = permutations(range(len(preferences)))
-    best = max(agreement(order, preferences) for order in orders)
-    assert agreement(most_agreed(preferences), preferences) == pytest.approx(best)
-
-
-@settings(max_examples=60)
-@given(steps=MATRICES.filter(lambda matrix: len(matrix) <= 5))
-def test_the_best_path_is_the_first_of_the_best(steps: Any) -> None:
-    """As trying every path finds it; equal ones in the order of their places."""
-    paths = [*permutations(range(len(steps)))]
-    worth = [float(sum(steps[pair] for pair in pairwise(path))) for path in paths]
-    assert best_path(steps, 1) == list(paths[worth.index(max(worth))])
-
-
 # -- the task, and runs -------------------------------------------------------------------------
-
-
-def row(name: str, report: str, summaries: Sequence[str], gold: str) -> dict[str, Any]:
-    """Returns a row in the layout of report_sum_sort."""
-    before = "Put them in order.\n\nSummaries:\n"
-    text, starts = f"{before}Report:\n{report}\n\nSummaries:\n\n", []
-    for number, summary in enumerate(summaries, 1):
-        starts.append(len(text))
-        text += f"Summary {number}:\n{summary}\n\n"
-    end = len(text) - 2
-    return {
-        "id": name,
-        "input": f"{text}Summary IDs in Correct Order:\n",
-        "output": gold,
-        "document_start_index": len(before),
-        "document_end_index": end,
-        "query_start_index": end + 2,
-        "query_end_index": end + 2,
-        "truncation_seperator": "...",
-        "inner_docs_start_indices": starts,
-    }
 
 
 def written(folder: Path, *rows: Any) -> Path:
@@ -400,7 +324,10 @@ def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: 
     """Rows on one report share it; the prompt around it is whole."""
     from leporello.core.official_prompt import OfficialPrompt
 
-    first, second = row("a", REPORT, SUMMARIES, "3, 4, 1, 2"), row("b", REPORT, "xy", "2, 1")
+    first, second = (
+        sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"),
+        sorting_row("b", REPORT, "xy", "2, 1"),
+    )
     task = ReportSumSort(written(tmp_path, first, second))
     one, other = task.examples()
     assert len(task) == 2
@@ -417,7 +344,7 @@ def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: 
 def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> None:
     """As in BookSumSort: they are its parts."""
     [alone] = ReportSumSort(
-        written(tmp_path, row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
+        written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
     ).examples()
     parts = [alone.document.text[part.start : part.end] for part in alone.document.parts]
     assert parts == [f"Summary {n}:\n{text}" for n, text in enumerate(SUMMARIES, 1)]
@@ -427,9 +354,12 @@ def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> No
 
 def test_a_row_that_is_no_ordering_fails_alone(tmp_path: Path) -> None:
     """Summaries that are not told, gold of another length."""
-    bare, short = row("a", REPORT, SUMMARIES, "1, 2"), row("b", REPORT, SUMMARIES, "1, 2")
+    bare, short = (
+        sorting_row("a", REPORT, SUMMARIES, "1, 2"),
+        sorting_row("b", REPORT, SUMMARIES, "1, 2"),
+    )
     bare["inner_docs_start_indices"] = []
-    good = row("c", REPORT, "xy", "2, 1")
+    good = sorting_row("c", REPORT, "xy", "2, 1")
     faults = {e.id: e.fault for e in ReportSumSort(written(tmp_path, bare, short, good)).examples()}
     assert "no summaries" in faults["a"]
     assert "does not order 4 summaries" in faults["b"]
@@ -439,7 +369,7 @@ def test_a_row_that_is_no_ordering_fails_alone(tmp_path: Path) -> None:
 def test_the_pipelines_order_what_the_task_has(tmp_path: Path) -> None:
     """With the source by matching; without it by tiny models, whose answers are permutations."""
     save("Llama", tmp_path / "tiny")
-    data = written(tmp_path, row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
+    data = written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
     config = tmp_path / "own.yaml"
     config.write_text(
         f"tasks:\n  near: {{class: ReportSumSort, path: {data}}}\n"

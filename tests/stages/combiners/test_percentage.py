@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_example import drive, texts_of
 
 from leporello.combiners import Percentage
 from leporello.config.metrics import metrics_of
+from leporello.core.errors import ReadError
 from leporello.core.notes import collect_notes
 from leporello.core.records import Document, Example, Hit, Output, Read
-from leporello.engine.failures import ReadError
 
 PARTS = ("Review 1:\nlovely", "Review 2:\ndull", "Review 3:\nlovely too")
 ODDS = st.floats(-20, 20)
@@ -36,28 +36,14 @@ def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
 def _drive(
     combiner: Percentage, answer: Callable[[Read], Output], parts: Sequence[str] = PARTS
 ) -> tuple[Any, list[Read]]:
-    """Runs a combiner to its end; what fails is thrown into it, as the engine does."""
-    example, hits = _example(parts)
-    generator: Any = combiner.combine(example, hits)
-    asked: list[Read] = []
-    resume: Callable[[], Sequence[Read]] = partial(next, generator)
-    while True:
-        try:
-            reads = resume()
-        except StopIteration as stop:
-            return stop.value, asked
-        asked += reads
-        try:
-            outputs = [answer(read) for read in reads]
-        except ReadError as error:
-            resume = partial(generator.throw, error)
-        else:
-            resume = partial(generator.send, outputs)
+    """Runs a combiner to its end; returns its value and all reads."""
+    value, rounds = drive(combiner, *_example(parts), answer)
+    return value, [read for reads in rounds for read in reads]
 
 
 def _text(read: Read) -> str:
-    [passage] = read.passages
-    return passage if isinstance(passage, str) else passage.text
+    [text] = texts_of(read)
+    return text
 
 
 def _judge(read: Read) -> Output:
@@ -112,24 +98,6 @@ def test_the_answer_is_a_percentage_as_the_metric_reads_it(
     assert metric.parses(value, _example()[0])
 
 
-@given(st.lists(ODDS, min_size=1, max_size=30))
-def test_the_likeliest_share_knows_no_side(odds: list[float]) -> None:
-    """Turned round, the log odds give the other share; what is unsure follows what is sure."""
-    parts = [f"Review {number}:\nx" for number in range(len(odds))]
-    combiner = Percentage(share="likeliest", digits=6)
-
-    def share(sign: int) -> float:
-        given = iter(odds)
-
-        def answer(_: Read) -> Output:
-            value = sign * next(given)
-            return Output("", scores=(min(0.0, value), min(0.0, -value)))
-
-        return float(str(_drive(combiner, answer, parts)[0]).removesuffix("%"))
-
-    assert share(1) + share(-1) == pytest.approx(100, abs=1e-3)
-
-
 def test_a_reader_that_only_writes_decides() -> None:
     """Case and stops do not matter; what names no choice, or both, abstains."""
     said = {PARTS[0]: "Yes.", PARTS[1]: "no", PARTS[2]: "I cannot tell"}
@@ -164,7 +132,7 @@ def test_hits_without_an_opinion_are_left_out_and_told() -> None:
 
 
 def test_a_read_that_fails_abstains() -> None:
-    """It is found by halving its round; if all fail, the example does."""
+    """The other hits are counted; if all fail, the example does."""
 
     def failing(read: Read) -> Output:
         if "dull" in _text(read):
@@ -173,7 +141,7 @@ def test_a_read_that_fails_abstains() -> None:
 
     with collect_notes() as notes:
         value, reads = _drive(Percentage(), failing)
-    assert (value, len(reads), len(notes)) == ("100%", 3 + 1 + 2 + 1 + 1, 1)
+    assert (value, len(reads), len(notes)) == ("100%", 3, 1)
     with pytest.raises(ReadError, match="too dull"):
         _drive(Percentage(), failing, ["dull", "very dull"])
     with pytest.raises(ReadError):

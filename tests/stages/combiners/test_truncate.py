@@ -6,13 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from official_rows import zero_scrolls_row
 from tiny_models import network, save
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers import decoders, pre_tokenizers, processors, trainers
@@ -169,24 +169,6 @@ def test_as_much_of_the_document_is_kept_as_fits(
     assert "" not in read.passages
 
 
-def test_a_word_that_fits_whole_is_not_cut_in_its_middle() -> None:
-    """A tokenizer knows words, of which a beginning may be several tokens."""
-    words = re.findall(r"[a-z]+", STORY)[:100]
-    around = f"{ASKED.before} {SEPARATOR}{ASKED.surviving}"
-    known = {*words, *re.findall(r"\w+|[^\w\s]+", around)}
-
-    def fit(read: Read) -> int:
-        pieces = re.findall(r"\w+|[^\w\s]+", text_of(read))
-        size = sum(1 if piece in known else len(piece) for piece in pieces)
-        return len(read.passages) if size <= limit else 0
-
-    least = len(re.findall(r"\w+|[^\w\s]+", around))
-    for limit in range(least + 1, least + len(words) // 2):
-        read, _ = asked_for(Truncate(), example(ASKED, " ".join(words)), fit)
-        [chunk] = [passage for passage in read.passages if isinstance(passage, Chunk)]
-        assert chunk.text.split() == words[: limit - least]
-
-
 def test_an_input_may_be_cut_to_so_many_characters_first() -> None:
     """As SCROLLS does for NarrativeQA, where the document stands last; a query is never cut."""
     read, _ = asked_for(Truncate(characters=100), example(FIRST), by_characters(1000))
@@ -227,31 +209,14 @@ def test_the_cut_of_scrolls_is_the_tokenizers_own(models: Path) -> None:
 # -- in a run ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Written:
-    """A config with one pipeline on one official row."""
-
-    config: Path
-    prompt: str
-
-
 @pytest.fixture
-def written(models: Path, tmp_path: Path) -> Written:
+def written(models: Path, tmp_path: Path) -> Path:
     """A ZeroSCROLLS file with one question on a story that exceeds the window."""
-    given = ASKED.around(STORY)
-    start = len(ASKED.before)
-    asked = start + len(STORY) + len(ASKED.between)
-    row = {
-        "id": "a",
-        "pid": "a_0",
-        "input": given,
-        "output": "Grigor",
-        "document_start_index": start,
-        "document_end_index": start + len(STORY),
-        "query_start_index": asked,
-        "query_end_index": asked + len(ASKED.query),
-        "truncation_seperator": SEPARATOR,
-    }
+    row = zero_scrolls_row(
+        "a", before=ASKED.before, text=STORY, query="Who writes every soul down?",
+        output="Grigor", truncation_seperator=SEPARATOR,
+    )  # fmt: skip
+    assert row["input"] == ASKED.around(STORY)
     place = tmp_path / "zero_scrolls/squality/validation.jsonl"
     place.parent.mkdir(parents=True)
     place.write_text(json.dumps(row) + "\n", encoding="utf-8")
@@ -262,22 +227,23 @@ def written(models: Path, tmp_path: Path) -> Written:
     config = {
         "pipelines": {
             "cut": {"reader": made, "combiner": {"class": "Truncate"}},
-            "lead": {"reader": {"class": "Lead"}, "combiner": {"class": "Truncate"}},
         },
         "tasks": {"story": {"class": "ZeroScrolls", "name": "squality", "data": str(tmp_path)}},
     }
     path = tmp_path / "mine.yaml"
     path.write_text(json.dumps(config), encoding="utf-8")
-    return Written(path, given)
+    return path
 
 
-def test_the_ledger_counts_what_is_left_of_the_document(written: Written, tmp_path: Path) -> None:
+def test_the_ledger_counts_what_is_left_of_the_document(
+    written: Path, models: Path, tmp_path: Path
+) -> None:
     """What stands before the separator is read, the rest is cut; the prompt counts as neither."""
-    done = run(["cut"], ["story"], config=[written.config], out=tmp_path / "out", workers=0)
+    done = run(["cut"], ["story"], config=[written], out=tmp_path / "out", workers=0)
     [prediction] = done.predictions("cut", "story")
     assert done.failures == 0
     [seen] = prediction.read
-    made = reader(Path(_model(written)), 120)
+    made = reader(models / "t5", 120)
     read, _ = asked_for(Truncate(), example(ASKED), made.fit, made)
     [part] = made._window.parts(read)
     [chunk] = [passage for passage in part.passages if isinstance(passage, Chunk)]
@@ -285,11 +251,6 @@ def test_the_ledger_counts_what_is_left_of_the_document(written: Written, tmp_pa
     assert prediction.coverage.selected == prediction.coverage.document == len(STORY)
     assert prediction.coverage.read == chunk.end
     assert prediction.coverage.cut == len(STORY) - chunk.end
-
-
-def _model(written: Written) -> str:
-    config = json.loads(written.config.read_text(encoding="utf-8"))
-    return str(config["pipelines"]["cut"]["reader"]["model"])
 
 
 # -- The middle cut out ------------------------------------------------------------------------

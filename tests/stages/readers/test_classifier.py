@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pickle
 import zipfile
@@ -17,7 +16,7 @@ from leporello.api import UserError, run
 from leporello.config import load_config
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.hashing import differences
-from leporello.core.records import Document, Read, Span
+from leporello.core.records import Document, Read
 from leporello.jobs.signature import job_signature
 from leporello.readers import Classifier
 from leporello.readers.backends.pretrained import load_model
@@ -252,27 +251,6 @@ def test_longformer_attends_globally_to_the_first_token(tmp_path: Path) -> None:
     assert output.scores != pytest.approx(local, abs=1e-5)
 
 
-def test_out_of_memory_halves_the_batch(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fits is read; the answers are those of a whole batch."""
-    reads = [Read((f"The cat took {n} boots.",), choices=LABELS) for n in range(8)]
-    classifier = Classifier(bert, max_input_tokens=120, device="cpu")
-    wanted = [output.scores for output in classifier.read(reads)]
-    network, whole = classifier._network, type(classifier._network)._answer  # type: ignore[union-attr]
-    sizes: list[int] = []
-
-    def limited(self: object, batch: list[object]) -> object:
-        sizes.append(len(batch))
-        if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return whole(self, batch)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(type(network), "_answer", limited)
-    found = [output.scores for output in classifier.read(reads)]
-    assert sizes[:3] == [8, 4, 2]
-    for one, other in zip(found, wanted, strict=True):
-        assert one == pytest.approx(other, abs=1e-5)
-
-
 def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str) -> None:
     """A language model has no head for classes; weights are safetensors."""
     save("gpt2", tmp_path / "gpt2")
@@ -311,12 +289,3 @@ def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path
     assert (result.scores["exact_match"], result.shares["read"], result.failures) == (100.0, 1.0, 0)
     with pytest.raises(UserError, match="has not been trained"):
         run(["none"], ["t"], config=[config], out=tmp_path / "none", cached=False, workers=0)
-
-
-def test_a_read_counts_chunks_that_it_saw(trained: Path) -> None:
-    """All of them: the trained model has no window."""
-    document = Document("d", "He saved the village. She betrayed the king.")
-    read = Read((document.chunk(0, 21), document.chunk(22, 44)))
-    [output] = Classifier(str(trained)).read([read])
-    assert (output.read, output.cut) == ((Span(0, 21), Span(22, 44)), 0)
-    assert dataclasses.replace(Classifier(), seed=1) != Classifier()

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ import torch
 import transformers
 from tiny_models import STORY, network, save, tokenizer
 
-from leporello.cache.fingerprint import fingerprint
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Output, Read
 from leporello.models.locate import cache_directory
@@ -203,27 +202,6 @@ def test_beams_find_the_same(
     assert all(map(same, ours, theirs))
 
 
-@pytest.mark.parametrize("on_overflow", ["fit", "truncate", "split", "error"])
-@pytest.mark.parametrize("name", ["t5", "chat"])
-def test_what_does_not_fit_is_cut_alike(
-    name: str,
-    on_overflow: Literal["fit", "truncate", "split", "error"],
-    reader: Callable[..., AnyReader],
-) -> None:
-    """The window and its rules know nothing of backends."""
-    long = Read((DOCUMENT.chunk(0, 90), DOCUMENT.chunk(90, 700)), "Who had the cat?")
-    outputs = []
-    for backend in ("transformers", "ctranslate2"):
-        made = reader(name, backend=backend, on_overflow=on_overflow, max_input_tokens=90)
-        if on_overflow == "error":
-            with pytest.raises(ValueError, match="max_input_tokens is 90"):
-                made.read([long])
-        else:
-            outputs += made.read([long])
-    assert on_overflow == "error" or same(*outputs)
-    assert all((output.cut > 0) == (on_overflow != "split") for output in outputs)
-
-
 def test_every_end_token_ends(folder: Callable[[str], str], tmp_path: Path) -> None:
     """A model may name several, as Llama 3 does."""
     place = tmp_path / "several"
@@ -331,24 +309,3 @@ def test_what_cannot_be_converted_rightly_is_refused(
     with pytest.raises(UserError, match="differs from the original, by"):
         reader("t5-untied", backend="ctranslate2").load()
     assert not [*fresh.glob("*/"), *fresh.glob(".*/")]
-
-
-def test_ids_that_a_model_does_not_know_are_refused(reader: Callable[..., AnyReader]) -> None:
-    """CTranslate2 would read them as another token."""
-    made = reader("t5", backend="ctranslate2")
-    with pytest.raises(ValueError, match="do not belong together"):
-        made._model.words([5, 100_000])
-
-
-def test_backend_and_precision_are_part_of_what_results_depend_on(
-    reader: Callable[..., AnyReader],
-) -> None:
-    """Outputs of one are never taken for the other's."""
-    made = [reader("t5"), reader("t5", backend="ctranslate2")]
-    made.append(reader("t5", backend="ctranslate2", dtype="int8"))
-    assert len({json.dumps(fingerprint(each), sort_keys=True) for each in made}) == 3
-
-
-def written(pipeline: Path) -> bytes:
-    """Returns the predictions of a pipeline."""
-    return (pipeline / "sample" / "predictions.jsonl").read_bytes()

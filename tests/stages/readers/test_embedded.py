@@ -15,7 +15,7 @@ from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.models.locate import locate
 from leporello.readers import Embedded
 from leporello.readers.embedded.answers import joined_passages
-from leporello.readers.embedded.encoder import Encoder, TextPair
+from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import Candidate
 
 FERRY = Document(
@@ -60,16 +60,6 @@ def test_a_question_for_yes_or_no_gets_one_of_them(reader: Embedded) -> None:
     output = answer(reader, "Did Ann Dunning find the fax?")
     assert output.text in ("yes", "no")
     assert output.span is None
-
-
-@pytest.mark.integration
-def test_a_statement_is_judged(reader: Embedded) -> None:
-    """With choices in their order, else with the names of an inference."""
-    [one] = reader.read([Read(HALVES, "Ann Dunning found the fax.")])
-    assert one.text in ("Entailment", "Contradiction", "Not mentioned")
-    labels = ("Entailment", "Contradiction", "Not mentioned")
-    [other] = reader.read([Read(HALVES, "Ann Dunning found the fax.", choices=labels)])
-    assert other.text == one.text == labels[other.scores.index(max(other.scores))]
 
 
 @pytest.mark.parametrize(
@@ -164,13 +154,6 @@ def test_every_shipped_folder_lists_its_files() -> None:
         assert {*listed, "card.md"} == files - {"config.json"}
     shipped = sum(f.stat().st_size for folder in folders for f in folder.iterdir())
     assert shipped <= 50e6
-
-
-def test_a_window_that_is_too_long_is_refused() -> None:
-    """The encoder cuts nothing by itself."""
-    encoder = Encoder(Path(locate("leporello-en")) / "answers")
-    with pytest.raises(ValueError, match="600"):
-        encoder.scores([TextPair([1] * 97, [2] * 500)])
 
 
 @settings(max_examples=50)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from endpoint_server import (
     Server,
     answer,
     made,
-    project,
     reads,
     running,
     say,
@@ -25,7 +22,6 @@ from endpoint_server import (
 )
 
 from leporello.config import load_config
-from leporello.core.errors import UserError
 from leporello.core.records import Document, Output, Read
 from leporello.readers import Endpoint
 from leporello.readers.backends.pretrained import Tokens
@@ -96,16 +92,6 @@ def test_equal_prompts_are_asked_once() -> None:
         assert server.prompts() == {"a": 1, "b": 1, "c": 1}
 
 
-def test_few_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not wanted for longest is forgotten, so that memory does not grow."""
-    monkeypatch.setattr("leporello.readers.endpoint.requests._REPLIES", 2)
-    with running(say) as server:
-        reader = made(server)
-        for name in ("a", "b", "a", "c", "a", "b"):
-            reader.read(reads(name))
-        assert server.prompts() == {"a": 1, "b": 2, "c": 1}
-
-
 @pytest.mark.parametrize("mode", ["chat", "completions"])
 def test_any_text_goes_there_and_back(mode: str) -> None:
     """Emoji, scripts, control characters; halves of surrogate pairs are replaced on both ways."""
@@ -161,67 +147,6 @@ def test_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
     assert "seed" not in asked.body
     shown = reader.render(Read(("He left.",), "Who left?"))
     assert shown == "\n\n".join(f"{role}: {content}" for role, content in turns)
-
-
-def test_examples_stand_before_a_plain_prompt(tmp_path: Path) -> None:
-    """In completions they are text; an input that says nothing fails all the same."""
-    with running(say) as server:
-        reader = few(server, tmp_path, mode="completions", shots=1, seed=3)
-        [shot] = draw(tmp_path / "examples.jsonl", 1, 3)
-        read = Read(("He left.",), "Who left?")
-        reader.read([read])
-        [context] = shot.read.passages
-        worked = f"{context}\nQ: {shot.read.question}\nA: {shot.answer}"
-        assert server.asked[0].prompt == f"{worked}\n\nHe left.\nQ: Who left?\nA:"
-        assert reader.render(read) == server.asked[0].prompt
-        with pytest.raises(ValueError, match="the prompt is empty"):
-            few(server, tmp_path, mode="completions", prompt="{context}").read(reads(""))
-
-
-@pytest.mark.parametrize("mode", ["chat", "completions"])
-@pytest.mark.parametrize("tokenizer", ["words", "model"])
-def test_examples_count_in_the_window(mode: str, tokenizer: str, tmp_path: Path) -> None:
-    """Passages give way to them; those that leave no room stop the run before it begins."""
-    if tokenizer == "model":
-        from tiny_models import save  # brings torch, which takes its time
-
-        save("chat", tmp_path / "model")
-        tokenizer = str(tmp_path / "model")
-    document = Document("d", STORY)
-    chunks = tuple(document.chunk(start, start + 55) for start in range(0, 1100, 55))
-    given = {"mode": mode, "tokenizer": tokenizer, "max_input_tokens": 300}
-    with running(say) as server:
-        kept = [few(server, tmp_path, shots=n, **given).fit(Read(chunks, "Who?")) for n in range(3)]
-        assert kept[0] > kept[1] > kept[2] > 0
-        with pytest.raises(UserError, match=r"2 examples take \d+ tokens .* lower shots"):
-            few(server, tmp_path, **{**given, "max_input_tokens": 40}).load()
-        few(server, tmp_path, **given).read([Read(chunks, "Who?")])
-        if tokenizer != "words":
-            body, tokens = server.asked[0].body, Tokens(tokenizer)
-            if mode == "chat":
-                ids = tokens.tokenizer.apply_chat_template(
-                    body["messages"], add_generation_prompt=True, return_dict=False
-                )
-            else:
-                ids = tokens.encode(body["prompt"])
-            assert 300 - 40 < len(ids) <= 300
-
-
-def test_examples_of_what_is_asked_are_refused(tmp_path: Path) -> None:
-    """Before the server is asked: a document that an example was drawn from tells its answer."""
-    document = Document("d", STORY)
-    row = {"question": "Who?", "answer": "x", "id": "d-1", "document_sha256": document.sha256}
-    path = tmp_path / "own.jsonl"
-    path.write_text(json.dumps(row), encoding="utf-8")
-    with running(say) as server:
-        reader = made(server, examples=path)
-        with pytest.raises(UserError, match="example 'd-1' was drawn from document 'd'"):
-            reader.read([Read((document.chunk(0, 9),))])
-        assert server.asked == []
-        other = Document("e", STORY + "!")
-        assert texts(reader.read([Read((other.chunk(0, 9), "literal"))])) == [
-            f"{STORY[:9]}\n\nliteral".upper()
-        ]
 
 
 # Windows and choices
@@ -341,21 +266,6 @@ def test_an_answer_is_a_choice_or_stays_as_it_is(answered: str, text: str) -> No
     assert (output.text, output.scores) == (text, ())
 
 
-def test_most_parts_of_a_split_input_choose() -> None:
-    """Parts that name no choice have no say."""
-
-    def by_part(asked: Asked) -> None:
-        say(asked, "no idea" if len(server.asked) == 1 else "a cat")
-
-    with running(by_part) as server:
-        reader = made(
-            server, concurrency=1, max_input_tokens=32 + 300, on_overflow="split",
-            prompt="{context}\n{choices}",
-        )  # fmt: skip
-        [output] = reader.read([Read((STORY,), choices=CHOICES)])
-    assert output.text == "a cat"
-
-
 # Configs
 
 
@@ -395,21 +305,6 @@ def test_an_empty_prompt_and_a_pair_fail() -> None:
         assert server.asked == []
 
 
-def test_looking_at_a_config_imports_no_client(tmp_path: Path) -> None:
-    """`check` and `plan` make the reader, and do not load what asks."""
-    with running(say) as server:
-        config = project(tmp_path, server)
-    script = (
-        "import sys; from pathlib import Path; from leporello.config import load_config\n"
-        f"load_config([Path({str(config)!r})]).select(['mine'])[0].build().reader.count(['a'])\n"
-        "sys.exit(str([name for name in ('aiohttp', 'torch') if name in sys.modules]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.stderr.strip() == "[]"
-
-
 def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
     """Each pipeline of docs/endpoints.md is one without faults."""
     guide = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -419,3 +314,18 @@ def test_the_yaml_of_the_guide_loads(tmp_path: Path) -> None:
         path.write_text(block, encoding="utf-8")
         assert load_config([path])
     assert blocks
+
+
+def test_examples_stand_before_a_plain_prompt(tmp_path: Path) -> None:
+    """In completions they are text; an input that says nothing fails all the same."""
+    with running(say) as server:
+        reader = few(server, tmp_path, mode="completions", shots=1, seed=3)
+        [shot] = draw(tmp_path / "examples.jsonl", 1, 3)
+        read = Read(("He left.",), "Who left?")
+        reader.read([read])
+        [context] = shot.read.passages
+        worked = f"{context}\nQ: {shot.read.question}\nA: {shot.answer}"
+        assert server.asked[0].prompt == f"{worked}\n\nHe left.\nQ: Who left?\nA:"
+        assert reader.render(read) == server.asked[0].prompt
+        with pytest.raises(ValueError, match="the prompt is empty"):
+            few(server, tmp_path, mode="completions", prompt="{context}").read(reads(""))

@@ -7,10 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 import pytest
 from command_line import ROOT
@@ -21,11 +19,10 @@ from endpoint_server import (
     running,
     say,
     texts,
-    threads,
 )
 
 from leporello.core.records import Output
-from leporello.engine.limits import time_limit
+from leporello.engine.failures import time_limit
 from leporello.engine.reading import WindowReader
 
 
@@ -101,25 +98,6 @@ def test_nothing_is_left_at_the_end() -> None:
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "2", "")
-
-
-def test_a_reader_that_is_forgotten_closes_its_connections() -> None:
-    """Both ends of them, and no thread is left."""
-
-    def open_files() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
-    with running(say) as server:
-        before = open_files()
-        reader = made(server)
-        reader.read(reads("a"))
-        assert open_files() > before
-        del reader
-        until = time.monotonic() + 60
-        while open_files() > before and time.monotonic() < until:
-            time.sleep(0.02)  # the server notices
-        assert open_files() <= before
-    assert threads() == []
 
 
 def test_a_reader_reads_in_a_notebook() -> None:

@@ -20,12 +20,12 @@ from endpoint_server import (
     running,
     say,
 )
+from official_rows import zero_scrolls_row
 
 from leporello.analysis.export.submission import read_submission, submit
 from leporello.analysis.leaderboards import leaderboard_named
 from leporello.api import run
-from leporello.config import load_config
-from leporello.core.errors import BudgetSpentError, ConfigError, UserError
+from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.engine.results.serialization import calls_from_row
 from leporello.readers import Endpoint
@@ -90,37 +90,6 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
     assert [row["prediction"] for row in rows] == [
         f"WHAT IS {number}? TEXT {number}" for number in range(40)
     ]
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_a_run_from_python_begins_with_a_new_budget(tmp_path: Path) -> None:
-    """The same call again goes on, in the same process too, with as much again."""
-    with running(say) as server:
-        config = project(tmp_path, server, "budget_tokens: 100", examples=70)
-        done = None
-        while done is None:
-            before = len(server.asked)
-            try:
-                done = run(["mine"], config=[config], out=tmp_path / "out", workers=0)
-            except BudgetSpentError:
-                assert len(server.asked) >= before + 9
-        assert (done.failures, done.stopped) == (0, "")
-        assert set(server.prompts().values()) == {1}
-        assert 9 < len(server.asked) == 70
-
-
-def test_a_budget_may_be_in_dollars() -> None:
-    """By the prices of a million tokens; the next window is not begun."""
-    with running(say) as server:
-        reader = made(server, budget_dollars=0.0008, input_price=2.0, output_price=4.0)
-        reader.read(reads(*map(str, range(29))))  # 28 microdollars each, if all go well
-        with pytest.raises(UserError) as caught:
-            reader.read(reads("more"))
-        assert len(server.asked) == 29
-    assert str(caught.value).startswith(
-        "budget_dollars (0.0008) is spent: 29 answers took 290 tokens to read and 58 to write,"
-        " 0.0008 dollars"
-    )
 
 
 def test_the_points_of_a_sweep_share_a_budget() -> None:
@@ -223,14 +192,6 @@ def test_keys_that_cannot_be_are_the_users_mistake(monkeypatch: pytest.MonkeyPat
         assert len(server.asked) == 1
 
 
-def test_a_key_in_a_file_is_refused(tmp_path: Path) -> None:
-    """A config names a variable."""
-    with running(say) as server:
-        config = project(tmp_path, server, f"api_key: {SECRET}")
-        with pytest.raises(ConfigError, match="a key does not stand in a file"):
-            load_config([config])
-
-
 # ZeroSCROLLS, from file to submission
 
 SUITE, BOARD = leaderboard_named("zero_scrolls")
@@ -243,21 +204,12 @@ ENDPOINT = ("run", "zero-scrolls-endpoint", "--task", "zero_scrolls/*", "--split
 
 def official_row(name: str, sentences: int) -> dict[str, Any]:
     """Returns a row of the test split: no gold, and offsets of document and query."""
-    before, text = f"Read about {name}.\n\nText:\n", STORY * sentences
-    query = "Question:\nWho had the cat?"
-    start, end = len(before), len(before + text)
-    return {
-        "id": f"{name}-{sentences}",
-        "pid": f"{name}-{sentences}_0",
-        "input": f"{before}{text}\n\n{query}\n\nAnswer:\n",
-        "output": None,
-        "document_start_index": start,
-        "document_end_index": end,
-        "query_start_index": end + 2,
-        "query_end_index": end + 2 + len(query),
-        "truncation_seperator": SEPARATOR,
-        "inner_docs_start_indices": [start, start + len(STORY)],
-    }
+    before = f"Read about {name}.\n\nText:\n"
+    inner = [len(before), len(before) + len(STORY)]
+    return zero_scrolls_row(
+        f"{name}-{sentences}", before=before, text=STORY * sentences, query="Who had the cat?",
+        output=None, truncation_seperator=SEPARATOR, inner_docs_start_indices=inner,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -312,14 +264,3 @@ def test_zero_scrolls_goes_from_its_files_to_a_submission(
     assert list(given) == list(SCORES)
     assert given["qasper"] == {"qasper-2": "the youngest", "qasper-100": "the youngest"}
     assert files_with_the_key(tmp_path) == []
-
-
-def test_zero_scrolls_without_a_key_does_not_begin(
-    official: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The variable is named, the status is 2, and nothing is read."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    out = tmp_path / "out"
-    done = leporello(*ENDPOINT, "--data", official, "--out", out, status=2)
-    assert "the environment variable OPENAI_API_KEY is not set" in done.stderr
-    assert not (out / "journal").exists()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import suppress
-from typing import Any
 
 import pytest
 from endpoint_server import (
@@ -25,12 +22,7 @@ from endpoint_server import (
 from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
-from leporello.readers.endpoint.client import Client
-from leporello.readers.endpoint.protocols import PROTOCOLS, EndpointPrompt
-from leporello.readers.endpoint.requests import Dispatcher, PendingRequest
-from leporello.readers.endpoint.responses import EndpointError, EndpointReply, Usage
-from leporello.readers.endpoint.spending import Ledger
-from leporello.readers.endpoint.throttle import Throttle
+from leporello.readers.endpoint.responses import EndpointError
 
 SLOTS = 32
 
@@ -82,39 +74,6 @@ def test_threads_that_ask_the_same_ask_once() -> None:
         assert server.prompts() == {"a": 1}
 
 
-@pytest.mark.parametrize("leaver", [0, 1])
-def test_who_is_interrupted_leaves_the_answer_to_others(leaver: int) -> None:
-    """Whether a thread began the request or joined it, the other one gets what it comes to."""
-
-    class Slow(Client):
-        def __init__(self) -> None:
-            """Opens no session."""
-
-        async def request(self, method: str, path: str, *_: Any) -> bytes:
-            sent.append(path)
-            await answered.wait()
-            return b'{"choices": [{"message": {"content": "A"}}]}'
-
-    async def scenario() -> list[str]:
-        throttle, ledger = Throttle(4, 0.0), Ledger()
-        dispatcher = Dispatcher(Slow(), PROTOCOLS["chat"], 60, 0, 60, throttle, ledger)
-        prompt = EndpointPrompt("a", "")
-        work = PendingRequest([prompt], lambda _: b"", lambda *_: Usage(1, 1), lambda: None)
-        both = [asyncio.create_task(dispatcher.ask(work)) for _ in range(2)]
-        while not sent:
-            await asyncio.sleep(0)
-        both[leaver].cancel()
-        with suppress(asyncio.CancelledError):
-            await both[leaver]
-        answered.set()
-        outcomes = [await both[1 - leaver], await dispatcher.ask(work)]
-        return [reply.text for each in outcomes if isinstance(reply := each[prompt], EndpointReply)]
-
-    sent, answered = list[str](), asyncio.Event()
-    assert asyncio.run(scenario()) == ["A", "A"]
-    assert len(sent) == 1
-
-
 def test_reads_can_be_cancelled_from_another_thread() -> None:
     """All that are under way, at once, and those that wait for a slot; later ones are read."""
     hanging = threading.Barrier(SLOTS + 1)
@@ -161,7 +120,7 @@ def test_a_server_with_room_for_few_is_seldom_asked_in_vain() -> None:
         if asked.server.under_way > 6:
             asked.fail(429)
         else:
-            time.sleep(0.004)
+            asked.server.ending.wait(0.004)
             say(asked)
 
     with running(narrow) as server:
@@ -220,32 +179,6 @@ def test_an_input_that_alone_is_refused_fails_alone() -> None:
         assert isinstance(bad.exception(), EndpointError)
         assert str(bad.exception()).startswith("the server answered 429: status 429; asked ")
     assert all(isinstance(output, Output) for output in outputs)
-
-
-def test_what_a_server_bears_is_found_again() -> None:
-    """A round of refusals halves the requests under way; a round of answers adds one to them."""
-
-    async def rounds() -> list[int]:
-        throttle, seen = Throttle(16, 0.0), []
-        for refused in [True] * 3 + [False] * 20:
-            started = asyncio.get_running_loop().time()
-            entered = [asyncio.create_task(throttle.enter()) for _ in range(99)]
-            await asyncio.sleep(0.01)
-            admitted = [task for task in entered if task.done()]
-            seen.append(len(admitted))
-            for task in set(entered) - set(admitted):
-                task.cancel()
-            for _ in admitted:
-                throttle.refused(started, 0.0) if refused else throttle.answered(slowly=False)
-            for _ in admitted:
-                throttle.leave()
-            await asyncio.sleep(0)
-        return seen
-
-    seen = asyncio.run(rounds())
-    assert seen[:4] == [16, 8, 4, 2]
-    assert seen[4:] == sorted(seen[4:])
-    assert seen[-1] == 16
 
 
 # Rates and shares

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +12,12 @@ import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tiny_encoders import POSITIONS, byte_pairs, save, whole_words
+from tiny_encoders import POSITIONS, byte_pairs, save
 from tiny_models import STORY
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoTokenizer,
     BertConfig,
-    BertForQuestionAnswering,
     BertModel,
     CanineConfig,
     CanineTokenizer,
@@ -27,7 +25,6 @@ from transformers import (
     GPT2ForQuestionAnswering,
 )
 
-from leporello.api import ask
 from leporello.core.calls.stage_calls import read as read_checked
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Read
@@ -145,32 +142,6 @@ def test_the_answer_is_the_best_pair_of_all(
     assert found.text in [passages[p.passage][p.start : p.end].strip() for p in alike]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_offsets_in_the_document(name: str, reader: Callable[..., Extractive]) -> None:
-    """An answer in a chunk has its place in the document, to the character."""
-    [found] = reader(name, null_threshold=None).read([Read((DOCUMENT.chunk(7, 900),), "Why?")])
-    assert found.span is not None
-    assert DOCUMENT.text[found.span.start : found.span.end] == found.text != ""
-
-
-def test_windows_cover_a_long_passage(reader: Callable[..., Extractive]) -> None:
-    """Neighbours overlap by the stride, none exceeds the window, and the last ends the passage."""
-    made = reader("roberta", null_threshold=None)
-    windows = made._windows("Why?", DOCUMENT.text)
-    assert all(len(w.prompt.tokens) <= 48 for w in windows)
-    assert len(windows[0].prompt.tokens) == 48
-    parts = [w.part() for w in windows]
-    assert len(parts) >= 8
-    assert DOCUMENT.text.startswith(parts[0])
-    assert DOCUMENT.text.endswith(parts[-1])
-    for one, other in pairwise(windows):
-        tail = one.prompt.tokens[-1 - 8 : -1]
-        head = other.prompt.marks.index(True)
-        assert tail == other.prompt.tokens[head : head + 8]
-    [output] = made.read([Read((DOCUMENT.chunk(0, len(DOCUMENT.text)),), "Why?")])
-    assert output.input_tokens == sum(len(w.prompt.tokens) for w in windows)
-
-
 def test_the_rule_of_squad_2(reader: Callable[..., Extractive]) -> None:
     """No answer where the lowest null exceeds the best span by more than the threshold."""
     for read in reads():
@@ -261,82 +232,3 @@ def test_models_that_are_refused(tmp_path: Path, reader: Callable[..., Extractiv
     with pytest.raises(UserError, match="set null_threshold to null"):
         Extractive(str(tmp_path / "gpt2")).read([read])
     assert Extractive(str(tmp_path / "gpt2"), null_threshold=None).read([read])[0].text == "a"
-
-
-NOUNS = [f"{a}{b}" for a in ("ba", "de", "fi", "go", "lu") for b in ("k", "m", "n", "p", "s")]
-WORDS = 15  # of a window
-
-
-def phrase(numbers: torch.Generator, place: int | None = None) -> list[str]:
-    """Returns words, with KEY at a place if one is given."""
-    found = [NOUNS[i] for i in torch.randint(len(NOUNS), (WORDS,), generator=numbers).tolist()]
-    return found if place is None else [*found[:place], "KEY", *found[place + 1 :]]
-
-
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Returns a tiny BERT that was trained to mark the word after KEY, or [CLS] without one."""
-    place = tmp_path_factory.mktemp("learned")
-    words = whole_words([*NOUNS, "key", "what", "?"])
-    torch.manual_seed(0)
-    numbers = torch.Generator().manual_seed(0)
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 32}
-    shape |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    model = BertForQuestionAnswering(BertConfig(**shape)).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    head = len(words("what?")["input_ids"])
-    streak = 0  # of batches all of which it had right: losses differ from machine to machine
-    for _ in range(3000):
-        keys = torch.randint(-4, WORDS, (64,), generator=numbers).tolist()
-        texts = [" ".join(phrase(numbers, key if key >= 0 else None)) for key in keys]
-        rows = words(["what?"] * len(texts), texts, return_tensors="pt")
-        # A window that ends with KEY does not have the answer either.
-        target = torch.tensor([head + key + 1 if 0 <= key < WORDS - 1 else 0 for key in keys])
-        optimizer.zero_grad()
-        found = model(**rows, start_positions=target, end_positions=target)
-        found.loss.backward()
-        optimizer.step()
-        wrong = (found.start_logits.argmax(1) != target) | (found.end_logits.argmax(1) != target)
-        streak = 0 if wrong.any() else streak + 1
-        if streak == 5:
-            break
-    model.save_pretrained(place)
-    words.save_pretrained(place)
-    return str(place)
-
-
-def test_a_trained_model_answers(learned: str) -> None:
-    """It finds the word after KEY among passages and windows, and says where there is none."""
-    numbers = torch.Generator().manual_seed(1)
-    made = Extractive(learned, max_input_tokens=20, stride=4, unanswerable="none", device="cpu")
-    inputs, wanted = [], []
-    for number in range(40):
-        key = phrase(numbers, number % 13) if number % 2 else phrase(numbers)
-        long = [*phrase(numbers), *key, *phrase(numbers)]
-        inputs.append(Read((" ".join(phrase(numbers)), " ".join(long)), "what?"))
-        wanted.append(key[number % 13 + 1] if number % 2 else "none")
-    found = [output.text for output in made.read(inputs)]
-    right = sum(one == other for one, other in zip(found, wanted, strict=True))
-    assert right >= 38
-
-
-def test_a_pipeline_keeps_the_surest_passage(learned: str, tmp_path: Path) -> None:
-    """Scores compare over passages: the only one that answers is kept."""
-    numbers = torch.Generator().manual_seed(2)
-    parts = [phrase(numbers) for _ in range(6)]
-    parts[4] = phrase(numbers, 7)
-    text = "\n\n".join(map(" ".join, parts))
-    (tmp_path / "words.txt").write_text(text, encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text(
-        "pipelines:\n  mine:\n    chunker: {class: Paragraphs, size: 15}\n"
-        f"    reader: {{class: Extractive, model: {learned}, max_input_tokens: 20, stride: 4}}\n"
-        "    combiner: {class: ReadEach, keep: best}\n"
-    )
-    answer = ask(tmp_path / "words.txt", "what?", pipeline="mine", config=[tmp_path / "mine.yaml"])
-    assert answer.text == parts[4][8]
-    [span] = answer.spans
-    assert answer.document.text[span.start : span.end] == answer.text
-    [holding] = [p for p in answer.passages if p.span.start <= span.start < p.span.end]
-    assert holding.text == " ".join(parts[4])
-    assert answer.coverage.read > 0.9 * answer.coverage.document

@@ -16,7 +16,6 @@ from tiny_models import STORY, save
 from transformers import PreTrainedTokenizerFast
 
 from leporello.api import run
-from leporello.cache.fingerprint import fingerprint
 from leporello.config import load_config
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.records import Document, Read
@@ -251,25 +250,6 @@ def test_examples_are_looked_at_before_any_work(
     with pytest.raises(UserError, match=told):
         run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False, workers=0)
     assert not (tmp_path / "out").exists()
-
-
-def test_what_results_depend_on(config: Path, file: Path) -> None:
-    """The content of the file is part of a run's signature and of the reader's identity."""
-
-    def signature() -> Any:
-        [job] = prepare(JobOptions(["few"], ["mine"], config=[config]))
-        return job.signature["files"]
-
-    def known() -> Any:
-        found = fingerprint(load_config([config]).pipelines["few"][0].build().reader)
-        assert found is not None
-        return found["files"]
-
-    before = signature(), known()
-    assert list(before[0]) == [str(file)]
-    write(file, json.dumps(ROWS[0] | {"answer": "a dog"}))
-    assert signature() != before[0]
-    assert known() != before[1]
 
 
 SPLITS = """\

@@ -21,7 +21,7 @@ from leporello.readers.encoders.late_interaction import LateInteraction
 
 WORDS = ["the", "a", "dog", "cat", "cow", "in", "yard", "house", "barn", "sleeps", "eats", "old"]
 WORDS += ["young", "it", "and", "no", "one"]
-DOG, CAT, COW = (f"a {animal} sleeps" for animal in ("dog", "cat", "cow"))
+DOG, CAT = (f"a {animal} sleeps" for animal in ("dog", "cat"))
 LABELS = ("yes", "no")
 
 
@@ -95,22 +95,6 @@ def test_the_nearest_passage_is_that_of_the_formula(encoder: str) -> None:
     assert compared.nearest(DOG, passages, weights) == pytest.approx(wanted, abs=2e-5)
 
 
-def test_a_text_is_tokenised_once(encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For its vectors and its weights, and in later calls."""
-    compared, tokenised = interaction(encoder), list[str]()
-    windows = LateInteraction._windows
-
-    def counted(self: LateInteraction, text: str) -> Any:
-        tokenised.append(text)
-        return windows(self, text)
-
-    monkeypatch.setattr(LateInteraction, "_windows", counted)
-    weights = np.ones(len(compared.tokens.tokenizer))
-    for _ in range(2):
-        compared.nearest(DOG, farm("cow", "barn"), weights)
-    assert sorted(tokenised) == sorted([DOG, *farm("cow", "barn")])
-
-
 def test_what_every_passage_says_weighs_nothing(encoder: str) -> None:
     """And a word weighs the more, the fewer say it; equal passages are one."""
     compared = interaction(encoder)
@@ -131,27 +115,6 @@ def test_a_text_beyond_the_window_is_read_to_its_end(encoder: str) -> None:
     assert found > compared.nearest(DOG, [long], weights)
 
 
-def test_a_text_s_company_does_not_change_how_near_it_comes(encoder: str) -> None:
-    """Whatever is encoded with it, and whether it was encoded before."""
-    passages = [passage for animal in ("dog", "cow") for passage in farm(animal, "house")]
-    passages += ["dog", "a young cow and an old cow in the old house and the barn"]
-    weights = np.ones(len(interaction(encoder).tokens.tokenizer))
-    together = interaction(encoder, batch_size=8)
-    together.nearest(DOG, passages, weights)
-    for passage in passages:
-        alone = interaction(encoder, batch_size=1).nearest(DOG, [passage], weights)
-        assert together.nearest(DOG, [passage], weights) == pytest.approx(alone, abs=2e-5)
-
-
-@pytest.mark.parametrize("read", [Read((), DOG), Read(("", " \n"), DOG), Read(("a dog",))])
-def test_where_there_is_nothing_to_read_nothing_comes_near(
-    read: Read, trained: LateInteractionClassifier
-) -> None:
-    """No passages, blank ones, or no question: the answer is a label all the same."""
-    [output] = checked_read(trained, [read])
-    assert output.text in LABELS
-
-
 def test_what_was_taught_is_told_of_other_documents(trained: LateInteractionClassifier) -> None:
     """With the probabilities of the labels; what is there is likelier than what is not."""
     reads = [
@@ -164,27 +127,6 @@ def test_what_was_taught_is_told_of_other_documents(trained: LateInteractionClas
         assert sum(output.scores) == pytest.approx(1)
         assert output.score == max(output.scores) > 0.5
         assert output.input_tokens == 12
-
-
-def test_a_question_that_was_not_learnt_has_no_commonest_answer(
-    trained: LateInteractionClassifier,
-) -> None:
-    """How near a passage comes is what tells."""
-    near, far = checked_read(
-        trained,
-        [Read((text,), COW, choices=LABELS) for text in ("a cow sleeps", "it eats")],
-    )
-    assert near.scores[0] > far.scores[0]
-
-
-def test_training_is_the_same_to_the_byte(
-    trained: LateInteractionClassifier, tmp_path: Path
-) -> None:
-    """So a model that is trained again makes no other run."""
-    blank = LateInteractionClassifier(encoder=trained.encoder, max_input_tokens=16)
-    blank.learn(*lessons(), tmp_path)
-    first = (Path(str(trained.model)) / "model.skops").read_bytes()
-    assert (tmp_path / "model" / "model.skops").read_bytes() == first
 
 
 def test_what_cannot_be_is_told(

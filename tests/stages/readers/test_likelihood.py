@@ -15,6 +15,7 @@ import torch
 from command_line import GOLDEN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from one_example import drive
 from tiny_models import STORY, save, tokenizer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
@@ -303,15 +304,11 @@ def _driven(
     combiner: Mean, document: Document, chunks: Sequence[Chunk], scores: Sequence[float | None]
 ) -> Any:
     """Returns what a combiner makes of these scores of the chunks, in document order."""
-    hits = [Hit(chunk, 0.0) for chunk in reversed(chunks)]
-    generator: Any = combiner.combine(Example("e", document), hits)
-    try:
-        reads = next(generator)
-        assert [read.passages[0] for read in reads] == list(chunks)
-        generator.send([Output("", score) for score in scores])
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("another round")
+    hits, left = [Hit(chunk, 0.0) for chunk in reversed(chunks)], iter(scores)
+    example = Example("e", document)
+    value, [reads] = drive(combiner, example, hits, lambda _: Output("", next(left)))
+    assert [read.passages[0] for read in reads] == list(chunks)
+    return value
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert", "words"])
@@ -390,16 +387,9 @@ def test_the_mean_is_that_of_the_scores_in_one_round() -> None:
     document = Document("d", "abc")
     chunks = [document.chunk(0, 1), document.chunk(1, 3)]
     assert _driven(Mean(), document, chunks, [-1.0, -4.0]) == -2.5
-    generator: Any = Mean().combine(Example("e", document), [])
-    with pytest.raises(StopIteration) as ended:
-        next(generator)
-    assert ended.value.value is None
-    scored = Output("shuffled", 0.75, (0.25, 0.75))
-    generator = Mean().combine(Example("e", document), [Hit(chunks[0], 0.0)])
-    next(generator)
-    with pytest.raises(StopIteration) as ended:
-        generator.send([scored])
-    assert ended.value.value == 0.25
+    example, scored = Example("e", document), Output("shuffled", 0.75, (0.25, 0.75))
+    assert drive(Mean(), example, [], lambda _: scored)[0] is None
+    assert drive(Mean(), example, [Hit(chunks[0], 0.0)], lambda _: scored)[0] == 0.25
 
 
 def test_a_mean_says_what_it_needs() -> None:

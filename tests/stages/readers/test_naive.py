@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks import naive
 from leporello import readers
 from leporello.api import load_pipelines, run
-from leporello.core.calls.nested import check_files
+from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
 from leporello.core.protocols import Reader
 from leporello.core.records import Chunk, Document, Output, Read, Span
@@ -29,7 +29,6 @@ from leporello.readers import (
     RandomAnswer,
     RandomSpan,
 )
-from leporello.tasks import Scrolls
 
 TEXT = "A fox sat on a gate. It saw  nothing,\nand it said so. 猫も。 The gate was old."
 DOCUMENT = Document("d", TEXT, parts=(Span(0, 20), Span(21, 54), Span(55, len(TEXT))))
@@ -208,18 +207,6 @@ def data(tmp_path: Path) -> Path:
         ])  # fmt: skip
     split(tmp_path, "gov_report", "validation", [row("1", "Report", "Summary")])
     return tmp_path
-
-
-def test_what_the_train_split_teaches(data: Path) -> None:
-    """Every reference is an output, the document the input; of equals the first counts."""
-    names: tuple[Any, ...] = ("qasper", "quality", "contract_nli")
-    learned = [naive.reader(Scrolls(name, "train", data=data)) for name in names]
-    assert learned[0] == {"class": "Prefix", "share": pytest.approx((0.1 + 0.3 + 0.05) / 3)}
-    assert learned[1] == {"class": "MajorityOption", "option": 2}
-    assert learned[2] == {
-        "class": "MajorityAnswer",
-        "answers": {"P holds.": "Entailment", "Q holds.": "Not mentioned"},
-    }
 
 
 def test_what_is_learned_is_a_config_that_runs(

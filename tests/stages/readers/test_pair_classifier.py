@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -109,28 +107,6 @@ def test_training_is_the_same_to_the_byte(trained: str, tmp_path: Path) -> None:
     assert written == (Path(trained) / "model.skops").read_bytes()
 
 
-def test_a_text_is_measured_once_and_remembered_within_a_bound(
-    trained: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many pairs it stands in, and in later calls too."""
-    measured: list[str] = []
-
-    def counted(texts: list[str]) -> object:
-        measured.extend(texts)
-        return measure(texts)
-
-    monkeypatch.setattr("leporello.readers.classical.pair_features.measure", counted)
-    monkeypatch.setattr("leporello.readers.classical.pair_features._REMEMBERED", 5)
-    texts = [f"Text number {n}." for n in range(8)]
-    reads = [Read((), pair=pair) for pair in combinations(texts, 2)]
-    classifier = PairClassifier(trained)
-    classifier.read(reads)
-    assert sorted(measured) == texts
-    classifier.read([Read((), pair=(texts[6], texts[7]))])
-    assert len(measured) == 8
-    assert len(classifier._style.compared._cached) == 5
-
-
 def test_features_are_those_of_the_families() -> None:
     """By hand: cosines of n-grams, Delta and cosines of rates, distances of habits."""
     texts = ["The cat sat. The cat ran!", "A dog, and a cat.", "Nobody knew why; why?"]
@@ -161,18 +137,6 @@ def test_families_can_be_left_out(tmp_path: Path) -> None:
     assert classifier._style.compared.families == ("punctuation",)
     with pytest.raises(ValueError, match="none twice"):
         PairClassifier(features=("words", "words"))
-
-
-def test_a_thousand_pairs_take_less_than_a_second(trained: str) -> None:
-    """Sixty paragraphs have 1,770 pairs; ten times as fast is usual."""
-    chance = random.Random(5)
-    texts = [plain(chance) + ornate(chance) for _ in range(60)]
-    reads = [Read((), pair=pair) for pair in combinations(texts, 2)]
-    classifier = PairClassifier(trained)
-    classifier.load()
-    started = time.perf_counter()
-    classifier.read(reads)
-    assert time.perf_counter() - started < len(reads) / 1000
 
 
 def test_what_it_cannot_read_or_learn_is_told(trained: str, tmp_path: Path) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from leporello.core.records import Document, Output, Read
 from leporello.readers import BestSentence, CausalLM, Lead, Seq2Seq
-from leporello.readers.batching.micro_batches import ModelInput, batches
 from leporello.readers.prompting.template import Template
 
 STORY = (
@@ -62,24 +59,6 @@ def test_template_lines() -> None:
     assert Template("{{}}\n\n\n{context}\n").render(Read(("c",))) == "{}\n\n\nc\n"
     many = Template("{choices}{context}").render(Read((), choices=("x",) * 28))
     assert many.endswith("(Z) x\n(AA) x\n(AB) x")
-
-
-@given(
-    sizes=st.lists(st.tuples(st.integers(1, 90), st.integers(0, 5)), max_size=40),
-    budget=st.integers(1, 400),
-)
-def test_batches(sizes: list[tuple[int, int]], budget: int) -> None:
-    """Batches hold every prompt once, longest first, written and scored apart, in the budget."""
-    prompts = [ModelInput((i,) * n, ((0, 0),) * c) for i, (n, c) in enumerate(sizes)]
-    made = list(batches(prompts, budget, rows=2, new_tokens=10))
-    assert sorted(p.tokens for batch in made for p in batch) == sorted(p.tokens for p in prompts)
-    for batch in made:
-        lengths = [len(prompt.tokens) for prompt in batch]
-        assert lengths == sorted(lengths, reverse=True)
-        assert len({bool(prompt.choices) for prompt in batch}) == 1
-        rows = sum(len(prompt.choices) or 2 for prompt in batch)
-        new = 2 if batch[0].choices else 10
-        assert len(batch) == 1 or rows * (lengths[0] + new) <= budget
 
 
 def test_lead() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,7 @@ from transformers import (
 )
 
 from leporello.core.errors import UserError
-from leporello.core.records import Chunk, Document, Output, Read
+from leporello.core.records import Chunk, Document, Read
 from leporello.readers import CausalLM, Seq2Seq
 
 AnyReader: TypeAlias = Seq2Seq | CausalLM
@@ -77,14 +76,6 @@ def size(reader: AnyReader, read: Read) -> int:
     tokens = loaded(reader.model)
     chats = bool(tokens.chat_template)
     return len(tokens(reader.render(read), add_special_tokens=not chats)["input_ids"])
-
-
-def same(one: Output, other: Output) -> bool:
-    """Returns whether outputs are equal, their scores within 1e-4."""
-    assert one.score is not None
-    assert one.score == pytest.approx(other.score, abs=1e-4)
-    assert one.scores == pytest.approx(other.scores, abs=1e-4)
-    return dataclasses.replace(one, score=other.score, scores=other.scores) == other
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -265,14 +256,6 @@ def test_chat_template(reader: Callable[..., AnyReader]) -> None:
     assert spoken == f"<|system|>Be brief.</s><|user|>{plain}</s><|assistant|>"
     with pytest.raises(UserError, match="no chat template"):
         reader("gpt2", chat=True).render(read)
-
-
-def test_count(reader: Callable[..., AnyReader]) -> None:
-    """Tokens are counted as the model's, special ones left out, for any text."""
-    made = reader("t5")
-    texts = ["", "the cat", "🐈", "\ud800"]
-    expected = [len(loaded(made.model).tokenize(text)) for text in texts[:3]]
-    assert made.count(texts) == [*expected, made.count(["\ufffd"])[0]]
 
 
 def test_positions(reader: Callable[..., AnyReader]) -> None:

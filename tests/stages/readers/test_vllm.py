@@ -268,9 +268,3 @@ def test_a_missing_package_is_told(
     vllm_causal.load.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'leporello\[vllm\]'"):
         reader().load()
-
-
-def test_ids_that_a_model_does_not_know_are_refused(reader: Callable[..., CausalLM]) -> None:
-    """They are told with the prompt that has them, and vLLM never sees them."""
-    with pytest.raises(ValueError, match="do not belong together"):
-        reader()._model.run([[5, 100_000]], max_tokens=1)

@@ -99,17 +99,6 @@ def test_a_document_in_one_window_is_pooled_by_chunk(bert: str) -> None:
     assert np.abs(late - alone).max() > 0.01
 
 
-@pytest.mark.parametrize("overlap", [0, 0.3, 1])
-def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    """Windows share the tokens among them, without a gap and in order."""
-    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
-    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
-        parts = [*windows._parts(tokens)]
-        assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
-        assert parts[-1][2] == tokens
-        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)
-
-
 def test_late_chunks_know_whom_a_pronoun_means() -> None:
     """With MiniLM `the river is long` is the Danube's, which an early chunk cannot tell."""
     text = "The Danube rises in Germany. It is 2850 km long. The Alps are high. They are old."
@@ -164,3 +153,14 @@ def test_the_wheel_finds_what_words_do_not() -> None:
     [vectors] = model.encode_query(["Who?"], convert_to_numpy=True)
     assert vectors.shape == (32, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(32), abs=1e-5)
+
+
+@pytest.mark.parametrize("overlap", [0, 0.3, 1])
+def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
+    """Windows share the tokens among them, without a gap and in order."""
+    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
+    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
+        parts = [*windows._parts(tokens)]
+        assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
+        assert parts[-1][2] == tokens
+        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)

@@ -7,8 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from leporello import Chunk, Document, Example, Hit, Span
 from leporello.chunkers import FixedTokens
@@ -17,8 +15,6 @@ from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.retrievers import BM25, First, Fusion, Mixed, Neighbours, Oracle, OracleAnswer
 from leporello.runs.run import run
-from leporello.text.answer_spans import occurrences
-from leporello.text.squad import normalise
 
 TEXT = "The cat sat. A dog, old and blind, ran off. Nobody saw the cat again. The dog came back."
 
@@ -108,25 +104,6 @@ def test_without_such_a_chunk_it_takes_those_most_like_a_reference() -> None:
             asked = Example("e", document, references=(reference,))
             assert retrieve(OracleAnswer(), [asked], chunks) == [[]]
         assert len(notes) == 1
-
-
-@given(
-    st.lists(st.sampled_from(["the", "cat", "Cat,", "a", "“an", "x-y", "İ", "ΟΔΟΣ.", "...", "xy"])),
-    st.sampled_from([" ", "\n\n", "\x1f "]),
-)
-def test_what_is_found_is_what_squad_would_find(words: list[str], blank: str) -> None:
-    """The spans, normalised, are the reference; as many as whole words of the normalised text."""
-    text = blank.join(words)
-    normal = f" {normalise(text)} "
-    for reference in ("cat", "XY xy", "οδος", "the “ cat"):
-        found = list(occurrences(Document("d", text), reference))
-        sought = f" {normalise(reference)} "
-        places = [n for n in range(len(normal)) if normal.startswith(sought, n)]
-        assert len(found) == len(places)
-        for span in found:
-            inside = text[span.start : span.end]
-            assert normalise(inside) == normalise(reference)
-            assert inside == inside.strip()
 
 
 def test_mixed_draws_by_seed_and_id() -> None:

@@ -35,7 +35,7 @@ from leporello.retrievers import (
     TfIdf,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
-from leporello.retrievers.index.ranking import best_chunks
+from leporello.retrievers.index.postings import best_chunks
 from leporello.text.tokens import long_words, terms
 
 STORY = (
@@ -47,50 +47,19 @@ QUESTIONS = ("Who got the donkey?", "What were the boots made of?", "Where did t
 CHINESE = "老磨坊主有三个儿子。大儿子得到了磨坊。二儿子得到了驴。小儿子只得到了猫。"
 
 
-def word_pieces() -> Any:
-    """Trains a WordPiece tokenizer on the story; its window is 24 tokens."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import BertNormalizer
-    from tokenizers.pre_tokenizers import BertPreTokenizer
-    from tokenizers.processors import TemplateProcessing
-    from tokenizers.trainers import WordPieceTrainer
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    raw = Tokenizer(WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of its vocabulary
-    raw.normalizer = BertNormalizer()
-    raw.pre_tokenizer = BertPreTokenizer()
-    raw.train_from_iterator([STORY], WordPieceTrainer(vocab_size=120, special_tokens=special))
-    raw.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers leaves it so
-        tokenizer_object=raw, model_max_length=24, **dict(zip(names, special, strict=True))
-    )
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny BERT with random weights, one label and a window of 24 tokens."""
     import torch
+    from tiny_encoders import wordpieces
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    tokenizer = word_pieces()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=24,
-        initializer_range=0.5,
-    )
-    config.num_labels = 1
+    tokenizer = wordpieces([STORY], 120)
+    tokenizer.model_max_length = 24
+    shape: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    shape |= {"intermediate_size": 32, "max_position_embeddings": 24, "initializer_range": 0.5}
+    config = BertConfig(**shape, vocab_size=len(tokenizer), num_labels=1)
     folder = tmp_path_factory.mktemp("tiny-bert")
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -105,14 +74,6 @@ def found(retriever: Any, questions: Sequence[str], chunks: Sequence[Chunk]) -> 
 def spans(hits: Sequence[Hit]) -> list[tuple[int, int]]:
     """Says where hits stand, in rank order."""
     return [(hit.chunk.start, hit.chunk.end) for hit in hits]
-
-
-@pytest.mark.parametrize("retriever", [TfIdf(k=2), BM25(k=2), Fusion((TfIdf(), BM25()), k=2)])
-@pytest.mark.parametrize("question", ["", "?!", "zebra"])
-def test_a_question_without_known_terms_gets_the_beginning(retriever: Any, question: str) -> None:
-    """Where no term is found all chunks are equal, and the first ones are returned."""
-    chunks = chunked(STORY)
-    assert [hit.chunk for hit in found(retriever, [question], chunks)[0]] == chunks[:2]
 
 
 @pytest.mark.parametrize(
@@ -204,34 +165,6 @@ def test_bm25_is_rank_bm25s(texts: list[str], question: str, k1: float, b: float
     assert [scores[chunk] for chunk in chunks] == pytest.approx(numbers["okapi"], abs=1e-9)
     [reference] = found(RankBM25(k=99, k1=k1, b=b), [question], chunks)
     assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in reference], abs=1e-9)
-
-
-@given(
-    rows=st.lists(
-        st.lists(st.sampled_from([0.0, 0.5, 1.0, float("nan")]), min_size=9, max_size=9), max_size=5
-    ),
-    k=st.integers(1, 10),
-)
-def test_the_best_are_those_of_a_full_sort(rows: list[list[float]], k: int) -> None:
-    """Of equal scores the first ones are taken, wherever the k-th one stands among them."""
-    chunks = joined([*"abcdefghi"])
-    scores = np.array(rows).reshape(-1, 9)
-    expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
-    hits = best_chunks((scores[:2], scores[2:]), chunks, k)
-    assert [[hit.chunk.start // 2 for hit in one] for one in hits] == expected.tolist()
-
-
-@pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
-def test_many_questions_are_searched_in_blocks(
-    retriever: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How much is in memory at once changes no bit of a score."""
-    chunks = chunked(STORY)
-    questions = [*QUESTIONS, "", *STORY.split()] * 9
-    expected = found(retriever, questions, chunks)
-    for block in (1, 40, 1000):
-        monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
-        assert found(retriever, questions, chunks) == expected
 
 
 @dataclass(frozen=True)
@@ -369,3 +302,31 @@ def test_a_reader_without_scores_cannot_order() -> None:
     chunks = chunked(STORY)
     with pytest.raises(ValueError, match="gives no scores"):
         retrieve(RerankByReader(TfIdf(k=5), Lead()), asked(QUESTIONS, chunks), chunks)
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([0.0, 0.5, 1.0, float("nan")]), min_size=9, max_size=9), max_size=5
+    ),
+    k=st.integers(1, 10),
+)
+def test_the_best_are_those_of_a_full_sort(rows: list[list[float]], k: int) -> None:
+    """Of equal scores the first ones are taken, wherever the k-th one stands among them."""
+    chunks = joined([*"abcdefghi"])
+    scores = np.array(rows).reshape(-1, 9)
+    expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
+    hits = best_chunks((scores[:2], scores[2:]), chunks, k)
+    assert [[hit.chunk.start // 2 for hit in one] for one in hits] == expected.tolist()
+
+
+@pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
+def test_many_questions_are_searched_in_blocks(
+    retriever: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much is in memory at once changes no bit of a score."""
+    chunks = chunked(STORY)
+    questions = [*QUESTIONS, "", *STORY.split()] * 9
+    expected = found(retriever, questions, chunks)
+    for block in (1, 40, 1000):
+        monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
+        assert found(retriever, questions, chunks) == expected

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from leporello import Chunk, Document, Example
-from leporello.chunkers import FixedTokens, Sections, Whole
+from leporello import Document, Example
+from leporello.chunkers import FixedTokens, Sections
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
@@ -114,14 +112,6 @@ def test_without_an_introduction_all_is_selected_that_is_not_left_out() -> None:
     assert selected(text) == ["Preface", "1 Ropes", "2 Chains"]
 
 
-def test_without_headings_everything_is_selected() -> None:
-    """There is nothing to go by."""
-    text = f"{TEXT}\n\n{TEXT}\n"
-    assert len(selected(text, chunker=FixedTokens(5))) == len(
-        divide(FixedTokens(5), Document("d", text))
-    )
-
-
 def test_if_nothing_were_left_everything_is_selected() -> None:
     """A note says so."""
     document = Document("d", thesis("# References", "# Appendix A Foo"))
@@ -140,26 +130,3 @@ def test_a_chunk_belongs_to_the_section_that_it_starts_in() -> None:
     start = document.text.index("# References")
     assert [hit.chunk for hit in hits] == [chunk for chunk in chunks if chunk.start < start]
     assert hits
-
-
-NAMES = ("Introduction", "1 Introduction", "References", "Ropes", "2.1 Introduction", "Contents")
-
-
-@settings(max_examples=200)
-@given(
-    parts=st.lists(
-        st.tuples(st.sampled_from(("", "# ", "## ", "### ")), st.sampled_from(NAMES)), max_size=8
-    ),
-    chunker=st.sampled_from((Sections(level=1), Sections(level=3), FixedTokens(7), Whole())),
-)
-def test_something_is_selected_of_any_document(
-    parts: list[tuple[str, str]], chunker: Chunker
-) -> None:
-    """Hits are given chunks in document order, and some, if there are any."""
-    document = Document("d", thesis(*(mark + name for mark, name in parts)))
-    with collect_notes():
-        chunks = divide(chunker, document)
-        [hits] = retrieve(Selected(), [Example("e", document)], chunks)
-    found: list[Chunk] = [hit.chunk for hit in hits]
-    assert found == [chunk for chunk in chunks if chunk in found]
-    assert bool(found) == bool(chunks)

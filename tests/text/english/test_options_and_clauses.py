@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leporello.text.english.clauses import clause_spans, clause_vectors
-from leporello.text.english.options import TRAITS, lettered_options, traits
+from leporello.readers.embedded.choices import lettered_options
+from leporello.text.english.clauses import clause_spans
 
 TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), max_size=120)
 
@@ -37,24 +36,6 @@ def test_the_items_of_a_list_are_clauses() -> None:
         "(b) what was known.",
         "Dr. No signs.",
     ]
-
-
-@given(st.lists(TEXTS, max_size=4))
-def test_vectors_have_length_one_or_none(clauses: list[str]) -> None:
-    """A clause without terms is all zeros."""
-    if clauses:
-        lengths = np.sqrt(clause_vectors(clauses, 64).power(2).sum(axis=1))
-        assert all(np.isclose(length, 1) or length == 0 for length in np.ravel(lengths))
-
-
-@given(TEXTS, st.lists(TEXTS, min_size=1, max_size=5))
-def test_traits_are_shares(question: str, options: list[str]) -> None:
-    """Every option has every trait, between none and all of it; equal options have the same."""
-    rows = np.array(traits(question, options))
-    assert rows.shape == (len(options), len(TRAITS))
-    assert ((rows >= 0) & (rows <= 1)).all()
-    same = np.array(traits(question, [options[0]] * 3))
-    assert (same == same[0]).all()
 
 
 QUESTION = "Who came?\n(A) Ann, with a boat\n(B) Bob\n and his dog\n(C) (nobody)"

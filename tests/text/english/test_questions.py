@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from leporello.text.english.language import looks_english
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
@@ -12,6 +11,7 @@ from leporello.text.english.questions import (
     is_statement,
     named_choices,
 )
+from leporello.text.looks import looks_english
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""The English of the code: patterns that docs/glossary.md and CONTRIBUTING.md advise against."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from command_line import ROOT
+
+MOST = 5800
+"""Matches that are allowed. Lower it when the count falls; it never rises."""
+
+PATTERNS = {
+    "a verb of people for what software does": (
+        r"\b(?:tells?|told|telling|says?|said|saying|lies|lying)\b|\b(?:stands?|stood|standing)\b(?!-)"
+    ),
+    "negation by `no` or `none`": r"\b(?:is|are|was|were|be) none?\b|\b(?:of|than|with) none\b",
+    "rare word": r"\b(?:likewise|anew|besides|whoever|heeds?|begun|mend(?:s|ed)?|likelier)\b",
+    "sentence that begins with a clause": (
+        r"(?:^|(?<=[.;:] ))(?:What|Who|Whose|Whatever|Of)(?! course)\b"
+    ),
+    "clause behind a preposition": r"\b(?:of|for|to|by|from|with|in|on|than) (?:what|whom|who)\b",
+    "idiom with `come` or `go`": (
+        r"\b(?:comes?|came|coming) (?:to|of)\b|\bbec[ao]mes? of\b|\b(?:go(?:es|ing)?|went) on\b"
+    ),
+    "idiom": r"\bwork(?:s|ed|ing)? at\b|\bas (?:that|those) of\b|\bas many as\b",
+}
+FOLDERS = (
+    "leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners", "recipes",
+    "benchmarks", "tests",
+)  # fmt: skip
+NAMES = {
+    "told", "said", "found", "made", "given", "kept", "sound", "sure", "own", "ours", "whole",
+    "known", "each", "one", "other", "rest", "asked", "taken", "meant", "named", "seen", "done",
+    "left", "drawn", "held",
+}  # fmt: skip
+
+
+def test_plain_english_is_written_more_and_more() -> None:
+    """The number of matches in docstrings, comments, messages and names falls only."""
+    counts = Counter(str(path.relative_to(ROOT)) for path in _files() for _ in _matches(path))
+    worst = ", ".join(f"{name} ({count})" for name, count in counts.most_common(8))
+    total = counts.total()
+    assert total <= MOST, f"{total} matches, {MOST} are allowed; most are in {worst}"
+    assert total > MOST - 100, f"lower MOST to {total}"
+
+
+def _files() -> Iterator[Path]:
+    for folder in FOLDERS:
+        yield from (ROOT / folder).rglob("*.py")
+
+
+def _matches(path: Path) -> Iterator[str]:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    sentences = _prose(path, tree)
+    for kind, pattern in PATTERNS.items():
+        for sentence in sentences:
+            yield from [kind] * len(re.findall(pattern, sentence))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NAMES:
+            yield f"name {node.id}"
+
+
+def _prose(path: Path, tree: ast.AST) -> list[str]:
+    """Returns the docstrings, messages of errors, help texts and comments of a file."""
+    sentences = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            sentences += (ast.get_docstring(node) or "").split("\n\n")
+        elif isinstance(node, ast.Raise) and node.exc:
+            sentences.append(" ".join(_texts(node.exc)))
+        elif isinstance(node, ast.keyword) and node.arg == "help":
+            sentences.append(" ".join(_texts(node.value)))
+    with path.open("rb") as file:
+        comments = [
+            t.string for t in tokenize.tokenize(file.readline) if t.type == tokenize.COMMENT
+        ]
+    return [" ".join(sentence.split()) for sentence in [*sentences, *comments]]
+
+
+def _texts(node: ast.AST) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            yield inner.value

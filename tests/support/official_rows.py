@@ -1,0 +1,72 @@
+"""Rows as SCROLLS, ZeroSCROLLS and report_sum_sort have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+STORY = "A fox sat\n\non a gate.\nIt saw — nothing.\n\n"
+
+
+def scrolls_row(name: str, text: str, output: object = "gold", **more: object) -> dict[str, Any]:
+    """Returns a row as SCROLLS has it."""
+    return {"id": name, "pid": f"{name}_0", "input": text, "output": output, **more}
+
+
+def zero_scrolls_row(
+    name: str,
+    *,
+    before: str = "Read this. Answer well.\n\nStory:\n",
+    text: str = STORY,
+    query: str = "",
+    output: object = "gold",
+    header: str = "Question",
+    response: str = "Answer",
+    over: bool = False,
+    **more: object,
+) -> dict[str, Any]:
+    """Returns a row as ZeroSCROLLS has it.
+
+    Args:
+        name: Id of the example.
+        before: Instruction, and header of the document.
+        text: Of the document.
+        query: Below its header; none if empty.
+        output: Gold answer.
+        header: Of the query.
+        response: Header of the answer.
+        over: Whether the query reaches over the response header, as some copies have it.
+        more: Further fields.
+    """
+    asked = f"{header}:\n{query}" if query else ""
+    tail = f"\n\n{response}:\n" if query else f"{response}:\n"
+    given, start = f"{before}{text}\n\n{asked}{tail}", len(before + text) + 2
+    return scrolls_row(name, given, output) | {
+        "document_start_index": len(before),
+        "document_end_index": len(before + text),
+        "query_start_index": start,
+        "query_end_index": len(given) if over else start + len(asked),
+        "truncation_seperator": "... [The rest of the story is omitted]\n\n",
+        **more,
+    }
+
+
+def sorting_row(name: str, report: str, summaries: Sequence[str], gold: str) -> dict[str, Any]:
+    """Returns a row in the layout of report_sum_sort."""
+    before = "Put them in order.\n\nSummaries:\n"
+    text, starts = f"{before}Report:\n{report}\n\nSummaries:\n\n", []
+    for number, summary in enumerate(summaries, 1):
+        starts.append(len(text))
+        text += f"Summary {number}:\n{summary}\n\n"
+    end = len(text) - 2
+    return {
+        "id": name,
+        "input": f"{text}Summary IDs in Correct Order:\n",
+        "output": gold,
+        "document_start_index": len(before),
+        "document_end_index": end,
+        "query_start_index": end + 2,
+        "query_end_index": end + 2,
+        "truncation_seperator": "...",
+        "inner_docs_start_indices": starts,
+    }
