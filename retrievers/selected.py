@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from leporello.core.coverage import Span, merge
 from leporello.core.notes import note
 from leporello.core.records import Chunk, Hit, Section
-from leporello.core.spans import Span, merge
 from leporello.text.headings import headings, is_bare, label_of, name_of
 
 _INTRODUCTIONS = (
