@@ -8,14 +8,15 @@ from .chains.self_consistency import SelfConsistency as SelfConsistency
 from .chains.structured_map_reduce import StructuredMapReduce as StructuredMapReduce
 from .chains.walk import Walk as Walk
 from .cluster_authors import ClusterAuthors as ClusterAuthors
-from .count import Count as Count
 from .deciding.best_of import BestOf as BestOf
-from .deciding.by_role import ByRole as ByRole
+from .deciding.cascade import ByRole as ByRole
 from .deciding.cascade import Cascade as Cascade
 from .deciding.route import LearntRoute as LearntRoute
 from .deciding.route import Route as Route
 from .deciding.route import When as When
 from .deciding.verify import Verify as Verify
+from .items import Count as Count
+from .items import Union as Union
 from .line_by_line import LineByLine as LineByLine
 from .map_reduce import MapReduce as MapReduce
 from .mean import Mean as Mean
@@ -33,4 +34,3 @@ from .rewriting.multi_query import MultiQuery as MultiQuery
 from .stuff import Stuff as Stuff
 from .truncate import Truncate as Truncate
 from .truncate import TruncateMiddle as TruncateMiddle
-from .union import Union as Union

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from leporello.combiners.stuff import arranged, read_of
+from leporello.combiners.stuff import arranged, asked
 from leporello.core.notes import note
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Document, Example, Hit, Read, Span
@@ -219,8 +218,7 @@ def _note_unselected(page: _LinePage, groups: Sequence[_LineGroup]) -> None:
 
 
 def _read(example: Example, span: Span) -> Read:
-    chunk = example.document.chunk(span.start, span.end)
-    return dataclasses.replace(read_of(example, []), passages=(chunk,))
+    return asked(example, [example.document.chunk(span.start, span.end)])
 
 
 def _answers(text: str, count: int) -> list[str]:

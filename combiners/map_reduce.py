@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from leporello.combiners.stuff import Order, arranged, read_of
+from leporello.combiners.stuff import Order, arranged, asked, read_of
 from leporello.core.calls.contracts import in_role
 from leporello.core.protocols import ANSWER, Count, Role
-from leporello.core.records import Combination, Example, Fit, Hit, Read
+from leporello.core.records import Asking, Combination, Example, Fit, Hit, Read
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,7 @@ class MapReduce:
         if not hits or (undecided and not texts):
             [output] = yield [read_of(example, [])]
             return str(output.text)
-        reduce = dataclasses.replace(
-            read_of(example, []), instruction=self.reduce_instruction or example.instruction
-        )
+        reduce = asked(example, (), self.reduce_instruction)
         target, before = 0 if example.choices else self.target_words, math.inf
         while _goes_on(texts, target, before) or (texts and undecided):
             before = _words(texts) if len(texts) == 1 else math.inf
@@ -63,9 +60,7 @@ class MapReduce:
             texts = [output.text for output in outputs]
         return "\n".join(texts)
 
-    def _map(
-        self, example: Example, hits: Sequence[Hit]
-    ) -> Generator[list[Read], list[Any], list[str]]:
+    def _map(self, example: Example, hits: Sequence[Hit]) -> Asking[list[str]]:
         instruction = self.map_instruction or example.instruction
         question = example.question if self.ask else ""
         several = len(hits) > 1
@@ -97,9 +92,7 @@ def _words(texts: Sequence[str]) -> int:
     return sum(len(text.split()) for text in texts)
 
 
-def groups_that_fit(
-    read: Read, texts: Sequence[str]
-) -> Generator[list[Fit], list[Any], list[tuple[str, ...]]]:
+def groups_that_fit(read: Read, texts: Sequence[str]) -> Asking[list[tuple[str, ...]]]:
     """Cuts texts into runs that fit the window, at least two a run: rounds come to an end."""
     groups: list[tuple[str, ...]] = []
     rest = tuple(texts)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import regex
 
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
-from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read, Request, Search
+from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Output, Read, Search
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 
@@ -68,9 +68,7 @@ class MultiHop:
         gathered = [path.hit for path in by_turns(hops)]
         return (yield from run_combiner(self.combiner, example, gathered))
 
-    def _hop(
-        self, example: Example, paths: Sequence[_Path]
-    ) -> Generator[Sequence[Request], list[Any], list[_Path]]:
+    def _hop(self, example: Example, paths: Sequence[_Path]) -> Asking[list[_Path]]:
         """Returns what the best passages of a hop lead to."""
         nearest = [nearest_sentences(p.hit.chunk.text, p.left, self.sentences) for p in paths]
         left = [self._left(path, text) for path, text in zip(paths, nearest, strict=True)]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.stuff import Order, arranged, read_of
+from leporello.combiners.stuff import Order, arranged, asked, read_of
 from leporello.core.records import Combination, Example, Hit
 
 
@@ -40,9 +40,9 @@ class Refine:
             if position < len(queue) - 1:
                 read = dataclasses.replace(read, choices=())
             if answer:
-                instruction = self.refine_instruction or example.instruction
                 passages = (f"{self.label}{answer}", *read.passages)
-                read = dataclasses.replace(read, passages=passages, instruction=instruction)
+                more = asked(example, passages, self.refine_instruction)
+                read = dataclasses.replace(more, choices=read.choices)
             [output] = yield [read]
             answer = output.text.strip() or answer
         return answer

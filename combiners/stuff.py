@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,10 +27,15 @@ def chunks_of(hits: Sequence[Hit]) -> list[Chunk]:
 
 def read_of(example: Example, hits: Sequence[Hit]) -> Read:
     """Returns one input: these hits with everything that the example asks."""
+    return asked(example, [hit.chunk for hit in hits])
+
+
+def asked(example: Example, passages: Iterable[Chunk | str], instruction: str = "") -> Read:
+    """Returns one input: these passages with all that the example asks, or another instruction."""
     return Read(
-        tuple(hit.chunk for hit in hits),
+        tuple(passages),
         question=example.question,
-        instruction=example.instruction,
+        instruction=instruction or example.instruction,
         choices=example.choices,
         title=example.document.title,
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.stuff import LearnsReferences
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.core.records import Chunk, Combination, Document, Example, Fit, Hit, Read
+from leporello.core.records import Asking, Chunk, Combination, Document, Example, Fit, Hit, Read
 from leporello.text.tokens import tokenizer
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
@@ -132,7 +131,7 @@ def _within(
     yield from filter(None, [prompt.suffix[slice(*after)]])
 
 
-def _fitting(head: str, tail: str) -> Generator[list[Fit], list[Any], int]:
+def _fitting(head: str, tail: str) -> Asking[int]:
     """Returns how many characters of the head fit with the tail behind them."""
     [fits] = yield [Fit(Read((tail,)))]
     if not fits:
@@ -147,9 +146,7 @@ def _fitting(head: str, tail: str) -> Generator[list[Fit], list[Any], int]:
     return inside[(yield from _last_fitting(head, tail, inside))]
 
 
-def _last_fitting(
-    head: str, tail: str, lengths: Sequence[int]
-) -> Generator[list[Fit], list[Any], int]:
+def _last_fitting(head: str, tail: str, lengths: Sequence[int]) -> Asking[int]:
     """Returns which length of the head is the last to fit with the tail; the first one does."""
     low, high = 0, len(lengths)
     while high - low > 1:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypeVar
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage, reading_text
-from leporello.core.records import Chunk, Fit, Read, Request
+from leporello.core.records import Asking, Chunk, Fit, Read
 
 Group: TypeAlias = Sequence[Chunk]
 One = TypeVar("One")
-Asked: TypeAlias = "Generator[Sequence[Request], list[Any], list[Passage]]"
 
 INSTRUCTION = "Write a short summary of these passages, with the names in them."
 SUMMARY = "summary"
@@ -21,7 +20,7 @@ def summaries(
     groups: Sequence[Group],
     instruction: str,
     headings: Sequence[str] = (),
-) -> Asked:
+) -> Asking[list[Passage]]:
     """Yields what the groups' summaries take to read; returns them, with their headings first.
 
     A group that does not fit the reader's window is summarised in several. A summary that is empty,
@@ -47,7 +46,7 @@ def summaries(
 
 def _fitting(
     named: Sequence[tuple[str, Group]], instruction: str
-) -> Generator[Sequence[Request], list[Any], list[tuple[str, Group]]]:
+) -> Asking[list[tuple[str, Group]]]:
     """Yields whether groups fit the reader; returns them, those cut that do not, in their order."""
     for _ in range(max((len(group) for _, group in named), default=0)):
         fits = yield [Fit(_read(heading, group, instruction)) for heading, group in named]

@@ -1,7 +1,7 @@
 """Readers: reader inputs -> outputs. Each class here can be named in `pipelines.yaml`.
 
 A module at the top is a reader, or a few; the folders hold what they share. All of it may touch
-`core`, `text` and `models`. Begin with `lead`, the simplest, then `causal_lm`.
+`core`, `text` and `models`. Begin with `naive`, the simplest, then `causal_lm`.
 """
 
 import lazy_loader

@@ -8,10 +8,10 @@ from .embedded_reader import Embedded as Embedded
 from .endpoint import Endpoint as Endpoint
 from .extractive import Extractive as Extractive
 from .late_interaction_classifier import LateInteractionClassifier as LateInteractionClassifier
-from .lead import Lead as Lead
 from .log_likelihood import LogLikelihood as LogLikelihood
 from .naive import FixedAnswer as FixedAnswer
 from .naive import GivenOrder as GivenOrder
+from .naive import Lead as Lead
 from .naive import MajorityAnswer as MajorityAnswer
 from .naive import MajorityOption as MajorityOption
 from .naive import Prefix as Prefix

@@ -68,7 +68,7 @@ class CausalLM(PromptedModel):
     @property
     def trainer(self) -> str:
         """What fine-tunes the model; see `FineTunes`."""
-        return "leporello.readers.training.generation:causal_lm"
+        return "leporello.readers.training.fine_tuning:causal_lm"
 
     def training_examples(
         self, read: Read, target: str

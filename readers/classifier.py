@@ -132,20 +132,21 @@ class Classifier(TrainedClassifier):
         first, line_break, rest = text.partition("\n") if self.question else (text, "", "")
         return self._network.size(first, rest) if line_break else self._network.size(first)
 
-    def _classify(self, parts: Sequence[Read]) -> list[_Classified]:
+    def _classify(self, parts: Sequence[Read]) -> list[tuple[tuple[float, ...], int]]:
+        """Returns the probabilities of each part, and how many tokens the model read of it."""
         if not self._network:
             texts = list(map(self._whole, parts))
-            return [_Classified(row) for row in self._ngrams.probabilities(texts)]
+            return [(row, 0) for row in self._ngrams.probabilities(texts)]
         prompts = list(map(self._model_input, parts))
         probabilities = self._network.probabilities(prompts)
-        return [_Classified(probabilities[prompt], len(prompt.tokens)) for prompt in prompts]
+        return [(probabilities[prompt], len(prompt.tokens)) for prompt in prompts]
 
     def _output(
-        self, read: Read, parts: Sequence[Read], classified: Sequence[_Classified]
+        self, read: Read, parts: Sequence[Read], classified: Sequence[tuple[tuple[float, ...], int]]
     ) -> Output:
         """Joins what was said of the parts of an input: the mean of their probabilities."""
-        rows = zip(*(part_result.probabilities for part_result in classified), strict=True)
-        means = dict(zip(self._labels, map(fmean, rows), strict=True))
+        probabilities, tokens = zip(*classified, strict=True)
+        means = dict(zip(self._labels, map(fmean, zip(*probabilities, strict=True)), strict=True))
         label, scores = labelled(read.choices, means)
         spans, cut = seen(read, parts)
         return Output(
@@ -155,16 +156,8 @@ class Classifier(TrainedClassifier):
             probability=means[label],
             read=spans,
             cut=cut,
-            input_tokens=sum(part_result.tokens for part_result in classified),
+            input_tokens=sum(tokens),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Classified:
-    """What the model said to one text, and how many of its tokens that has."""
-
-    probabilities: tuple[float, ...]
-    tokens: int = 0
 
 
 def _yaml(value: bool) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.models.calibration import TakesCalibration, calibrated
-from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
+from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.encoders.question_answering import (
     PassageWindow,
     QuestionAnswering,
@@ -23,7 +22,7 @@ _NOTHING = -1e9  # the score where there was nothing to copy; JSON has no infini
 
 
 @dataclass(frozen=True)
-class Extractive(TakesCalibration):
+class Extractive(TakesCalibration, QuestionAnswering):
     """Copies the answer out of the passages, with a model that marks where it begins and ends.
 
     Each passage is read with the question, on its own, in overlapping windows if it is long; the
@@ -66,10 +65,6 @@ class Extractive(TakesCalibration):
                 f" ({self.max_input_tokens}): windows overlap by it"
             )
 
-    def load(self) -> None:
-        """Loads the model, which is otherwise done when it first reads."""
-        self.network.load()
-
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output an input, in order; the score is -1e9 where nothing was there.
 
@@ -80,16 +75,12 @@ class Extractive(TakesCalibration):
         """
         windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for own_windows in windows for _, window in own_windows)
-        replies = self.network.spans(prompts)
+        replies = self._spans(prompts)
         outputs = [
             self._output(read, [(n, w, replies[w.prompt]) for n, w in own_windows])
             for read, own_windows in zip(inputs, windows, strict=True)
         ]
         return calibrated(outputs, self.calibration)
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
-        return self.network.tokens.count(texts)
 
     def render(self, read: Read) -> str:
         """Returns what the model is given: of each window the question and its part of a passage.
@@ -104,27 +95,9 @@ class Extractive(TakesCalibration):
         return len(read.passages)
 
     @property
-    def batching(self) -> TokenBudget:
-        """What its micro-batches may take, and what came of them."""
-        return self.network.batching
-
-    @property
     def trainer(self) -> str:
         """What fine-tunes the model; see `FineTunes`."""
-        return "leporello.readers.training.extraction:extractive"
-
-    @cached_property
-    def network(self) -> QuestionAnswering:
-        """The model, not loaded yet."""
-        return QuestionAnswering(
-            self.model,
-            self.max_input_tokens,
-            self.batch_tokens,
-            self.device,
-            self.stride,
-            self.max_answer_tokens,
-            self.null_threshold is not None,
-        )
+        return "leporello.readers.training.fine_tuning:extractive"
 
     def windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
         """Returns all windows of an input, each with its passage's place; blank ones have none."""
@@ -133,7 +106,7 @@ class Extractive(TakesCalibration):
             (index, window)
             for index, passage in enumerate(read.passages)
             if (text := passage_text(passage)).strip()
-            for window in self.network.windows(read.question, text)
+            for window in self._windows(read.question, text)
         ]
 
     def _output(

@@ -60,7 +60,7 @@ class LogLikelihood(PassageScorer):
     @property
     def trainer(self) -> str:
         """What fine-tunes the model as a language model; see `FineTunes`."""
-        return "leporello.readers.training.generation:log_likelihood"
+        return "leporello.readers.training.fine_tuning:log_likelihood"
 
     def training_row(self, read: Read) -> tuple[int, ...]:
         """Returns the tokens of a passage as it is scored, the first of them only read."""

@@ -1,4 +1,4 @@
-"""The naive baselines of SCROLLS (section 5.1) and ZeroSCROLLS (section 4.1): no model.
+"""The naive baselines of SCROLLS (section 5.1) and ZeroSCROLLS (section 4.1), and `Lead`: no model.
 
 What is random depends on the seed, the question and the passages alone, so that it is the same in
 every run and every company. The ledger counts as read what an answer was copied from.
@@ -7,7 +7,8 @@ every run and every company. The ledger counts as read what an answer was copied
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -17,6 +18,34 @@ from leporello.core.records import Chunk, Output, Read
 from leporello.readers.batching.one_by_one import OneByOne, copied
 from leporello.readers.prompting.template import passage_text, seen
 from leporello.text.tokens import Words
+
+
+@dataclass(frozen=True)
+class Lead(OneByOne):
+    """Answers with the first words of the passages, or with the first choice; no model.
+
+    Attributes:
+        words: Number of words that are taken at most; in scripts without spaces, of characters.
+    """
+
+    words: Positive = 60
+
+    def _answer(self, read: Read) -> Output:
+        """Counts as seen only what it takes: the ledger shows how little that is."""
+        texts = list(map(passage_text, read.passages))
+        ends = [0] * len(texts) if read.choices else self._ends(texts)
+        taken = copied(read, [(0, end) for end in ends], between="\n\n")
+        return replace(taken, text=read.choices[0].strip()) if read.choices else taken
+
+    def _ends(self, texts: Sequence[str]) -> list[int]:
+        """Returns how many characters of each text the first words take."""
+        ends, left = [], self.words
+        for text in texts:
+            offsets = Words().offsets(text)[:left]
+            ends.append(int(offsets[-1][1]) if len(offsets) else 0)
+            left -= len(offsets)
+        return ends
+
 
 # Parameters that are learned from the train split, and what each is.
 _LEARNED = {

@@ -52,7 +52,7 @@ class Seq2Seq(PromptedModel):
     @property
     def trainer(self) -> str:
         """What fine-tunes the model; see `FineTunes`."""
-        return "leporello.readers.training.generation:seq2seq"
+        return "leporello.readers.training.fine_tuning:seq2seq"
 
     def training_examples(
         self, read: Read, target: str

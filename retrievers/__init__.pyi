@@ -6,14 +6,15 @@ from .baselines import Evenly as Evenly
 from .baselines import First as First
 from .baselines import Random as Random
 from .bm25 import BM25 as BM25
-from .by_question import ByQuestion as ByQuestion
+from .combined import ByQuestion as ByQuestion
+from .combined import Fusion as Fusion
+from .combined import Mixed as Mixed
+from .combined import TwoSteps as TwoSteps
 from .dense import Dense as Dense
 from .encoders.colbert import ColBERT as ColBERT
 from .encoders.late_chunks import LateChunks as LateChunks
 from .encoders.splade import Splade as Splade
-from .fusion import Fusion as Fusion
 from .mentions import Mentions as Mentions
-from .mixed import Mixed as Mixed
 from .neighbours import Neighbours as Neighbours
 from .oracle import Oracle as Oracle
 from .oracle import OracleAnswer as OracleAnswer
@@ -26,4 +27,3 @@ from .rerank import Rerank as Rerank
 from .rerank_by_reader import RerankByReader as RerankByReader
 from .selected import Selected as Selected
 from .tfidf import TfIdf as TfIdf
-from .two_steps import TwoSteps as TwoSteps

@@ -10,17 +10,24 @@ from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Hit
 
 
-@dataclass(frozen=True)
-class All:
-    """Every chunk, in document order; all score 0, since nothing is known of them."""
+class _Unasked:
+    """Base of those that give every question the same chunks; all score 0."""
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns all chunks for each question."""
-        return [[Hit(chunk, 0.0) for chunk in chunks] for _ in questions]
+        """Returns the same chunks for each question, in document order."""
+        return [[Hit(chunk, 0.0) for chunk in self._taken(chunks)] for _ in questions]
+
+    def _taken(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        return chunks
 
 
 @dataclass(frozen=True)
-class First:
+class All(_Unasked):
+    """Every chunk, in document order; all score 0, since nothing is known of them."""
+
+
+@dataclass(frozen=True)
+class First(_Unasked):
     """The document's beginning; all chunks score 0, since nothing is known of them.
 
     Attributes:
@@ -29,13 +36,12 @@ class First:
 
     k: Positive = 10
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the first k chunks for each question, in document order."""
-        return [[Hit(chunk, 0.0) for chunk in chunks[: self.k]] for _ in questions]
+    def _taken(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+        return chunks[: self.k]
 
 
 @dataclass(frozen=True)
-class Ends:
+class Ends(_Unasked):
     """The document's beginning and its end, as many chunks of either; all score 0.
 
     Attributes:
@@ -44,16 +50,14 @@ class Ends:
 
     k: Positive = 10
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the first and the last chunks for each question, in document order."""
+    def _taken(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
         last = max(len(chunks) - self.k // 2, (self.k + 1) // 2)
-        taken = [*chunks[: (self.k + 1) // 2], *chunks[last:]]
-        return [[Hit(chunk, 0.0) for chunk in taken] for _ in questions]
+        return [*chunks[: (self.k + 1) // 2], *chunks[last:]]
 
 
 @dataclass(frozen=True)
-class Evenly:
-    """Chunks from all over the document, equally far from each other; all score 0.
+class Evenly(_Unasked):
+    """The middle one of each of k equal parts of the document; all score 0.
 
     Attributes:
         k: Number of chunks.
@@ -61,11 +65,9 @@ class Evenly:
 
     k: Positive = 10
 
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the middle one of each of k equal parts for each question, in document order."""
+    def _taken(self, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
         count = min(self.k, len(chunks))
-        taken = [chunks[(2 * part + 1) * len(chunks) // (2 * count)] for part in range(count)]
-        return [[Hit(chunk, 0.0) for chunk in taken] for _ in questions]
+        return [chunks[(2 * part + 1) * len(chunks) // (2 * count)] for part in range(count)]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from leporello.core.coverage import Span, merge
 from leporello.core.notes import note
-from leporello.core.records import Chunk, Hit, Section, Span
+from leporello.core.records import Chunk, Hit, Section
 from leporello.text.headings import headings, is_bare, label_of, name_of
 
 _INTRODUCTIONS = (
@@ -64,7 +65,11 @@ class Selected:
     def _select(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         document = chunks[0].document
         sections = headings(document)
-        out = _merged(section for section in sections if _is_any(section, self.leave_out))
+        out = merge(
+            Span(section.start, section.end)
+            for section in sections
+            if _is_any(section, self.leave_out)
+        )
         # An introduction of chapter 4 begins nothing (decision 13).
         begin = self._first(sections, out)
         starts = [section.start for section in sections]
@@ -129,15 +134,6 @@ def _matches(title: str, name: str) -> bool:
     position = f" {title} ".find(f" {name.strip('*')}" + ("" if name.endswith("*") else " "))
     whole = name.endswith("*") or f" {title}".endswith(f" {name.strip('*')}")
     return whole and (position >= 0 if name.startswith("*") else position == 0)
-
-
-def _merged(sections: Iterable[Section]) -> list[Span]:
-    """Returns where sections stand, one inside another left out; they come in order."""
-    merged: list[Span] = []
-    for section in sections:
-        if not merged or section.start >= merged[-1].end:
-            merged.append(Span(section.start, section.end))
-    return merged
 
 
 def _is_in(spans: Sequence[Span], character: int) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.stuff import chunks_of, read_of
+from leporello.combiners.stuff import asked, chunks_of
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
@@ -52,10 +51,7 @@ class ChainOfAgents:
             [output] = yield [self._work(example, unit, part)]
             unit = _handed_on(unit, output, example)
             rest = rest[len(part) :]
-        manage = read_of(example, [])
-        passages = (unit,) if unit else ()
-        instruction = self.manager or example.instruction
-        [output] = yield [dataclasses.replace(manage, passages=passages, instruction=instruction)]
+        [output] = yield [asked(example, filter(None, [unit]), self.manager)]
         return str(output.text)
 
     def _work(self, example: Example, unit: str, chunks: tuple[Chunk, ...]) -> Read:

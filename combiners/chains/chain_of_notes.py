@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import regex
 
 from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.stuff import Order, arranged, read_of
+from leporello.combiners.stuff import Order, arranged, asked
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
 NOTE = (
@@ -71,8 +71,4 @@ class ChainOfNotes:
         passages: list[Chunk | str] = []
         for hit in hits:
             passages += [notes[hit], hit.chunk] if notes else [hit.chunk]
-        return dataclasses.replace(
-            read_of(example, []),
-            passages=tuple(passages),
-            instruction=self.answer or example.instruction,
-        )
+        return asked(example, passages, self.answer)

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import regex
 
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.multi_hop import by_turns
-from leporello.combiners.stuff import read_of
+from leporello.combiners.stuff import asked
 from leporello.core.protocols import Positive
 from leporello.core.records import (
+    Asking,
     Chunk,
     Combination,
     Example,
@@ -26,7 +26,6 @@ from leporello.core.records import (
     Hit,
     Output,
     Read,
-    Request,
     Search,
 )
 from leporello.text.english.clauses import clause_spans
@@ -146,12 +145,10 @@ class PlanThenRead:
         last = self._read(example, results, gathered)
         [fits] = yield [Fit(last)]
         first = len(results) + bool(gathered)
-        passages = last.passages[: max(fits, first)]
-        instruction = self.answer or example.instruction
-        [output] = yield [dataclasses.replace(last, passages=passages, instruction=instruction)]
+        [output] = yield [asked(example, last.passages[: max(fits, first)], self.answer)]
         return str(output.text)
 
-    def _planned(self, example: Example) -> Generator[Sequence[Request], list[Any], list[str]]:
+    def _planned(self, example: Example) -> Asking[list[str]]:
         plan: list[str] = []
         [writes] = yield [Generates()]
         if writes:
@@ -163,7 +160,7 @@ class PlanThenRead:
 
     def _read(self, example: Example, results: Sequence[str], hits: Sequence[Hit]) -> Read:
         chunks: tuple[Chunk | str, ...] = tuple(dict.fromkeys(hit.chunk for hit in hits))
-        return dataclasses.replace(read_of(example, []), passages=(*results, *chunks))
+        return asked(example, (*results, *chunks))
 
 
 def _result(question: str, output: Output, example: Example) -> str:

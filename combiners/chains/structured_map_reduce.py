@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,8 @@ from leporello.combiners.chains.said import (
     says_nothing,
 )
 from leporello.combiners.map_reduce import groups_that_fit
-from leporello.combiners.stuff import chunks_of, read_of
-from leporello.core.records import Combination, Document, Example, Hit, Output, Read
+from leporello.combiners.stuff import asked, chunks_of, read_of
+from leporello.core.records import Asking, Combination, Document, Example, Hit, Output, Read
 
 _FIELD = regex.compile(
     r"^[^\p{L}\n]{0,9}(extracted information|information|rationale|answer|confidence)(?: score)?"
@@ -178,9 +178,7 @@ class StructuredMapReduce:
         last = finding(output, example.document)
         return last.answer if last.written and last.answer else str(output.text)
 
-    def _collapsed(
-        self, example: Example, findings: Sequence[Finding]
-    ) -> Generator[Sequence[Any], list[Any], tuple[str, ...]]:
+    def _collapsed(self, example: Example, findings: Sequence[Finding]) -> Asking[tuple[str, ...]]:
         """Returns as few texts as fit one window."""
         texts = tuple(map(str, findings))
         read = self._read(example, self.collapse, ())
@@ -191,9 +189,5 @@ class StructuredMapReduce:
         return texts
 
     def _read(self, example: Example, instruction: str, passages: tuple[Any, ...]) -> Read:
-        return dataclasses.replace(
-            read_of(example, []),
-            passages=passages,
-            instruction=f"{instruction} {example.instruction}".strip(),
-            choices=(),
-        )
+        told = f"{instruction} {example.instruction}".strip()
+        return dataclasses.replace(asked(example, passages), instruction=told, choices=())

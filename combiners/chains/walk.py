@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.chains.said import confidence
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.passages import Passage, identity, reading_text
 from leporello.core.protocols import Combiner, Positive
-from leporello.core.records import (
-    Chunk,
-    Combination,
-    Example,
-    Generates,
-    Hit,
-    Output,
-    Read,
-    Request,
-)
+from leporello.core.records import Asking, Chunk, Combination, Example, Generates, Hit, Output, Read
 
 ASK = "Which of these summaries most likely leads to the answer? Say its number alone."
 
@@ -74,7 +64,7 @@ class Walk:
 
     def _ranked(
         self, example: Example, nodes: Sequence[Chunk], writes: bool
-    ) -> Generator[Sequence[Request], list[Any], list[Chunk]]:
+    ) -> Asking[list[Chunk]]:
         """Returns the nodes, the one to go to first; those that were not looked at last."""
         seen, rest = nodes[: self.width], nodes[self.width :]
         if len(seen) < 2 or not (example.question or writes):  # noqa: PLR2004 -- a choice of one

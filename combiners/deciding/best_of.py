@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.combiners.stuff import read_of
@@ -13,7 +13,7 @@ from leporello.core.calls.answers import as_text, confidence_of, with_more, with
 from leporello.core.calls.contracts import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Role
-from leporello.core.records import JSON, Combination, Example, Hit, Output, Request
+from leporello.core.records import JSON, Asking, Combination, Example, Hit, Output
 
 JUDGE = "Which of these answers to the question is right by the text?"
 
@@ -58,7 +58,7 @@ class BestOf:
 
     def _best(
         self, example: Example, hits: Sequence[Hit], found: Sequence[_Entrant]
-    ) -> Generator[Sequence[Request], list[Any], _Entrant]:
+    ) -> Asking[_Entrant]:
         if self.by == "judge":
             return (yield from self._judged(example, hits, found))
         values = [one.probability if self.by == "probability" else one.score for one in found]
@@ -71,7 +71,7 @@ class BestOf:
 
     def _judged(
         self, example: Example, hits: Sequence[Hit], found: Sequence[_Entrant]
-    ) -> Generator[Sequence[Request], list[Any], _Entrant]:
+    ) -> Asking[_Entrant]:
         distinct = {answer_key(one.text): one for one in reversed(found)}
         if len(distinct) == 1:
             return found[0]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from leporello.combiners.chains.said import answer_key, says_nothing
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
-from leporello.core.calls.contracts import run_combiner, watched
+from leporello.core.calls.contracts import in_role, run_combiner, watched
 from leporello.core.notes import note
-from leporello.core.protocols import Combiner, Share
+from leporello.core.protocols import Combiner, Count, Role, Share
 from leporello.core.records import Combination, Example, Hit
 
 
@@ -66,3 +66,23 @@ class Cascade:
             before = text
         taken = with_more(answer, confidence=confidence, step=number)
         return with_way(taken, f"step {number} of {len(self.steps)}")
+
+
+@dataclass(frozen=True)
+class ByRole:
+    """Runs another combiner; where it names no role, the reader of this one reads.
+
+    Attributes:
+        combiner: Combiner that is run.
+        role: Role of the reader.
+        hits: Number of the best hits that it gets; 0 is all.
+    """
+
+    combiner: Combiner
+    role: Role
+    hits: Count = 0
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields the combiner's rounds."""
+        best = hits[: self.hits or None]
+        return (yield from in_role(self.role, run_combiner(self.combiner, example, best)))

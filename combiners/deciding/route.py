@@ -71,19 +71,6 @@ class When:
             and (not self.question or self._is_found(example.question))
         )
 
-    def covers(self, other: When) -> bool:
-        """Returns whether all examples of another route would go this way."""
-        return (
-            all(
-                not own or (bool(theirs) and {*theirs} <= {*own})
-                for own, theirs in ((self.kind, other.kind), (self.group, other.group))
-            )
-            and self.question in ("", other.question)
-            and self.choices in (None, other.choices)
-            and self.shortest <= other.shortest
-            and (not self.longest or 0 < other.longest <= self.longest)
-        )
-
     def _is_found(self, text: str) -> bool:
         try:
             found = regex.search(self.question, text, regex.IGNORECASE, timeout=_MATCH_SECONDS)
@@ -121,7 +108,6 @@ class Route:
     def __post_init__(self) -> None:
         if not self.routes:
             raise ValueError("routes is empty: it needs a `When` at least")
-        earlier: list[When] = []
         for number, route in enumerate(self.routes, 1):
             if not isinstance(route, When):
                 kind = type(route).__name__
@@ -131,13 +117,6 @@ class Route:
                 )
             if str(route) == "all":
                 raise ValueError(f"route {number} has no condition: it is `otherwise`")
-            for first, other in enumerate(earlier, 1):
-                if other.covers(route):
-                    raise ValueError(
-                        f"route {number} ({route}) can never match: route {first} ({other}) comes"
-                        " first and takes all that it would"
-                    )
-            earlier.append(route)
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of the combiner whose way the example goes."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.chains.plan_then_read import STEP, filled, plan_by_rule
 from leporello.combiners.chains.said import says_nothing
@@ -15,13 +14,13 @@ from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
 from leporello.core.records import (
+    Asking,
     Combination,
     Example,
     Generates,
     Hit,
     Output,
     Read,
-    Request,
     Search,
 )
 
@@ -84,7 +83,7 @@ class Decompose:
                     told += _told(question, output, more)
         return (yield from run_combiner(self.combiner, example, [*told, *by_turns(found)]))
 
-    def _split(self, example: Example) -> Generator[Sequence[Request], list[Any], list[str]]:
+    def _split(self, example: Example) -> Asking[list[str]]:
         [writes] = yield [Generates()]
         if writes:
             [output] = yield [unread(example, self.split)]

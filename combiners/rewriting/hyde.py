@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.chains.said import evidence, says_nothing
 from leporello.combiners.rewriting.wording import brief, unread
@@ -13,7 +12,7 @@ from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
-from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
+from leporello.core.records import Asking, Combination, Example, Generates, Hit, Search
 
 WRITE = (
     "Write a passage of three sentences that could stand in the text and answers the question. You"
@@ -53,9 +52,7 @@ class HyDE:
             hits = fused([hits, found])[: len(hits) or None]
         return (yield from run_combiner(self.combiner, example, hits))
 
-    def _passage(
-        self, example: Example, hits: Sequence[Hit]
-    ) -> Generator[Sequence[Request], list[Any], str]:
+    def _passage(self, example: Example, hits: Sequence[Hit]) -> Asking[str]:
         [writes] = yield [Generates()]
         ask = unread(example, self.write)
         if not writes:

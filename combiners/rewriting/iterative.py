@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import regex
 
@@ -15,16 +14,7 @@ from leporello.combiners.rewriting.wording import brief, unread
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
-from leporello.core.records import (
-    Chunk,
-    Combination,
-    Example,
-    Fit,
-    Generates,
-    Hit,
-    Request,
-    Search,
-)
+from leporello.core.records import Asking, Chunk, Combination, Example, Fit, Generates, Hit, Search
 from leporello.text.sentences import sentence_spans
 
 THINK = (
@@ -75,9 +65,7 @@ class Iterative:
             found.append([*more])
         return (yield from run_combiner(self.combiner, example, by_turns(found)))
 
-    def _step(
-        self, example: Example, steps: Sequence[str], hits: Sequence[Hit]
-    ) -> Generator[Sequence[Request], list[Any], str]:
+    def _step(self, example: Example, steps: Sequence[str], hits: Sequence[Hit]) -> Asking[str]:
         """Returns what is searched for next; nothing if enough was found."""
         [writes] = yield [Generates()]
         if not writes:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leporello.combiners.rewriting.wording import lines, rewordings, unread
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.calls.ranks import fused
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Positive, Role
-from leporello.core.records import Combination, Example, Generates, Hit, Request, Search
+from leporello.core.records import Asking, Combination, Example, Generates, Hit, Search
 
 REWORD = (
     "Do not answer the question. Put it in {queries} other ways, with other words for the same"
@@ -52,7 +51,7 @@ class MultiQuery:
             hits = fused([hits, *found])[: len(hits) or None]
         return (yield from run_combiner(self.combiner, example, hits))
 
-    def _wordings(self, example: Example) -> Generator[Sequence[Request], list[Any], list[str]]:
+    def _wordings(self, example: Example) -> Asking[list[str]]:
         [writes] = yield [Generates()]
         if writes:
             instruction = self.reword.replace("{queries}", str(self.queries))

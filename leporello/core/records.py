@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from leporello.core.calls.memory import (
     TOKENS,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JSON",
     "Answer",
+    "Asking",
     "CacheProtocol",
     "Chunk",
     "Combination",
@@ -415,10 +416,12 @@ class Output:
 Request: TypeAlias = Read | Search | Fit | Generates
 Reply: TypeAlias = "Output | ReadError"
 Answer: TypeAlias = "Reply | tuple[Hit, ...] | int"
-# What a combiner's generator yields, is sent, and returns.
-Combination: TypeAlias = "Generator[Sequence[Request], list[Any], JSON]"
-# What an enricher's generator yields, is sent, and returns: chunks and passages.
-Enrichment: TypeAlias = "Generator[Sequence[Request], list[Any], Sequence[Chunk]]"
+_Returned = TypeVar("_Returned")
+# A generator that yields requests, is sent one answer a request, and returns something.
+Asking: TypeAlias = Generator[Sequence[Request], list[Any], _Returned]
+# That of a combiner, and that of an enricher, which returns chunks and passages.
+Combination: TypeAlias = "Asking[JSON]"
+Enrichment: TypeAlias = "Asking[Sequence[Chunk]]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from leporello.core.protocols import Sharded, Task
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.engine.selection import by_document
 from leporello.engine.task_examples import checked, examples_of, task_errors
-from leporello.tasks.layout.forward import ForwardReader
-from leporello.tasks.layout.layouts import cached_documents
+from leporello.tasks.layouts import ForwardReader, cached_documents
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader
 from leporello.tasks.jsonl.scan import Scan
 from leporello.tasks.jsonl.schema import Row, RowError, located, sources
-from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
+from leporello.tasks.layouts import LaidOut, Layout, cached_layout
 from leporello.text.typed.schema import schema_of
 
 _log = logging.getLogger("leporello")
@@ -135,7 +135,9 @@ class JsonLines(LaidOut):
         reader = RowReader(files)
         for document in documents:
             rows = self._rows(document, reader)
-            yield from self._assemble(files, rows, *self._opened(files, rows))
+            opened, problem = self._opened(files, rows)
+            for line, row, fault in rows:
+                yield self._example(row, files.place(line), opened, fault or problem)
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
         """Yields the examples on a document that is not to be opened, with this fault.
@@ -148,7 +150,8 @@ class JsonLines(LaidOut):
         source = _source(rows)
         key = source.key if source else ""
         closed = Document(key, "", _title(rows))
-        yield from self._assemble(files, rows, closed, f"document_path: {fault}")
+        for line, row, own in rows:
+            yield self._example(row, files.place(line), closed, own or f"document_path: {fault}")
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -238,13 +241,6 @@ class JsonLines(LaidOut):
 
     def _changed(self) -> UserError:
         return UserError(f"{self.path}: has changed while it was read; run again")
-
-    def _assemble(
-        self, files: RowFiles, rows: Sequence[_RowAt], document: Document, fault: str
-    ) -> Iterator[Example]:
-        """Yields the examples on a document, those with faults marked."""
-        for line, row, own in rows:
-            yield self._example(row, files.place(line), document, own or fault)
 
     def _opened(self, files: RowFiles, rows: Sequence[_RowAt]) -> tuple[Document, str]:
         """Returns the document that one of the rows gives; see `_document`."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
-from leporello.tasks.official.archives import Archive
+from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark
 from leporello.tasks.official.fields import text_of, texts_of
 
@@ -45,7 +45,7 @@ class ScientificPapers(Benchmark):
         """Returns the zip of a collection, or what was in it."""
         inner = f"{self.name}-dataset"
         file = f"{inner}/{SPLITS[self.split]}.txt"
-        return Archive(folder / file), Archive(folder / f"{inner}.zip", (file,))
+        return zip_or_folder(folder, f"{inner}.zip", file)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""

@@ -53,15 +53,9 @@ class Scrolls(Benchmark):
     """
 
     name: Literal[
-        "gov_report",
-        "summ_screen_fd",
-        "qmsum",
-        "qasper",
-        "narrative_qa",
-        "quality",
-        "quality_hard",
-        "contract_nli",
-    ]
+        "gov_report", "summ_screen_fd", "qmsum", "qasper", "narrative_qa", "quality",
+        "quality_hard", "contract_nli",
+    ]  # fmt: skip
     split: str = "validation"
     data: Path | None = None
     instruction: str = ""
@@ -86,7 +80,8 @@ class Scrolls(Benchmark):
 
     def places(self, folder: Path) -> Sequence[Archive]:
         """Returns the zip of all splits, or what was in it."""
-        return zip_or_folder(folder, self._file, self.split)
+        file = f"{self.split}.jsonl"
+        return zip_or_folder(folder, f"{self._file}.zip", f"{self._file}/{file}", file)
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""

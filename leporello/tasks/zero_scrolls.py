@@ -66,17 +66,9 @@ class ZeroScrolls(Benchmark):
     """
 
     name: Literal[
-        "gov_report",
-        "summ_screen_fd",
-        "qmsum",
-        "squality",
-        "qasper",
-        "narrative_qa",
-        "quality",
-        "musique",
-        "space_digest",
-        "book_sum_sort",
-    ]
+        "gov_report", "summ_screen_fd", "qmsum", "squality", "qasper", "narrative_qa", "quality",
+        "musique", "space_digest", "book_sum_sort",
+    ]  # fmt: skip
     split: str = "validation"
     chat: bool | Literal["claude"] = False
     data: Path | None = None
@@ -101,7 +93,8 @@ class ZeroScrolls(Benchmark):
 
     def places(self, folder: Path) -> Sequence[Archive]:
         """Returns the zip of all splits, or what was in it."""
-        return zip_or_folder(folder, self.name, self.split)
+        file = f"{self.split}.jsonl"
+        return zip_or_folder(folder, f"{self.name}.zip", f"{self.name}/{file}", file)
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric reads."""

@@ -50,6 +50,10 @@ class LoadedModel:
         """
         _ = self._network
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the tokens of each text, special tokens left out."""
+        return self.tokens.count(texts)
+
     @cached_property
     def tokens(self) -> Tokens:
         """The model's tokenizer."""

@@ -10,7 +10,6 @@ from leporello.core.errors import UserError
 from leporello.readers.backends.padding import padded
 from leporello.readers.backends.pretrained import Tokens, quiet
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens
 from leporello.readers.encoders.batched_model import BatchedModel, Segments, tensors
 from leporello.readers.prompting.template import encodable
 
@@ -74,30 +73,21 @@ class PassageWindow:
         return end - len(text.lstrip()), start + len(text.rstrip())
 
 
-@dataclass(frozen=True)
 class QuestionAnswering(BatchedModel):
-    """A model with a head for answers.
+    """Base of the readers with a head for answers; they declare these fields.
 
     Attributes:
-        model: Path or hub id; the weights must be safetensors.
-        max_input_tokens: Tokens of a window: question, part of the passage and special tokens.
-        batch_tokens: Tokens of a micro-batch, padding included.
-        device: Device as torch names it.
         stride: Number of tokens of the passage by which neighbouring windows overlap.
         max_answer_tokens: Number of tokens of a span at most.
-        knows_null: Whether its logits of no answer are wanted.
+        null_threshold: Margin of no answer; None where its logits are not wanted.
     """
 
     _architecture = "AutoModelForQuestionAnswering"
     dtype = "float32"
 
-    model: str
-    max_input_tokens: int
-    batch_tokens: BatchTokens
-    device: str
     stride: int
     max_answer_tokens: int
-    knows_null: bool
+    null_threshold: float | None
 
     def _load_tokens(self) -> Tokens:
         tokens = super()._load_tokens()
@@ -107,14 +97,18 @@ class QuestionAnswering(BatchedModel):
                 " in a text; choose a model with a fast one (with a tokenizer.json)"
             )
         inputs = tokens.tokenizer("a", "b")["input_ids"]
-        if self.knows_null and tokens.tokenizer.cls_token_id not in inputs:
+        if self._knows_null and tokens.tokenizer.cls_token_id not in inputs:
             raise UserError(
                 f"model {self.model!r} is given no token such as [CLS] whose logits could stand for"
                 " no answer; set null_threshold to null, so that there always is one"
             )
         return tokens
 
-    def room(self, question: str) -> int:
+    @property
+    def _knows_null(self) -> bool:
+        return self.null_threshold is not None
+
+    def _room(self, question: str) -> int:
         """Returns how many tokens of a passage there can be in a window."""
 
         def ids() -> list[int]:
@@ -126,7 +120,7 @@ class QuestionAnswering(BatchedModel):
         added = self.tokens.tokenizer.num_special_tokens_to_add(pair=True)
         return int(self.max_input_tokens - len(question_tokens) - added)
 
-    def windows(self, question: str, text: str) -> list[PassageWindow]:
+    def _windows(self, question: str, text: str) -> list[PassageWindow]:
         """Returns the windows of a passage in which there is anything to mark, in order.
 
         What looks like a control token in them is text to the model.
@@ -134,7 +128,7 @@ class QuestionAnswering(BatchedModel):
         Raises:
             ValueError: The question leaves too little room.
         """
-        if (room := self.room(question)) <= self.stride:
+        if (room := self._room(question)) <= self.stride:
             raise ValueError(
                 f"the question leaves {max(room, 0)} of max_input_tokens={self.max_input_tokens}"
                 f" tokens to the passages, whose windows overlap by stride={self.stride}; it is"
@@ -154,7 +148,7 @@ class QuestionAnswering(BatchedModel):
         windows = [self._window(encoding, text) for encoding in encoded.encodings]
         return [window for window in windows if any(window.prompt.marks)]
 
-    def spans(self, prompts: Iterable[QuestionPrompt]) -> dict[QuestionPrompt, SpanReply]:
+    def _spans(self, prompts: Iterable[QuestionPrompt]) -> dict[QuestionPrompt, SpanReply]:
         """Returns the best span of each window; equal windows are read once."""
         replies: dict[QuestionPrompt, SpanReply] = {}
         for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer).items():
@@ -184,7 +178,7 @@ class QuestionAnswering(BatchedModel):
                 owner == 1 and bool(text[start:end].strip())
                 for owner, (start, end) in zip(owners, offsets, strict=True)
             ),
-            null=ids.index(tokenizer.cls_token_id) if self.knows_null else 0,
+            null=ids.index(tokenizer.cls_token_id) if self._knows_null else 0,
             seeing_all=of_question[-1] + 1 if of_question else 1,
         )
         return PassageWindow(prompt, text, offsets)

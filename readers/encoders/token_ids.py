@@ -34,10 +34,6 @@ class PassageScorer(BatchedModel):
         scores = self._scores(dict.fromkeys(passages))
         return [Output(f"{scores[p]:.6f}", scores[p], input_tokens=len(p)) for p in passages]
 
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the tokens of each text, special tokens left out."""
-        return self.tokens.count(texts)
-
     def render(self, read: Read) -> str:
         """Returns the text that is scored."""
         return passage_text(_only(read))

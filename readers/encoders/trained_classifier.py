@@ -54,7 +54,7 @@ class TrainedClassifier:
     @property
     def trainer(self) -> str:
         """What fine-tunes a transformers model; see `FineTunes`."""
-        name = f"leporello.readers.training.classification:{self._trainer}"
+        name = f"leporello.readers.training.fine_tuning:{self._trainer}"
         return name if self._network else ""
 
     @property

@@ -29,12 +29,7 @@ from leporello.readers.endpoint.protocols import (
     schema_sent,
     unwrapped,
 )
-from leporello.readers.endpoint.responses import (
-    EndpointError,
-    EndpointReply,
-    ResponseFault,
-    Usage,
-)
+from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault, Usage
 from leporello.readers.endpoint.spending import ServerAccount, shared_ledger
 from leporello.readers.endpoint.token_counts import TokenCounts
 from leporello.readers.prompting.chat import messages

@@ -62,7 +62,7 @@ class ModelToTune:
     architecture: Architecture
     tokens: Tokens
     device: str
-    collator: Callable[[Any, int], Collator]
+    collator: Collator
     labels: tuple[str, ...] = ()
 
 
@@ -139,7 +139,7 @@ def _trainer(
 ) -> Trainer:
     settings = job.settings
     network = load_network(model.model, model.architecture, settings.seed, model.labels)
-    collator = model.collator(network, model.tokens.padding)
+    padding = model.tokens.padding
     network.config.use_cache = False
     trained: Any = with_additions(network, settings) if settings.lora_rank else network
     if settings.lora_rank and settings.gradient_checkpointing:
@@ -148,7 +148,8 @@ def _trainer(
     trainer = BatchTrainer(
         model=trained,
         args=_arguments(job, model.device),
-        data_collator=collator,
+        # The Trainer hands over a list of one micro-batch.
+        data_collator=lambda batches: model.collator(network, padding, batches[0]),
         train_dataset=batches,
         eval_dataset=MicroBatches(validation, settings, shuffled=False),
         callbacks=_callbacks(job, batches),

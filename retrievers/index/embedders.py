@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         SparseEncoder,
     )
 
-Model = TypeVar("Model")
 SentenceModel: TypeAlias = "SentenceTransformer | CrossEncoder | MultiVectorEncoder | SparseEncoder"
 
 # Files on the hub that are pickles or code, or hold the weights once more for other libraries.
@@ -36,10 +35,8 @@ _NOT_LOADED = [
 @lru_cache(maxsize=2)
 def load_embedder(model: str) -> SentenceTransformer:
     """Returns the model, loaded once a process however many retrievers of a sweep name it."""
-    require(f"model {model!r}", "sentence_transformers")
-    from sentence_transformers import SentenceTransformer
-
-    return _load(SentenceTransformer, model)
+    embedder: SentenceTransformer = _load("SentenceTransformer", model)
+    return embedder
 
 
 @lru_cache(maxsize=2)
@@ -49,10 +46,7 @@ def load_cross_encoder(model: str) -> CrossEncoder:
     Raises:
         UserError: It cannot be loaded, or gives more than one score a pair.
     """
-    require(f"model {model!r}", "sentence_transformers")
-    from sentence_transformers import CrossEncoder
-
-    encoder: CrossEncoder = _load(CrossEncoder, model)
+    encoder: CrossEncoder = _load("CrossEncoder", model)
     if encoder.num_labels != 1:
         raise UserError(
             f"model {model!r} gives {encoder.num_labels} scores a pair; to rank, name a"
@@ -68,15 +62,13 @@ def load_multi_vector(model: str) -> MultiVectorEncoder:
     Raises:
         UserError: It cannot be loaded, or was trained to give one vector a text.
     """
-    require(f"model {model!r}", "sentence_transformers")
-    from sentence_transformers import MultiVectorEncoder
-
     if not _trained(model, ("MultiVectorEncoder", "ColBERT"), ("ColBERT", "ForRetrieval")):
         raise UserError(
             f"model {model!r} was not trained to give a vector a token; name a ColBERT, such as"
             " 'answerai-colbert-small'"
         )
-    return _load(MultiVectorEncoder, model)
+    encoder: MultiVectorEncoder = _load("MultiVectorEncoder", model)
+    return encoder
 
 
 @lru_cache(maxsize=2)
@@ -86,14 +78,12 @@ def load_sparse(model: str) -> SparseEncoder:
     Raises:
         UserError: It cannot be loaded, or is neither a sparse encoder nor a masked language model.
     """
-    require(f"model {model!r}", "sentence_transformers")
-    from sentence_transformers import SparseEncoder
-
     if not _trained(model, ("SparseEncoder",), ("ForMaskedLM",)):
         raise UserError(
             f"model {model!r} gives no weights of words; name a sparse encoder, such as a SPLADE"
         )
-    return _load(SparseEncoder, model)
+    encoder: SparseEncoder = _load("SparseEncoder", model)
+    return encoder
 
 
 def _trained(model: str, kinds: tuple[str, ...], architectures: tuple[str, ...]) -> bool:
@@ -112,7 +102,9 @@ def _json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _load(kind: type[Model], model: str) -> Model:
+def _load(kind: str, model: str) -> Any:  # noqa: ANN401 -- the class of that name
+    require(f"model {model!r}", "sentence_transformers")
+    import sentence_transformers
     import torch
     from transformers.utils import logging
 
@@ -120,11 +112,11 @@ def _load(kind: type[Model], model: str) -> Model:
     # Half precision, where a model is saved in it, is several times slower than float32 on a CPU.
     dtype = "auto" if torch.cuda.is_available() else torch.float32
     folder = _folder(model)
-    convert = f"from sentence_transformers import {kind.__name__} as M; M({str(folder)!r})"
+    convert = f"from sentence_transformers import {kind} as M; M({str(folder)!r})"
     below = (path for path in folder.rglob("*") if path.is_dir())
     refuse_pickles(model, [folder, *below], f"{convert}.save_pretrained('converted')")
     options = {"dtype": dtype, "use_safetensors": True}
-    make: Callable[..., Model] = kind
+    make = getattr(sentence_transformers, kind)
     try:
         return make(str(folder), trust_remote_code=False, model_kwargs=options)
     except Exception as error:  # a damaged file makes it raise whatever it trips over

@@ -36,9 +36,9 @@ from leporello.tasks import (
     ShuffleTest,
     ZeroScrolls,
     json_lines,
+    layouts,
 )
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.layout import layouts
 from leporello.tasks.official import archives
 from leporello.tasks.official import validate as first_pass
 

@@ -142,7 +142,7 @@ def test_nothing_of_test_or_validation_is_learnt(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A marker in their documents, questions, references and evidence is in no training input."""
-    from leporello.readers.training import generation
+    from leporello.readers.training import fine_tuning
 
     for name in ("test", "validation"):
         rows = read_lines(small / f"{name}.jsonl")
@@ -153,13 +153,13 @@ def test_nothing_of_test_or_validation_is_learnt(
         (small / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     seen: list[TuningJob] = []
 
+    tuned = fine_tuning.seq2seq
+
     def spy(reader: Seq2Seq, course: TuningJob) -> TuningResult:
         seen.append(course)
-        return generation._fine_tune(reader, "AutoModelForSeq2SeqLM", translations, course)
+        return tuned(reader, course)
 
-    from leporello.readers.training.collators import translations
-
-    monkeypatch.setattr(generation, "seq2seq", spy)
+    monkeypatch.setattr(fine_tuning, "seq2seq", spy)
     taught(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
     assert len(seen) == 2
     for course in seen:

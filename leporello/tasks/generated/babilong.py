@@ -55,27 +55,9 @@ class Babilong(Generated):
     metrics: ClassVar[tuple[str, ...]] = ("babilong_accuracy", "recall")
 
     name: Literal[
-        "qa1",
-        "qa2",
-        "qa3",
-        "qa4",
-        "qa5",
-        "qa6",
-        "qa7",
-        "qa8",
-        "qa9",
-        "qa10",
-        "qa11",
-        "qa12",
-        "qa13",
-        "qa14",
-        "qa15",
-        "qa16",
-        "qa17",
-        "qa18",
-        "qa19",
-        "qa20",
-    ]
+        "qa1", "qa2", "qa3", "qa4", "qa5", "qa6", "qa7", "qa8", "qa9", "qa10", "qa11", "qa12",
+        "qa13", "qa14", "qa15", "qa16", "qa17", "qa18", "qa19", "qa20",
+    ]  # fmt: skip
     length: Count = 4000
     tokenizer: ModelSource = "words"
     samples: Positive = 100

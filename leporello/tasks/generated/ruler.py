@@ -48,20 +48,10 @@ class Ruler(Generated):
     """
 
     name: Literal[
-        "niah_single_1",
-        "niah_single_2",
-        "niah_single_3",
-        "niah_multikey_1",
-        "niah_multikey_2",
-        "niah_multikey_3",
-        "niah_multivalue",
-        "niah_multiquery",
-        "vt",
-        "cwe",
-        "fwe",
-        "qa_1",
+        "niah_single_1", "niah_single_2", "niah_single_3", "niah_multikey_1", "niah_multikey_2",
+        "niah_multikey_3", "niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", "qa_1",
         "qa_2",
-    ]
+    ]  # fmt: skip
     length: Positive = 4096
     tokenizer: ModelSource = "words"
     samples: Positive = 500

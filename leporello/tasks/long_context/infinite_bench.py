@@ -42,19 +42,10 @@ class InfiniteBench(Benchmark):
     """
 
     name: Literal[
-        "passkey",
-        "number_string",
-        "kv_retrieval",
-        "longdialogue_qa_eng",
-        "longbook_sum_eng",
-        "longbook_choice_eng",
-        "longbook_qa_eng",
-        "longbook_qa_chn",
-        "math_find",
-        "math_calc",
-        "code_run",
-        "code_debug",
-    ]
+        "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
+        "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
+        "code_run", "code_debug",
+    ]  # fmt: skip
     prompts: Literal["yarn-mistral", "gpt4"] = "yarn-mistral"
     split: str = "test"
     data: Path | None = None

@@ -13,7 +13,7 @@ from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
-from leporello.tasks.official.archives import Archive
+from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark, Published
 from leporello.tasks.official.fields import one_of, text_of, texts_of
 from leporello.text import answers
@@ -41,28 +41,11 @@ class LongBench(Benchmark):
     """
 
     name: Literal[
-        "narrativeqa",
-        "qasper",
-        "multifieldqa_en",
-        "multifieldqa_zh",
-        "hotpotqa",
-        "2wikimqa",
-        "musique",
-        "dureader",
-        "gov_report",
-        "qmsum",
-        "multi_news",
-        "vcsum",
-        "trec",
-        "triviaqa",
-        "samsum",
-        "lsht",
-        "passage_count",
-        "passage_retrieval_en",
-        "passage_retrieval_zh",
-        "lcc",
+        "narrativeqa", "qasper", "multifieldqa_en", "multifieldqa_zh", "hotpotqa", "2wikimqa",
+        "musique", "dureader", "gov_report", "qmsum", "multi_news", "vcsum", "trec", "triviaqa",
+        "samsum", "lsht", "passage_count", "passage_retrieval_en", "passage_retrieval_zh", "lcc",
         "repobench-p",
-    ]
+    ]  # fmt: skip
     extended: bool = False
     split: str = "test"
     data: Path | None = None
@@ -90,7 +73,7 @@ class LongBench(Benchmark):
     def places(self, folder: Path) -> Sequence[Archive]:
         """Returns the zip of all tasks, or what was in it."""
         file = f"{self.name}{self._suffix}.jsonl"
-        return Archive(folder / "data" / file), Archive(folder / "data.zip", (f"data/{file}", file))
+        return zip_or_folder(folder, "data.zip", f"data/{file}", file)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
         """Takes a row apart; see `Benchmark.take`."""

@@ -123,10 +123,9 @@ def _objects(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
         raise EOFError(f"no plain object, nor the list's end, at line {line}")
 
 
-def zip_or_folder(folder: Path, name: str, split: str) -> tuple[Archive, Archive]:
+def zip_or_folder(folder: Path, zipped: str, *members: str) -> tuple[Archive, Archive]:
     """Returns where a split may lie that is published in a zip: unpacked, or in the zip."""
-    members = (f"{name}/{split}.jsonl", f"{split}.jsonl")
-    return Archive(folder / members[0]), Archive(folder / f"{name}.zip", members)
+    return Archive(folder / members[0]), Archive(folder / zipped, members)
 
 
 def check_split(task: str, split: str, splits: Sequence[str]) -> None:

@@ -20,8 +20,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import sha256, stamp
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
-from leporello.tasks.layout.forward import ForwardReader
-from leporello.tasks.layout.layouts import LaidOut, Layout, cached_layout
+from leporello.tasks.layouts import ForwardReader, LaidOut, Layout, cached_layout
 from leporello.tasks.official.archives import Archive, check_split, data_directory, present
 from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
 

@@ -15,12 +15,15 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
     Raises:
         RowError: It is missing, or something else.
     """
-    if name not in row:
-        names = ", ".join(row) or "none"
-        raise RowError([f"field {name!r} is missing; the row has {names}"])
-    if not isinstance(value := row[name], str):
+    if not isinstance(value := _field(row, name), str):
         raise RowError([f"field {name!r} must be text, got {json.dumps(value):.60}"])
     return value
+
+
+def _field(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 -- any JSON
+    if name not in row:
+        raise RowError([f"field {name!r} is missing; the row has {', '.join(row) or 'none'}"])
+    return row[name]
 
 
 def outputs(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -42,9 +45,7 @@ def texts_of(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
     Raises:
         RowError: It is missing, or something else.
     """
-    if name not in row:
-        raise RowError([f"field {name!r} is missing; the row has {', '.join(row) or 'none'}"])
-    value = row[name] if row[name] is not None else []
+    value = [] if _field(row, name) is None else row[name]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise RowError([f"field {name!r} must be a list of texts, got {value!r:.60}"])
     return tuple(value)

@@ -1,4 +1,4 @@
-"""How many: passages of which something holds, or different items that they list."""
+"""Items of all passages: a list of them, or how many there are."""
 
 from __future__ import annotations
 
@@ -8,9 +8,43 @@ from typing import Literal
 
 from leporello.combiners.lists.parse import GathersItems, key, overlapping, reads_of
 from leporello.combiners.stuff import chunks_of
-from leporello.combiners.union import LIST
 from leporello.core.calls.answers import Item, with_items
 from leporello.core.records import Chunk, Combination, Example, Hit, Output
+
+LIST = (
+    "List everything in the text that answers the question, one a line, and nothing else."
+    " If there is nothing, write: none"
+)
+
+
+@dataclass(frozen=True)
+class Union(GathersItems):
+    """Has every hit list its items, and answers with all of them and their passages.
+
+    A passage that lists nothing, or says so ("none"), has no items. What is scored are the items in
+    one line; `raw` has their passages too.
+
+    Attributes:
+        instruction: Instruction under which a passage is read; replaces the task's.
+        order: Order of the items: `document` is that of the first mentions; `support` puts items of
+            more passages first.
+        separator: Text between items in what is scored.
+    """
+
+    instruction: str = LIST
+    order: Literal["document", "support"] = "document"
+    separator: str = ", "
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields one read a hit, all in one round; without hits, none."""
+        chunks = chunks_of(hits)
+        reads = reads_of(example, chunks, self.instruction)
+        outputs: list[Output] = (yield reads) if reads else []
+        found = self._gathered(chunks, outputs)
+        if self.order == "support":
+            found.sort(key=lambda item: -len(item.passages))
+        return with_items(self.separator.join(item.text for item in found), found)
+
 
 _DECIDE = "Does the text answer the question?"
 

@@ -1,4 +1,4 @@
-"""Layouts: where the documents of a task stand in its data, kept between runs.
+"""Layouts: where the documents of a task stand in its data, so that shards are cut without a text.
 
     LEPORELLO_CACHE/layouts/KEY.jsonl
 
@@ -14,12 +14,15 @@ import mmap
 import os
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, Generic, TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -198,8 +201,53 @@ def _line(value: JSON) -> bytes:
 @cache
 def _code() -> str:
     """Returns a hash of the code that finds layouts: what was sound for another may not be."""
-    digest, tasks = hashlib.sha256(), Path(__file__).parent.parent
-    for folder in ("jsonl", "layout", "official"):
-        for path in sorted((tasks / folder).glob("*.py")):
-            digest.update(path.read_bytes())
+    digest, here = hashlib.sha256(), Path(__file__)
+    folders = (here.parent / "jsonl", here.parent / "official")
+    for path in [here, *(file for folder in folders for file in sorted(folder.glob("*.py")))]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class ForwardReader(Generic[Item]):
+    """Items by their numbers; an iterator goes on to a later item, and never back.
+
+    Iterators stay open between readings, no more of them than there were readings at once.
+
+    Attributes:
+        begin: Function that starts at the first item.
+    """
+
+    begin: Callable[[], Iterator[Item]]
+    _idle: list[tuple[int, Iterator[Item]]] = field(default_factory=list, init=False)
+
+    def items(self, numbers: Iterable[int]) -> Iterator[Item]:
+        """Yields the items of these numbers, quick if they grow; it ends at one that is missing."""
+        cursor = None  # number of the next item, and the iterator
+        try:
+            for number in numbers:
+                if cursor and cursor[0] > number:
+                    self._idle.append(cursor)
+                    cursor = None
+                following, items = cursor or self._nearest(number)
+                cursor = None  # an iterator that raises is not used again
+                for item in islice(items, number - following, number - following + 1):
+                    cursor = number + 1, items
+                    yield item
+                if not cursor:
+                    return
+        finally:
+            if cursor:
+                self._idle.append(cursor)
+
+    def _nearest(self, number: int) -> tuple[int, Iterator[Item]]:
+        before = [cursor for cursor in self._idle if cursor[0] <= number]
+        if not before:
+            self._idle.clear()
+            return 0, self.begin()
+        nearest = max(before, key=itemgetter(0))
+        self._idle.remove(nearest)
+        return nearest

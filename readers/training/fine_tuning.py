@@ -1,0 +1,200 @@
+"""Each kind of reader fine-tuned: what its model learns of an input and its target.
+
+The functions are named by the readers' `trainer`, and asked for beside `check`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from leporello.core.records import Read
+from leporello.core.training import TrainingPairs, TuningJob, TuningResult
+from leporello.readers.backends.pretrained import Architecture, Tokens
+from leporello.readers.batching.micro_batches import ModelInput
+from leporello.readers.causal_lm import CausalLM
+from leporello.readers.classical.labels import check_targets
+from leporello.readers.classifier import Classifier
+from leporello.readers.encoders.question_answering import PassageWindow
+from leporello.readers.encoders.trained_classifier import TrainedClassifier
+from leporello.readers.extractive import Extractive
+from leporello.readers.log_likelihood import LogLikelihood
+from leporello.readers.pair_classifier import LABELS, PairClassifier
+from leporello.readers.seq2seq import Seq2Seq
+from leporello.readers.training import collators
+from leporello.readers.training.examples import TrainingExample
+from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
+from leporello.readers.training.trainer import ModelToTune, fine_tune
+
+
+class _Tunable(Protocol):
+    """A reader, or its network, by what its model is loaded from."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def device(self) -> str: ...
+
+
+def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
+    """Fine-tunes an encoder-decoder to write the targets."""
+    prepare = partial(_written, reader)
+    return _fine_tune(reader, "AutoModelForSeq2SeqLM", collators.translations, job, prepare)
+
+
+def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
+    """Fine-tunes a decoder-only model to continue its prompts with the targets, and end there."""
+    prepare = partial(_written, reader)
+    return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job, prepare)
+
+
+def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
+    """Fine-tunes a decoder-only model on passages as they stand, a language model of their domain.
+
+    Of an example with choices, a passage is learnt where the first one is right: its likelihood is
+    what counts, so that nothing shuffled is learnt.
+    """
+    prepare = partial(_passages, reader)
+    return _fine_tune(reader, "AutoModelForCausalLM", collators.continuations, job, prepare)
+
+
+def classifier(reader: Classifier, job: TuningJob) -> TuningResult:
+    """Fine-tunes a model to tell the targets' classes; its own stand, if it knows them all."""
+    check_targets("Classifier", job.train.targets)
+    return _classifier(reader, tuple(sorted(set(job.train.targets))), job)
+
+
+def pair_classifier(reader: PairClassifier, job: TuningJob) -> TuningResult:
+    """Fine-tunes a model to tell whether the texts of a pair are the same author's."""
+    check_targets("PairClassifier", job.train.targets, LABELS)
+    return _classifier(reader, tuple(sorted(LABELS)), job)
+
+
+def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
+    """Fine-tunes a model to mark the target in the windows where it stands.
+
+    Other windows teach that there is no answer, unless the reader's `null_threshold` is null.
+    """
+    prepare = partial(_marked_spans, reader)
+    return _fine_tune(reader, "AutoModelForQuestionAnswering", collators.spans, job, prepare)
+
+
+def _fine_tune(
+    source: _Tunable,
+    architecture: Architecture,
+    collator: collators.Collator,
+    job: TuningJob,
+    prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
+    *,
+    labels: tuple[str, ...] = (),
+) -> TuningResult:
+    model = ModelToTune(source.model, architecture, source.tokens, source.device, collator, labels)
+    return fine_tune(model, job, prepare)
+
+
+def _classifier(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJob) -> TuningResult:
+    network = reader.network
+    declared = network.declared_labels
+    order = declared if set(labels) <= set(declared) else labels
+    architecture: Architecture = "AutoModelForSequenceClassification"
+    prepare = partial(_labelled, reader, order)
+    return _fine_tune(network, architecture, collators.classes, job, prepare, labels=order)
+
+
+def _written(
+    reader: CausalLM | Seq2Seq, pairs: TrainingPairs, counts: Counter[str]
+) -> list[TrainingExample]:
+    """Returns what is learnt; a target that is longer than the reader may write is cut."""
+    examples = []
+    for read, target in zip(pairs.inputs, pairs.targets, strict=True):
+        parts = reader.training_examples(read, target)
+        if len(parts) > 1:  # which part of the target belongs to which is not known
+            counts["split, and left out"] += 1
+            continue
+        for prompt, tokens in parts:
+            counts["learnt"] += 1
+            counts["targets cut"] += len(tokens) > reader.max_new_tokens
+            examples.append(TrainingExample(prompt, tokens[: reader.max_new_tokens]))
+    return examples
+
+
+def _passages(
+    reader: LogLikelihood, pairs: TrainingPairs, counts: Counter[str]
+) -> list[TrainingExample]:
+    rows = {
+        reader.training_row(read): None
+        for read, target in zip(pairs.inputs, pairs.targets, strict=True)
+        if not read.choices or target == read.choices[0]
+    }
+    examples = [TrainingExample(ModelInput(row[:1]), row[1:]) for row in rows if len(row) > 1]
+    counts["learnt"] += len(examples)
+    counts["left out, not the first choice or met before"] += len(pairs.inputs) - len(examples)
+    return examples
+
+
+def _labelled(
+    reader: TrainedClassifier, labels: Sequence[str], pairs: TrainingPairs, counts: Counter[str]
+) -> list[TrainingExample]:
+    """Returns an example for each part of an input; a class that is not learnt is none."""
+    examples = []
+    for read, target in zip(pairs.inputs, pairs.targets, strict=True):
+        if target not in labels:
+            counts["of a class that is not learnt"] += 1
+            continue
+        parts = reader.prompts(read)
+        counts["learnt"] += len(parts)
+        examples += [TrainingExample(part, (labels.index(target),)) for part in parts]
+    return examples
+
+
+def _marked_spans(
+    reader: Extractive, pairs: TrainingPairs, counts: Counter[str]
+) -> list[TrainingExample]:
+    examples = []
+    for read, target in zip(pairs.inputs, pairs.targets, strict=True):
+        of_read = _of_read(reader, read, target)
+        marked = any(example.labels[1] for example in of_read)
+        nothing = "no answer in the passages" if of_read else "not found, and left out"
+        counts["learnt" if marked else nothing] += 1
+        examples += of_read
+    return examples
+
+
+def _of_read(reader: Extractive, read: Read, target: str) -> list[TrainingExample]:
+    """Returns an example for each window; the answer is looked for in each."""
+    examples = []
+    answer = "" if target == reader.unanswerable else target.strip()
+    for _, window in reader.windows(read):
+        positions = _marked(window, answer) if answer else None
+        if positions is None and reader.null_threshold is not None:
+            positions = (window.prompt.null, window.prompt.null)
+        if positions is not None:
+            examples.append(TrainingExample(window.prompt, positions))
+    return examples
+
+
+def _marked(window: PassageWindow, answer: str) -> tuple[int, int] | None:
+    """Returns first and last token of the answer where it first stands in a window, if any."""
+    begin = window.text.casefold().find(answer.casefold())
+    while begin >= 0:
+        if positions := _tokens(window, begin, begin + len(answer)):
+            return positions
+        begin = window.text.casefold().find(answer.casefold(), begin + 1)
+    return None
+
+
+def _tokens(window: PassageWindow, begin: int, end: int) -> tuple[int, int] | None:
+    """Returns the tokens that these characters lie in, if all of them lie in the window."""
+    marked = [
+        (index, span)
+        for index, (mark, span) in enumerate(zip(window.prompt.marks, window.offsets, strict=True))
+        if mark
+    ]
+    inside = [index for index, (start, stop) in marked if start < end and stop > begin]
+    if not inside or marked[0][1][0] > begin or marked[-1][1][1] < end:
+        return None
+    return inside[0], inside[-1]
