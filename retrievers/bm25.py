@@ -146,7 +146,7 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
 
 # A term in more than half of the chunks has a negative idf; it gets this share of the mean idf.
 _FLOOR = 0.25
-_FEW = 50  # chunks below which arrays take longer than dictionaries
+_FEW = 10  # chunks; for fewer, dictionaries are faster than arrays
 
 
 @dataclass(frozen=True)
@@ -213,25 +213,26 @@ class BM25(ByIndex):
 
         Sums, products and their order are those of the arrays, so that scores are the same.
         """
-        bags = [*map(Counter, texts)]
-        holding = Counter(chain.from_iterable(bags))
+        postings: dict[str, list[tuple[int, int]]] = {}
+        for place, text in enumerate(texts):
+            for term, count in Counter(text).items():
+                postings.setdefault(term, []).append((place, count))
         idf = _idf_of_few(len(texts))
         mean = sum(map(len, texts)) / max(1, len(texts))
         floor = 0.0
-        if any(idf[count] < 0 for count in holding.values()):
+        if any(idf[len(holding)] < 0 for holding in postings.values()):
             import numpy as np
 
-            floor = _FLOOR * float(np.mean([idf[count] for count in holding.values()]))
+            floor = _FLOOR * float(np.mean([idf[len(holding)] for holding in postings.values()]))
         weights: dict[str, JSON] = {}
         discounts = [self.k1 * (1 - self.b + self.b * len(text) / mean) for text in texts if mean]
-        for number, (term, count) in enumerate(holding.items()):
-            factor = floor if idf[count] < 0 else idf[count]
+        for number, (term, holding) in enumerate(postings.items()):
+            factor = floor if idf[len(holding)] < 0 else idf[len(holding)]
             weights[term] = [
                 number,
                 [
-                    [place, bag[term] * (self.k1 + 1) / (bag[term] + discounts[place]) * factor]
-                    for place, bag in enumerate(bags)
-                    if term in bag
+                    [place, count * (self.k1 + 1) / (count + discounts[place]) * factor]
+                    for place, count in holding
                 ],
             ]
         return weights
