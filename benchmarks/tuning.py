@@ -26,7 +26,7 @@ from leporello.config import PipelineSpec, load_space
 from leporello.config.space import Space, first
 from leporello.core.files import read_json, write_json
 from leporello.models.locate import cache_directory
-from leporello.tuning.budget import Account, SearchBudget
+from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import TunedTask, tuned_task
 from leporello.tuning.estimates import Estimates
 from leporello.tuning.evaluation import Evaluator
@@ -61,7 +61,7 @@ def repeat(
     folder.mkdir(parents=True, exist_ok=True)
     seed = int(folder.name)
     pairs = [halves(task, seed) for task in tasks]
-    account = Account(SearchBudget.parse(budget))
+    account = Account(budget, *parse_budget(budget))
     evaluator = Evaluator(folder, {t.name: t for t, _ in pairs}, cache, account)
     searches = Searches(space, shipped, evaluator, seed, "")
     found = searches.run(folder / "tuned.yaml")

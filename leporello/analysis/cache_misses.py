@@ -8,22 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache, CacheEntry
-from leporello.config import Pipeline, load_config
 from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key
 from leporello.core.calls.stage_calls import divide
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError
 from leporello.core.hashing import differences
 from leporello.core.records import Example
 from leporello.engine.enriching import makers
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.reading import digest_of
 from leporello.engine.results.serialization import read_from_row
-from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.jobs.files import ExampleFiles
 from leporello.models.locate import cache_directory
 
 
@@ -57,31 +55,19 @@ def why(run: Path, example_id: str) -> list[Reuse]:
     Raises:
         UserError: No run lies there, or it has no such example.
     """
-    directory = RunDirectory.of_run(run)
-    directory.check_stores()
-    config, entries = load_config([directory.config]), _entries()
-    ids: list[str] = []
-    reuses: list[Reuse] = []
-    for pipeline, task in directory.jobs():
-        stages = config.select([pipeline])[0].build()
-        for example in examples_of(config.tasks[task].spec.build(), task):
-            ids.append(example.id)
-            if example.id == example_id:
-                needed = _needs(stages, example, JobFiles(directory, pipeline, task))
-                reuses += [
-                    _reuse((pipeline, task, kind, cls.__name__), key, entries.get(kind, ()))
-                    for kind, cls, key in needed
-                ]
-                break
-    if not reuses:
-        raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
-    return reuses
+    found, entries = FinishedRun.at(run).with_example(example_id), _entries()
+    return [
+        _reuse((job.pipeline, job.task, kind, cls.__name__), key, entries.get(kind, ()))
+        for job, example in found
+        for kind, cls, key in _needs(job, example)
+    ]
 
 
 def _needs(
-    stages: Pipeline, example: Example, files: JobFiles
+    job: FinishedJob, example: Example
 ) -> Iterator[tuple[str, type, Mapping[str, Any] | None]]:
     """Yields kind, class and cache key of everything that an example needs."""
+    stages = job.point.build()
     chunker, document = stages.chunker, example.document
     question = example.question if asks_question(chunker) else None
     yield "chunks", type(chunker), chunks_key(document, chunker, question, fingerprint)
@@ -97,16 +83,16 @@ def _needs(
         chunks = cached_passages(chunks, used) or chunks
     for part in indexers(stages.retriever):
         yield "index", type(part), index_key(document, part, chunks, fingerprint)
-    for role, digest in dict.fromkeys(_digests(example, files)):
+    for role, digest in dict.fromkeys(_digests(job, example)):
         reader = stages.reader_of(role)
         known = fingerprint(reader)
         key = None if known is None else {"reader": {**known}, "read": digest}
         yield "outputs", type(reader), key
 
 
-def _digests(example: Example, files: JobFiles) -> Iterator[tuple[str, str]]:
+def _digests(job: FinishedJob, example: Example) -> Iterator[tuple[str, str]]:
     """Yields role and digest of each read that the run made of an example."""
-    row = files.row(example.id)
+    row = job.files.row(example.id)
     for call in ExampleFiles.from_store(row).calls if row else ():
         yield call["role"], digest_of(read_from_row(call, example.document))
 

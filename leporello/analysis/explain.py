@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.finished import check_document
-from leporello.analysis.funnel.collect import answer_score, scored_by
+from leporello.analysis.finished import FinishedJob, FinishedRun, check_document
+from leporello.analysis.funnel.collect import answer_score
 from leporello.analysis.funnel.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
-from leporello.config import Pipeline, PipelineSpec, load_config
+from leporello.config import Pipeline, PipelineSpec
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError
 from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
 from leporello.core.protocols import RendersPrompt
@@ -23,12 +23,9 @@ from leporello.engine.results.serialization import (
     prediction_from_row,
     read_from_row,
 )
-from leporello.engine.task_examples import examples_of
 from leporello.executors.shard_passages import passages_of
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import named_files
-from leporello.metrics import Metric
 from leporello.text.outline import cited
 
 
@@ -100,44 +97,31 @@ def explain(run: Path, example_id: str) -> list[Explanation]:
     Raises:
         UserError: No run lies there, or it has no such example.
     """
-    directory = RunDirectory.of_run(run)
-    directory.check_stores()
-    config = load_config([directory.config])
-    ids: list[str] = []
-    explanations = []
-    for (pipeline, task), signature in directory.jobs().items():
-        source = config.tasks[task].spec.build()
-        [point] = config.select([pipeline])
-        stages, changed = point.build(), _changed(point, signature)
-        for example in examples_of(source, task):
-            ids.append(example.id)
-            if example.id == example_id:
-                job = _ExampleOfJob(directory, pipeline, task, example, stages, changed)
-                explanations.append(job.explain(scored_by(signature, source)))
-                break
-    if not explanations:
-        raise UserError(f"{run}: there is no example {example_id!r}{did_you_mean(example_id, ids)}")
-    if finished := [job for job in explanations if job is not None]:
+    found = FinishedRun.at(run).with_example(example_id)
+    explanations = [_ExampleOfJob.of(job, example).explain() for job, example in found]
+    if finished := [explanation for explanation in explanations if explanation is not None]:
         return finished
     raise UserError(f"{run}: example {example_id!r} is not finished yet")
 
 
 @dataclass(frozen=True)
 class _ExampleOfJob:
-    directory: RunDirectory
-    pipeline: str
-    task: str
+    job: FinishedJob
     example: Example
     stages: Pipeline
     changed: tuple[str, ...]
 
-    def explain(self, metrics: Mapping[str, Metric]) -> Explanation | None:
+    @classmethod
+    def of(cls, job: FinishedJob, example: Example) -> _ExampleOfJob:
+        return cls(job, example, job.point.build(), _changed(job.point, job.signature))
+
+    def explain(self) -> Explanation | None:
         """Returns the explanation, or None if the example is not finished."""
-        row = JobFiles(self.directory, self.pipeline, self.task).row(self.example.id)
+        row = self.job.files.row(self.example.id)
         if row is None:
             return None
-        finished = ExampleFiles.from_store(row)
-        check_document(self.task, self.example, finished)
+        finished, metrics = ExampleFiles.from_store(row), self.job.metrics
+        check_document(self.job.task, self.example, finished)
         failure, statistics = finished.failure, finished.statistics
         prediction = empty_prediction(self.example)
         if finished.prediction:
@@ -145,11 +129,13 @@ class _ExampleOfJob:
         by_metric = {} if failure else statistics.statistics
         stage = failure["stage"] if failure else ""
         chunks = () if stage in ("task", "chunker") else self._chunks()
-        job, gold, cover = (self.pipeline, self.task), gold_of(self.example), ChunkCover.of(chunks)
+        names, gold = (self.job.pipeline, self.job.task), gold_of(self.example)
         score = answer_score(finished, metrics)
+        fate = trace_example(
+            names, self.example, gold, ChunkCover.of(chunks), finished, score=score
+        )
         return Explanation(
-            pipeline=self.pipeline,
-            task=self.task,
+            *names,
             example=self.example,
             prediction=prediction,
             failure={**failure, "traceback": row.traceback.decode()} if failure else None,
@@ -157,7 +143,7 @@ class _ExampleOfJob:
             inputs=tuple(map(self._input, finished.calls)),
             scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
             notes=(*statistics.notes, *statistics.faults.values(), *self.changed),
-            fate=trace_example(job, self.example, gold, cover, finished, score=score),
+            fate=fate,
             passages=self._passages(prediction),
         )
 
@@ -165,8 +151,7 @@ class _ExampleOfJob:
         """Returns the passages of hits, with what they were made of, down to the document."""
         if not prediction.passages:
             return {}
-        stores = self.directory.journals(self.pipeline, self.task)
-        made = passages_of(stores, self.example.document)
+        made = passages_of(self.job.files.stores, self.example.document)
         known = {(p.kind, p.reading, p.spans): p for p in made if isinstance(p, Passage)}
         asked = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
         return {rank: known[key] for rank, key in asked if key in known}

@@ -1,12 +1,138 @@
-"""Finished examples of a run beside the examples of its task, which are read once."""
+"""A run that was made: its jobs, and their finished examples beside those of the task."""
 
 from __future__ import annotations
 
-from leporello.core.errors import UserError
-from leporello.core.records import Example
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from leporello.config import Config, PipelineSpec, load_config
+from leporello.config.metrics import metrics_of
+from leporello.core.errors import UserError, did_you_mean
+from leporello.core.files import read_rows
+from leporello.core.protocols import Task
+from leporello.core.records import Example, Prediction
+from leporello.engine.results.serialization import prediction_from_row
+from leporello.engine.task_examples import examples_of
+from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.metrics import Metric
 
 _HINT = "put the data back, or run again with --update"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that was made, finished or not.
+
+    Attributes:
+        directory: Directory of the run.
+    """
+
+    directory: RunDirectory
+
+    @classmethod
+    def at(cls, path: Path) -> FinishedRun:
+        """Returns the run in a directory.
+
+        Raises:
+            UserError: No run lies there.
+        """
+        return cls(RunDirectory.of_run(path))
+
+    @cached_property
+    def config(self) -> Config:
+        """The config that it was made with."""
+        return load_config([self.directory.config])
+
+    @cached_property
+    def jobs(self) -> list[FinishedJob]:
+        """Its pipelines on its tasks."""
+        return [FinishedJob(self, *job, made) for job, made in self.directory.jobs().items()]
+
+    @property
+    def by_task(self) -> dict[str, list[FinishedJob]]:
+        """Its pipelines by task."""
+        tasks = dict.fromkeys(job.task for job in self.jobs)
+        return {task: [job for job in self.jobs if job.task == task] for task in tasks}
+
+    def with_example(self, example_id: str) -> Iterator[tuple[FinishedJob, Example]]:
+        """Yields each job whose task has an example of this id, and the example.
+
+        Raises:
+            UserError: None has, or the run has no stores that can be read.
+        """
+        self.directory.check_stores()
+        ids: dict[str, None] = {}
+        for job in self.jobs:
+            for example in job.examples():
+                ids[example.id] = None
+                if example.id == example_id:
+                    yield job, example
+                    break
+        if example_id not in ids:
+            hint = did_you_mean(example_id, ids)
+            raise UserError(f"{self.directory.path}: there is no example {example_id!r}{hint}")
+
+
+@dataclass(frozen=True)
+class FinishedJob:
+    """One pipeline on one task of a run.
+
+    Attributes:
+        run: The run.
+        pipeline: Name of the pipeline.
+        task: Name of the task.
+        signature: What its results depend on, as the manifest has it.
+    """
+
+    run: FinishedRun
+    pipeline: str
+    task: str
+    signature: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """As a person would say it."""
+        return f"{self.pipeline} on {self.task}"
+
+    @property
+    def files(self) -> JobFiles:
+        """Its files, which hold its finished examples."""
+        return JobFiles(self.run.directory, self.pipeline, self.task)
+
+    @property
+    def point(self) -> PipelineSpec:
+        """The pipeline as declared."""
+        return self.run.config.select([self.pipeline])[0]
+
+    @cached_property
+    def source(self) -> Task:
+        """The task, built."""
+        task: Task = self.run.config.tasks[self.task].spec.build()
+        return task
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics that it was scored by, by name, in the task's order."""
+        return metrics_of(self.signature["task"].get("metrics") or self.source.metrics)
+
+    def examples(self) -> Iterator[Example]:
+        """Yields the task's examples, each checked."""
+        return examples_of(self.source, self.task)
+
+    def answers(self, count: int) -> Iterator[tuple[Example, Prediction]]:
+        """Yields so many of its answers at most, evenly spread over the task."""
+        path = self.files.folder / "predictions.jsonl"
+        total = sum(1 for _ in read_rows(path))
+        numbers = {number * total // min(count, total) for number in range(min(count, total))}
+        rows = (row for number, row in enumerate(read_rows(path)) if number in numbers)
+        chosen = {row["id"]: prediction_from_row(row) for row in rows}
+        for example in self.examples():
+            if example.id in chosen:
+                yield example, chosen[example.id]
 
 
 class FinishedExamples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -58,7 +58,7 @@ def oracle_sweep(options: JobOptions) -> OracleSweep:
     # With its parameters, so that a ladder changes nothing but the retriever (decision 25).
     configured = [_as_configured(point.stages["retriever"]) for point in points]
     retrievers = dict.fromkeys(
-        map(_as_yaml, [*configured, *(_oracle(oracle, counts) for oracle in oracles)])
+        map(json.dumps, [*configured, *(_oracle(oracle, counts) for oracle in oracles)])
     )
     unknown = () if counts else ("the retriever has no k: the rungs take their default",)
     return OracleSweep(name, f"retriever={','.join(retrievers)}", (*lacking.values(), *unknown))
@@ -115,19 +115,3 @@ def _oracle(name: str, counts: Sequence[int]) -> dict[str, JSON]:
     if name in _WITHOUT_K or not counts:
         return {"class": name}
     return {"class": name, "k": counts[0] if len(counts) == 1 else [*counts]}
-
-
-def _as_yaml(value: JSON) -> str:
-    """Returns a value as YAML in one line, plain where that is safe."""
-    if isinstance(value, Mapping):
-        items = (f"{key}: {_plain(key, item)}" for key, item in value.items())
-        return f"{{{', '.join(items)}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_as_yaml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _plain(key: str, value: JSON) -> str:
-    if key == "class" and isinstance(value, str) and value.isidentifier():
-        return value
-    return _as_yaml(value)

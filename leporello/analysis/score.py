@@ -9,8 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.export.submission import read_submission
-from leporello.analysis.leaderboards import SUBSETS
+from leporello.analysis.export.submission import few
 from leporello.config import load_config
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.core.calls.answers import as_text
@@ -21,10 +20,7 @@ from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.failures import ExampleError
 from leporello.engine.results.finished import ExampleStatistics
-from leporello.engine.results.serialization import (
-    empty_prediction,
-    prediction_from_row,
-)
+from leporello.engine.results.serialization import empty_prediction, prediction_from_row
 from leporello.engine.task_examples import checked
 from leporello.jobs.results import Result, Summary
 from leporello.metrics import GoldError, Metric
@@ -45,9 +41,8 @@ def score(
     """Scores predictions with a task's metrics, or others.
 
     Args:
-        file: A predictions.jsonl of ours, JSON Lines with `id` and `prediction`, one JSON object
-            {id: prediction}, or a submission to a leaderboard (CSV), of which the task's rows
-            count.
+        file: A predictions.jsonl of ours, JSON Lines with `id` and `prediction`, or one JSON object
+            {id: prediction}.
         task: Name of the task.
         config: The user's own files, laid over the built-in one.
         split: Name of a split, in place of the task's own.
@@ -59,8 +54,7 @@ def score(
     a fault of the result that begins with `GOLD`.
 
     Raises:
-        UserError: The file is unreadable, or its ids are not the task's; of a task on a subset
-            (`quality_hard`) it may have those of the whole.
+        UserError: The file is unreadable, or its ids are not the task's.
     """
     loaded = load_config(config)
     if task not in loaded.tasks:
@@ -70,15 +64,16 @@ def score(
         [*map(entry_of, specs_of(metrics))]
     )
     source: Task = spec.spec.build()
-    rows = _rows(file, task)
+    rows = _rows(file)
     failed = _failed(file)
     counting = metrics_of(spec.metrics_of(source))
     without_hits = [item for item in counting.items() if not getattr(item[1], "needs_hits", False)]
     summary, gold = Summary(counting), Counter[str]()
-    missing, used, normalised = [], 0, False
+    known: set[str] = set()
+    missing, normalised = [], False
     for example in checked(source.examples, task):
+        known.add(example.id)
         row = rows.get(example.id)
-        used += row is not None
         if row is None and example.id not in failed:
             missing.append(example.id)
             continue
@@ -92,10 +87,7 @@ def score(
             gold[f"{GOLD} {scored.failure[1]}"] += 1
         summary.add(scored)
     result = summary.result(file.name, task, normalised=normalised)
-    redundant: list[str] = []
-    if used < len(rows) and _short(task) not in SUBSETS:
-        known = {example.id for example in checked(source.examples, task)}
-        redundant = [str(key) for key, _ in rows.items() if key not in known]
+    redundant = [str(key) for key, _ in rows.items() if key not in known]
     _check_ids(file, missing, redundant)
     return dataclasses.replace(result, faults={**result.faults, **dict(gold.most_common(_SHOWN))})
 
@@ -107,15 +99,14 @@ def _scored(
     failure: tuple[str, str] | None,
 ) -> ExampleStatistics:
     """Returns what counts of an example, as a run would have it."""
+    none = ExampleStatistics(0, example.id, dict.fromkeys(metrics))
     if example.fault:
-        none = dict.fromkeys(metrics)
-        return ExampleStatistics(0, example.id, none, failure=("task", example.fault))
+        return dataclasses.replace(none, failure=("task", example.fault))
     try:
         statistics, faults = statistics_of(metrics, prediction, example)
     except GoldError as error:
-        message = ExampleError.of("metric", error).message
-        fault = message.partition("\n")[0]
-        return ExampleStatistics(0, example.id, dict.fromkeys(metrics), failure=("metric", fault))
+        fault = ExampleError.of("metric", error).message.partition("\n")[0]
+        return dataclasses.replace(none, failure=("metric", fault))
     return ExampleStatistics(
         0,
         example.id,
@@ -127,10 +118,6 @@ def _scored(
     )
 
 
-def _short(task: str) -> str:
-    return task.rpartition("/")[2]
-
-
 def _failed(file: Path) -> dict[str, tuple[str, str]]:
     """Returns what failed in a run of ours, by id: it scores as empty predictions."""
     beside = file.with_name("failures.jsonl")
@@ -139,44 +126,33 @@ def _failed(file: Path) -> dict[str, tuple[str, str]]:
     return {row["id"]: (row["stage"], row["error"].partition("\n")[0]) for row in rows}
 
 
-def _rows(file: Path, task: str) -> JsonTable:
+def _rows(file: Path) -> JsonTable:
     """Returns the rows by id, whatever their order."""
     rows = JsonTable()
-    for number, row in enumerate(_given(file, task), 1):
+    for number, row in enumerate(_given(file), 1):
         if not rows.add(row["id"], {**row}):
             raise UserError(f"{file}:{number}: id {row['id']!r} is given twice")
     return rows
 
 
-def _given(file: Path, task: str) -> Iterator[Mapping[str, Any]]:
-    if file.suffix in (".json", ".csv"):
-        texts = _from_object(file) if file.suffix == ".json" else _from_submission(file, task)
-        yield from ({"id": key, "prediction": text} for key, text in texts.items())
+def _given(file: Path) -> Iterator[Mapping[str, Any]]:
+    if file.suffix == ".json":
+        yield from _from_object(file)
         return
     for number, row in enumerate(read_rows(file), 1):
-        if (
-            not isinstance(row, dict)
-            or not isinstance(row.get("prediction"), str)
-            or "id" not in row
-        ):
+        texts = isinstance(row, dict) and isinstance(row.get("prediction"), str)
+        if not (texts and "id" in row):
             raise UserError(f"{file}:{number}: a row needs the texts `id` and `prediction`")
         yield row
 
 
-def _from_object(file: Path) -> Mapping[str, str]:
+def _from_object(file: Path) -> Iterator[Mapping[str, str]]:
     predictions: Any = read_json(file)
-    if not isinstance(predictions, dict) or not all(
-        isinstance(v, str) for v in predictions.values()
-    ):
+    texts = isinstance(predictions, dict) and [*predictions.values()]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise UserError(f"{file}: must be one object {{id: prediction}} with texts only")
-    return predictions
-
-
-def _from_submission(file: Path, task: str) -> Mapping[str, str]:
-    tasks, name = read_submission(file), SUBSETS.get(_short(task), _short(task))
-    if name not in tasks:
-        raise UserError(f"{file}: has no rows of task {name!r}; it has: {', '.join(tasks)}")
-    return tasks[name]
+    for key, text in predictions.items():
+        yield {"id": key, "prediction": text}
 
 
 def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Prediction:
@@ -194,13 +170,7 @@ def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Predict
 
 def _check_ids(file: Path, missing: Sequence[str], redundant: Sequence[str]) -> None:
     """Nothing is scored in part: a score over other examples is another score."""
-    faults = [
-        f"{len(ids)} {what} ({', '.join(ids[:_SHOWN])}{', …' if len(ids) > _SHOWN else ''})"
-        for what, ids in (
-            ("ids of the task are missing", missing),
-            ("ids are not the task's", redundant),
-        )
-        if ids
-    ]
+    told = {"ids of the task are missing": missing, "ids are not the task's": redundant}
+    faults = [f"{len(ids)} {what} ({few(ids)})" for what, ids in told.items() if ids]
     if faults:
         raise UserError(f"{file}: {'; '.join(faults)}")

@@ -85,11 +85,13 @@ def _print_results(console: Console, done: Run, show: int) -> None:
 
 def _show_answers(console: Console, done: Run, count: int) -> None:
     """Prints answers of the first pipeline and task, spread evenly over it."""
+    from leporello.analysis.finished import FinishedRun
     from leporello.cli.display import results
-    from leporello.runs.answers import answers
 
     first = done.results[0]
-    for example, prediction in answers(done.directory, first.pipeline, first.task, count):
+    jobs = FinishedRun.at(done.directory).jobs
+    job = next(job for job in jobs if (job.pipeline, job.task) == (first.pipeline, first.task))
+    for example, prediction in job.answers(count):
         results.prediction(console, example, prediction)
 
 

@@ -139,11 +139,11 @@ class ConfigBuilder:
         return TaskSpec(name, spec).with_metrics([*map(entry_of, listed)])
 
     def _pipeline(self, name: str) -> Sequence[PipelineSpec]:
-        resolved = self.layers.resolve(name)
-        self.faults += resolved.faults
-        points = [] if resolved.keys is None else self._points(name, resolved.keys)
+        replaced: list[Fault] = []
+        keys = self.layers.resolve(name, self.faults, replaced)
+        points = [] if keys is None else self._points(name, keys)
         if self.faults:
-            self.faults += resolved.replaced
+            self.faults += replaced
         return points
 
     def _points(self, name: str, keys: Mapping[str, Tree]) -> list[PipelineSpec]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, no_such
+from leporello.core.errors import ConfigError, Fault, UserError, made_of_all, no_such
 
 _T = TypeVar("_T")
 
@@ -49,10 +49,7 @@ class Checked(Mapping[str, _T]):
         Raises:
             ConfigError: Everything that is wrong with any of them.
         """
-        values, faults = self.attempt(names)
-        if faults:
-            raise ConfigError(faults)
-        return values
+        return dict(made_of_all(names, lambda name: (name, self[name])))
 
     def attempt(self, names: Iterable[str]) -> tuple[dict[str, _T], list[Fault]]:
         """Returns the declarations that are right, and everything wrong with the others."""
@@ -123,10 +120,6 @@ class Config:
         self, pipelines: Sequence[str], tasks: Sequence[str]
     ) -> list[tuple[PipelineSpec, TaskSpec]]:
         """Returns what to run on what: named pipelines on each task, or the task's default one.
-
-        Args:
-            pipelines: Names as `select` takes them.
-            tasks: Names as `select_tasks` takes them.
 
         Raises:
             UserError: As these two.

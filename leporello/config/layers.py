@@ -62,22 +62,6 @@ def parse_override(text: str) -> Override:
     return Override(parts, value)
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """A pipeline merged with the pipelines that it extends.
-
-    Attributes:
-        keys: Trees by key; None if `extends` leads nowhere.
-        faults: Faults in its form.
-        replaced: Pipelines of the user's that it extends though it is built in, as faults: they
-            explain what else is wrong with it.
-    """
-
-    keys: dict[str, Tree] | None
-    faults: Sequence[Fault]
-    replaced: Sequence[Fault]
-
-
 class Layers:
     """Several files as one: a later file replaces pipelines and tasks of the same name.
 
@@ -147,16 +131,18 @@ class Layers:
                 self.faults.append(entry.fault(fault))
         return {name: entry for name, entry in entries.items() if isinstance(entry.value, dict)}
 
-    def resolve(self, name: str) -> Resolved:
-        """Returns a pipeline merged with the pipelines that it extends."""
-        faults: list[Fault] = []
-        replaced: list[Fault] = []
-        keys = self._resolve(name, (), faults, replaced)
-        return Resolved(keys, faults, replaced)
-
-    def _resolve(
-        self, name: str, below: tuple[str, ...], faults: list[Fault], replaced: list[Fault]
+    def resolve(
+        self, name: str, faults: list[Fault], replaced: list[Fault], below: tuple[str, ...] = ()
     ) -> dict[str, Tree] | None:
+        """Returns a pipeline merged with those that it extends; None if `extends` leads nowhere.
+
+        Args:
+            name: Name of the pipeline.
+            faults: Faults, to which those in its form are added.
+            replaced: Faults, to which pipelines of the user's are added that it extends though it
+                is built in: they explain what else is wrong with it.
+            below: Names of pipelines that extend it.
+        """
         own = self.pipelines[name].items.items()
         keys = {key: child.as_class() if key in KINDS else child for key, child in own}
         keys = _with_answering(name, keys, faults)
@@ -175,7 +161,7 @@ class Layers:
         if problem:
             faults.append(extends.fault(f"{name}.extends: {problem}"))
             return None
-        parent = self._resolve(parent_name, (*below, name), faults, replaced)
+        parent = self.resolve(parent_name, faults, replaced, (*below, name))
         if parent is None:
             return None
         parent.pop("description", None)

@@ -31,7 +31,6 @@ _ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port
 _MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]i?)?B", re.ASCII)
 _BYTES = {letter: power for power, letter in enumerate("KMGT", 1)}
 _MODEL_SHARE = 1.5  # times a model's size that a worker with it takes
-_FINEST = 0.0001  # of a CPU or GPU, that Ray can tell from nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +72,7 @@ class Placement:
         object.__setattr__(self, "address", full_address(self.address))  # before it is seen
 
     def count(self, model_bytes: int = 0) -> int:
-        """Returns how many workers this machine has; 0 is this process.
-
-        Args:
-            model_bytes: Size of the models that each of them loads.
-        """
+        """Returns how many workers this machine has; 0 is this process."""
         if self.workers != "auto":
             return self.workers
         if gpus := visible_gpus():
@@ -156,9 +151,6 @@ def _problems_here(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _problems_on_ray(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if values["workers"] == 0:
         yield "workers", "0 works in this process, which is not on Ray: give 1 or more, or `auto`"
-    for name in ("worker_cpus", "worker_gpus"):
-        if 0 < values[name] < _FINEST:
-            yield name, f"Ray divides no finer than {_FINEST:g}, got {values[name]:g}"
     gpus = values["worker_gpus"]
     if gpus > 1 and gpus % 1:
         yield "worker_gpus", f"above 1, Ray gives whole GPUs only, got {gpus:g}"
@@ -225,10 +217,6 @@ class PlacementSpec:
 
     def under(self, flags: PlacementSpec, owner: str) -> Placement:
         """Returns the placement: what the flags say, else this, else the defaults.
-
-        Args:
-            flags: Placement on the command line.
-            owner: The pipeline, for messages.
 
         Raises:
             ConfigError: They contradict each other.

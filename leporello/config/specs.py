@@ -154,11 +154,7 @@ class TaskSpec:
         return replace(self._with(**params), name=f"{self.name}@{settings}")
 
     def metrics_of(self, source: Task) -> tuple[MetricEntry, ...]:
-        """Returns the metrics that count.
-
-        Args:
-            source: The task, built.
-        """
+        """Returns the metrics that count."""
         return self.metrics or tuple(source.metrics)
 
     def _with(self, **params: object) -> TaskSpec:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
+_Thing = TypeVar("_Thing")
+_Made = TypeVar("_Made")
 _LISTED = 30  # names that a message may list
 _TOLD = 100  # faults of a config: more is one mistake many times
 _COMPARED, _LONGEST = 1_000, 100  # names that one is compared with, and its letters: each is slow
@@ -90,6 +93,24 @@ class ConfigError(UserError):
         more = len(self.faults) - _TOLD
         rest = [f"… and {more:,} more"] if more > 0 else []
         super().__init__("\n".join([*map(str, self.faults[:_TOLD]), *rest]))
+
+
+def made_of_all(things: Iterable[_Thing], make: Callable[[_Thing], _Made]) -> list[_Made]:
+    """Returns what is made of each thing.
+
+    Raises:
+        ConfigError: The faults of all of them.
+    """
+    made: list[_Made] = []
+    faults: list[Fault] = []
+    for thing in things:
+        try:
+            made.append(make(thing))
+        except ConfigError as error:
+            faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+    return made
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:

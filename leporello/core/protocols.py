@@ -19,6 +19,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 from annotated_types import Ge, Gt, Le
 
 from leporello.core.annotations import BACKEND_MARK, MODEL_MARK, ROLE_MARK, SECRET_MARK
+from leporello.core.calls.budget import Budget, Ledger
 from leporello.core.records import (
     JSON,
     Combination,
@@ -168,16 +169,16 @@ class SharesLimits(Protocol):
     """What a reader offers besides whose limits hold for a run, however many processes read."""
 
     @property
-    def budget(self) -> tuple[float | None, int | None]:
-        """Dollars and tokens that the run may spend; None is no limit."""
+    def budget(self) -> Budget:
+        """Limits of what the run may spend."""
         ...
 
     @property
-    def spent(self) -> tuple[float, int]:
-        """Dollars and tokens that were spent in this process."""
+    def spent(self) -> Ledger:
+        """Spending in this process."""
         ...
 
-    def share_limits(self, workers: int, dollars: float | None, tokens: int | None) -> None:
+    def share_limits(self, workers: int, budget: Budget) -> None:
         """Takes this process for one of several that hold the run's limits together.
 
         Numbers at once and rates are divided by the workers. What may be spent is replaced: from
@@ -185,8 +186,7 @@ class SharesLimits(Protocol):
 
         Args:
             workers: Number of all workers that read for the run.
-            dollars: Dollars that may be spent beside those spent already; None is no limit.
-            tokens: Tokens that may be read and written beside those so far; None is no limit.
+            budget: Limits of what this process may spend in addition to what it has spent.
         """
         ...
 

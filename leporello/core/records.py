@@ -175,15 +175,12 @@ class Document:
 
     def tokens(self, tokenizer: Tokenizer) -> NDArray[np.int64]:
         """Returns the tokens' offsets, shape (tokens, 2); a document is tokenised once."""
-
-        def key(fingerprint: Fingerprint) -> CacheKey | None:
-            return tokens_key(self.sha256, tokenizer, fingerprint)
-
-        def make() -> NDArray[np.int64]:
-            offsets: NDArray[np.int64] = read_only(tokenizer.offsets(self.text))
-            return offsets
-
-        return self.derived(TOKENS, memo_key(tokenizer), key, make)
+        return self.derived(
+            TOKENS,
+            memo_key(tokenizer),
+            lambda fingerprint: tokens_key(self.sha256, tokenizer, fingerprint),
+            lambda: read_only(tokenizer.offsets(self.text)),
+        )
 
     def derived(
         self,
@@ -212,23 +209,22 @@ class Document:
                 self.cache.put(codec.kind, known, packed)
             return value
 
-        value: Made = self.memo((codec.kind, memo), find)
-        return value
+        return self.memo((codec.kind, memo), find)
 
-    def memo(self, key: Hashable, compute: Callable[[], Any]) -> Any:  # noqa: ANN401 -- any value can be kept
+    def memo(self, key: Hashable, compute: Callable[[], Made]) -> Made:
         """Returns what `compute` gave for this key, computing it at most once a document."""
         if key not in self._memo:
             self._memo[key] = compute()
-        return self._memo[key]
+        made: Made = self._memo[key]
+        return made
 
     @property
     def sha256(self) -> str:
         """SHA-256 of the text in UTF-8 (lone surrogates kept), in hexadecimal."""
-        digest: str = self.memo(
+        return self.memo(
             "sha256",
             lambda: hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
         )
-        return digest
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class ActiveExample:
 
     def __post_init__(self) -> None:
         budget = self.stages.budget
-        self._allowance = Allowance(budget, self.stages, ()) if budget != NO_BUDGET else None
+        self._allowance = Allowance(self.stages) if budget != NO_BUDGET else None
 
     @classmethod
     def create(

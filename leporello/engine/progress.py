@@ -63,13 +63,6 @@ class ProgressCounts:
     tokens: int = 0
     reading: int = 0
 
-    def add(self, more: ProgressCounts) -> None:
-        """Adds what more has been done."""
-        self.documents += more.documents
-        self.examples += more.examples
-        self.failed += more.failed
-        self.tokens += more.tokens
-
 
 @dataclass
 class Progress:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 from leporello.config import Pipeline
-from leporello.core.calls.budget import Budget, Spending
+from leporello.core.calls.budget import Ledger
 from leporello.core.calls.contracts import check_size
 from leporello.core.errors import ReadError
 from leporello.core.passages import fault_of, flat_read, whole_passages
@@ -39,44 +38,39 @@ class Allowance:
     """The budget of one question while it is answered.
 
     Attributes:
-        budget: Its limits.
-        stages: Stages of the pipeline, whose readers count tokens.
-        spent: What its reads have cost, those under way by what they will probably cost.
+        stages: Pipeline, which has the budget, and whose readers count tokens.
     """
 
-    def __init__(
-        self, budget: Budget, stages: Pipeline, calls: Iterable[tuple[Read, Reply]]
-    ) -> None:
-        """Counts what was read before."""
-        self.budget, self.stages = budget, stages
-        self.spent, self._known = Spending(), Spending()
-        for read, reply in calls:
-            self.has_read(read, reply)
+    def __init__(self, stages: Pipeline) -> None:
+        """Begins with nothing spent."""
+        self.stages = stages
+        self._budget = stages.budget
+        self._known = self._expected = Ledger()  # what was spent; with the reads under way
 
     def has_read(self, read: Read, reply: Reply) -> None:
-        """Counts what came of a read, as the journal has it; a failed one costs nothing."""
-        if isinstance(reply, Output):
-            self._known.add(reply, self._tokens(read))
-        self.spent = dataclasses.replace(self._known)
+        """Counts a read that is answered; a failed one costs nothing."""
+        if isinstance(reply, Output) and not reply.over_budget:
+            self._known += Ledger(
+                1,
+                reply.input_tokens or self._tokens(read),
+                reply.output_tokens,
+                reply.dollars or 0.0,
+                reply.seconds or 0.0,
+            )
+        self._expected = self._known
 
     def ask(self, read: Read) -> Admission:
         """Returns what becomes of a read; counts it as under way if it is to be read."""
-        tokens = self._tokens(read)
-        under_way = self.spent.reads > self._known.reads
-        priced = self.budget.dollars is not None or self.budget.seconds is not None
-        if priced and under_way and not self._known.tokens:
+        tokens, known = self._tokens(read), self._known
+        under_way = self._expected.reads > known.reads
+        priced = self._budget.dollars is not None or self._budget.seconds is not None
+        if priced and under_way and not known.tokens:
             return Admission.WAIT
-        each = tokens / self._known.tokens if self._known.tokens else 0.0
-        after = Spending(
-            self.spent.reads + 1,
-            self.spent.tokens + tokens,
-            self.spent.dollars + each * self._known.dollars,
-            self.spent.seconds + each * self._known.seconds,
-        )
-        limits = self.budget.row()
-        if any(getattr(after, name) > limit for name, limit in limits.items()):
+        each = tokens / known.tokens if known.tokens else 0.0
+        after = self._expected + Ledger(1, tokens, 0, each * known.dollars, each * known.seconds)
+        if self._budget.is_exceeded(after):
             return Admission.REFUSE
-        self.spent = after
+        self._expected = after
         return Admission.READ
 
     def refusal(self, read: Read) -> Reply:
@@ -84,24 +78,26 @@ class Allowance:
 
         A budget that has not room for the first read of a question is no budget: that read fails.
         """
-        if self._known.reads or self.spent.reads:
+        if self._expected.reads:
             cut = sum(len(p.text if isinstance(p, Chunk) else p) for p in read.passages)
             scores = (_NOTHING,) * len(read.choices)
             return Output("", _NOTHING, scores=scores, read=(), cut=cut, over_budget=True)
-        limits = ", ".join(f"{value:g} {name}" for name, value in self.budget.row().items())
         return ReadError(
-            f"the budget ({limits}) is too small for one read of {self._tokens(read):,} tokens"
+            f"the budget ({self._budget}) is too small for one read of"
+            f" {self._tokens(read):,} tokens"
         )
 
     def _tokens(self, read: Read) -> int:
         """Returns how many tokens a read has."""
         reader = self.stages.reader_of(read.role)
-        if self.budget.row().keys() <= {"reads"}:
+        if self._budget.row().keys() <= {"reads"}:
             return 0
         if isinstance(reader, RendersPrompt):
-            return int(self.stages.reader_of(read.role).count([reader.render(read)])[0])
-        texts = [p.text if isinstance(p, Chunk) else p for p in read.passages]
-        return sum(reader.count([*texts, read.question, read.instruction, *read.choices]))
+            texts = [reader.render(read)]
+        else:
+            passages = [p.text if isinstance(p, Chunk) else p for p in read.passages]
+            texts = [*passages, read.question, read.instruction, *read.choices]
+        return sum(self.stages.reader_of(read.role).count(texts))
 
 
 def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[Request]:

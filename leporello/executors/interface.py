@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leporello.config import Spec
+from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import own_metrics
-from leporello.core.calls.budget import Budget
+from leporello.core.calls.budget import Ledger, SharedBudget
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
@@ -26,12 +26,10 @@ class BatchSpec:
     """Pipelines that run side by side: on one task, with one reader.
 
     Attributes:
-        pipelines: Names of the pipelines; elsewhere a pipeline is named by its place here.
-        stages: Stages of each, by their key in YAML.
+        pipelines: The pipelines; elsewhere a pipeline is named by its place here.
         runs: Hash of what the results of each depend on.
         sources: Hash of the source of each class, by its name.
-        task: Name of the task.
-        source: The task's own class and parameters.
+        task: The task.
         directory: Directory of the run.
         limits: Numbers that results depend on.
         cache: Directory of the cache; None caches nothing.
@@ -41,18 +39,13 @@ class BatchSpec:
         built: The task itself, for this process alone: what is validated on may be part of a
             declared task, and is then no other's.
         metrics: Metrics that predictions are scored with.
-        normalised: Names of the pipelines whose answers the task brings into their form.
-        budgets: Limits of what a question may cost, one a pipeline.
-        abstains: Confidences below which answers are withheld, likewise.
         report_every: Seconds between a worker's reports of its progress.
     """
 
-    pipelines: Sequence[str]
-    stages: Sequence[Mapping[str, Spec]]
+    pipelines: Sequence[PipelineSpec]
     runs: Sequence[str]
     sources: Mapping[str, str]
-    task: str
-    source: Spec
+    task: TaskSpec
     directory: Path
     limits: Limits
     cache: Path | None
@@ -61,20 +54,19 @@ class BatchSpec:
     remote: RemoteRun | None = None
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
-    normalised: frozenset[str] = frozenset()
-    budgets: Sequence[Budget] = ()
-    abstains: Sequence[float | None] = ()
     report_every: float = 0.2
 
     def all_specs(self) -> Iterator[Spec]:
         """Yields the classes of stages, task and metrics of the user's own, with those in them."""
-        stages = (spec for stages in self.stages for spec in stages.values())
-        for root in (*stages, self.source, *own_metrics(self.metrics)):
+        for pipeline in self.pipelines:
+            yield from pipeline.all_specs()
+        for root in (self.task.spec, *own_metrics(self.metrics)):
             yield from root.all_specs()
 
     def deadline(self, shard: int) -> Path:
         """Returns the file of the deadline of a shard, which a worker keeps for whoever watches."""
-        files = JobFiles(RunDirectory(self.directory), self.pipelines[0], self.task)
+        directory = RunDirectory(self.directory)
+        files = JobFiles(directory, self.pipelines[0].name, self.task.name)
         return deadline_of(files.attempts(shard))
 
     def reason_to_supervise(self) -> str:
@@ -91,21 +83,6 @@ class BatchSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedLimits:
-    """A worker's share of limits that hold for the run.
-
-    Attributes:
-        workers: Number of workers that share them.
-        dollars: Dollars that it may spend from now on; None is no limit.
-        tokens: Tokens that it may spend likewise.
-    """
-
-    workers: int
-    dollars: float | None = None
-    tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ShardOrder:
     """A shard that is to be worked at.
 
@@ -114,7 +91,7 @@ class ShardOrder:
         pipelines: Places of the pipelines that have anything left to do.
         sizes: Sizes of batches that the reader found itself.
         retry: Whether what failed is tried again.
-        limits: Limits of what readers may spend, by role, and with how many they share the run's.
+        budgets: Budgets that the worker's readers share with those of other workers, by role.
         cause: Cause of the last worker's death that was at it, as `was killed by signal 9`; empty
             if none.
     """
@@ -123,7 +100,7 @@ class ShardOrder:
     pipelines: tuple[int, ...]
     sizes: Mapping[str, int] = field(default_factory=dict)
     retry: bool = False
-    limits: Mapping[str, SharedLimits] = field(default_factory=dict)
+    budgets: Mapping[str, SharedBudget] = field(default_factory=dict)
     cause: str = ""
 
 
@@ -192,10 +169,8 @@ class ShardResult:
         seconds: Seconds that it took.
         peak_bytes: Most memory that the worker has had.
         pipelines: Share of each pipeline, by its place.
-        sizes: Sizes of batches that the reader uses now.
         error: Reason, unless it is finished.
-        spent: Dollars and tokens that the worker's readers have spent since its last result, by
-            role.
+        spent: Spending of the worker's readers since its last result, by role.
         reused: Names of plug-in classes without `depends_on` whose results the worker reused.
     """
 
@@ -206,9 +181,8 @@ class ShardResult:
     seconds: float = 0.0
     peak_bytes: int = 0
     pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
-    spent: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    spent: Mapping[str, Ledger] = field(default_factory=dict)
     reused: tuple[str, ...] = ()
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:

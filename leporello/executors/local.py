@@ -27,7 +27,8 @@ class InProcess:
         """Builds the pipelines; see `executor_for`."""
         self._reporter = Reporter(lambda _: None, check)
         self._worker = ShardWorker(spec, self._reporter, logs_attempts=False)
-        self.sizes, self.workers = self._worker.sizes, 1
+        self.workers = 1
+        self.sizes = self._worker.sizes
 
     def __enter__(self) -> InProcess:
         return self

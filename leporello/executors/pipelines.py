@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import Cache
@@ -65,7 +65,7 @@ class Pipelines:
         """
         self.spec = spec
         self._check_sources()
-        source = spec.built or spec.source.build()
+        source = spec.built or spec.task.spec.build()
         self.remote = spec.remote and spec.remote.here()
         path = self.remote.directory if self.remote else spec.directory
         self.directory = RunDirectory(path)
@@ -74,21 +74,14 @@ class Pipelines:
         factory = StageFactory()
         self.all = [
             WorkerPipeline(
-                Pipeline.of(
-                    {k: factory.stage(stage) for k, stage in stages.items()},
-                    budget,
-                    abstain,
-                    no_answer_of(source),
-                ),
+                replace(factory.build(pipeline), no_answer=no_answer_of(source)),
                 metrics,
-                normalizer_of(source, wanted=name in spec.normalised),
-                JobFiles(self.directory, name, spec.task),
+                normalizer_of(source, wanted=pipeline.normalised),
+                JobFiles(self.directory, pipeline.name, spec.task.name),
             )
-            for name, stages, budget, abstain in zip(
-                spec.pipelines, spec.stages, spec.budgets, spec.abstains, strict=True
-            )
+            for pipeline in spec.pipelines
         ]
-        self.tasks = TaskReader(source, spec.task)
+        self.tasks = TaskReader(source, spec.task.name)
         self.cache = Cache(spec.cache) if spec.cache else None
         self.worker = this_worker()
 

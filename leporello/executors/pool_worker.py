@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from io import TextIOWrapper
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -18,12 +19,12 @@ from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import Stopped, UserError
 from leporello.core.secrets import redact
 from leporello.engine.failures import told
-from leporello.engine.progress import ProgressCounts
 from leporello.executors.child_process import connected
 from leporello.executors.interface import BatchSpec, ShardOrder
 from leporello.executors.pickling import dump, load
 from leporello.executors.pipelines import this_worker
 from leporello.executors.worker import Reporter, ShardWorker
+from leporello.jobs.directory import RunDirectory
 
 _log = logging.getLogger("leporello")
 
@@ -84,8 +85,10 @@ class _Conversation:
         """Asks for orders and answers them, again and again."""
         try:
             spec: BatchSpec = load(data)
-            self._worker = ShardWorker(spec, Reporter(self._report, self._check, spec.report_every))
-            _keep_log(self._worker.pipelines.directory.worker_log(this_worker()))
+            folder = spec.remote.here().directory if spec.remote else spec.directory
+            _keep_log(RunDirectory(folder).worker_log(this_worker()))
+            report = partial(self._send, "progress")
+            self._worker = ShardWorker(spec, Reporter(report, self._check, spec.report_every))
         except UserError as error:
             self._send("failed", str(error))
             return
@@ -112,9 +115,6 @@ class _Conversation:
             self._send("sizes", self._worker.sizes())
         except UserError as error:
             self._send("failed", str(error))
-
-    def _report(self, progressed: ProgressCounts) -> None:
-        self._send("progress", progressed)
 
     def _check(self) -> None:
         if self._connection.poll() and load(self._connection.recv_bytes()) == "stop":

@@ -88,7 +88,7 @@ class ShardRun:
 
     def _begin(self) -> None:
         """Gives up a shard over which workers would go on dying."""
-        name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task!r}"
+        name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task.name!r}"
         most = max(self._opening.deaths.values(), default=0)
         if self._opening.begin("open") >= TRIES:
             raise UserError(
@@ -262,7 +262,6 @@ class ShardRun:
             worker=self._pipelines.worker,
             seconds=time.monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},
-            sizes=self._lanes[0].rounds.readers.sizes,
             peak_bytes=peak_memory(),
             error=error,
         )

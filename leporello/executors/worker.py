@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
 from leporello.cache.store import collected
+from leporello.core.calls.budget import Ledger
 from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
@@ -108,7 +109,7 @@ class ShardWorker:
         self._reporter, self._logs = reporter, logs_attempts
         self._open: list[ShardRun] = []
         self._opening: int | None = None
-        self._spent: dict[str, tuple[float, int]] = {}
+        self._spent: dict[str, Ledger] = {}
         self._resources = ExitStack()
         self._stages = self.pipelines.all[0].stages  # whose readers are those of all
         slots = WindowReaders(self._stages).slots
@@ -161,8 +162,8 @@ class ShardWorker:
     def _begin(self, order: ShardOrder) -> Iterator[ShardResult]:
         """Works at a shard; with slots to fill, until another one may be begun."""
         self._opening = order.shard.number
-        for role, limits in order.limits.items():
-            self._stages.readers[role].share_limits(limits.workers, limits.dollars, limits.tokens)
+        for role, budget in order.budgets.items():
+            self._stages.readers[role].share_limits(budget.workers, budget.share)
         run = ShardRun(self.pipelines, order, self._reporter, self._log(order), self._slots)
         self._open.append(run)
         self._opening = None
@@ -204,15 +205,12 @@ class ShardWorker:
             result.spent = self._newly_spent()
             yield result
 
-    def _newly_spent(self) -> dict[str, tuple[float, int]]:
-        """Returns the dollars and tokens that were spent since this was last asked, by role."""
-        new: dict[str, tuple[float, int]] = {}
-        for role, reader in self._stages.readers.items():
-            if isinstance(reader, SharesLimits):
-                (dollars, tokens), (earlier, before) = reader.spent, self._spent.get(role, (0.0, 0))
-                self._spent[role] = dollars, tokens
-                new[role] = dollars - earlier, tokens - before
-        return new
+    def _newly_spent(self) -> dict[str, Ledger]:
+        """Returns what readers have spent since the last call, by role."""
+        earlier = self._spent
+        readers = self._stages.readers.items()
+        self._spent = {role: one.spent for role, one in readers if isinstance(one, SharesLimits)}
+        return {role: spent - earlier.get(role, Ledger()) for role, spent in self._spent.items()}
 
     def _log(self, order: ShardOrder) -> AttemptLog | None:
         if not self._logs:

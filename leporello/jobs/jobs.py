@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leporello.config import (
     PipelineSpec,
@@ -22,16 +23,29 @@ from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suites import suite_named
-from leporello.core.errors import ConfigError, EmptySubsetError, Fault, UserError, did_you_mean
+from leporello.core.errors import (
+    ConfigError,
+    EmptySubsetError,
+    Fault,
+    UserError,
+    did_you_mean,
+    made_of_all,
+)
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
+from leporello.engine.limits import Limits
+from leporello.engine.progress import Progress
 from leporello.engine.task_examples import task_errors
 from leporello.jobs.directory import RunDirectory, run_name
 from leporello.jobs.files import JobFiles
 from leporello.jobs.options import JobOptions
 from leporello.jobs.signature import job_signature
 from leporello.metrics.protocol import Asks
+
+if TYPE_CHECKING:
+    from leporello.cache.store import Cache
+    from leporello.storage.runs import RemoteRun
 
 _log = logging.getLogger("leporello")
 
@@ -89,6 +103,29 @@ class Job:
         """
         with task_errors(self.task.name):
             return str(self.source.fingerprint())
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a run works with.
+
+    Attributes:
+        directory: Directory of the run.
+        limits: Numbers that results depend on.
+        limit: Examples a task at most.
+        cache: Cache of what is derived; None caches nothing.
+        check: Function that is called between steps; raises `Stopped` to end the run.
+        remote: The run at a URL, of which the directory is a copy; None if it is at none.
+        supervised: Whether a run of 0 workers has one where a stage may end or hang its process.
+    """
+
+    directory: RunDirectory
+    limits: Limits
+    limit: int | None
+    cache: Cache | None
+    check: Callable[[Progress], None]
+    remote: RemoteRun | None = None
+    supervised: bool = field(default_factory=lambda: not os.environ.get("LEPORELLO_UNSUPERVISED"))
 
 
 def prepare(options: JobOptions) -> list[Job]:
@@ -175,16 +212,11 @@ def _laid_under(flags: PlacementSpec) -> list[str]:
 
 def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict[str, Placement]:
     """Returns where each pipeline runs, by name; the faults of all are told together."""
-    placed: dict[str, Placement] = {}
-    faults: list[Fault] = []
-    for pipeline in pipelines:
-        try:
-            placed[pipeline.name] = pipeline.placement.under(flags, pipeline.name.partition("@")[0])
-        except ConfigError as error:
-            faults += error.faults
-    if faults:
-        raise ConfigError(faults)
-    return placed
+
+    def placed(pipeline: PipelineSpec) -> tuple[str, Placement]:
+        return pipeline.name, pipeline.placement.under(flags, pipeline.name.partition("@")[0])
+
+    return dict(made_of_all(pipelines, placed))
 
 
 def _fingerprints(

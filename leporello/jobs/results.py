@@ -13,6 +13,7 @@ from leporello.config.specs import shortened
 from leporello.core.coverage import PARTS, shares
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
+from leporello.core.table import ResultTable
 from leporello.engine.failures import CURED
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.confidence import selectivity
@@ -23,6 +24,7 @@ from leporello.metrics.statistics import StatisticsTable
 
 _MISSING = "is computed once all is read, and not yet here; the same command goes on"
 _NOTES = 5  # that are told; calls.jsonl has them all
+_UNITS = ("reads", "characters", "tokens")  # of what came by a way
 
 
 def marks(*, sees_gold: bool, normalised: bool, tuned: int = 0) -> str:
@@ -223,3 +225,37 @@ class Summary:
         except MetricError as error:
             self._faults[name][str(error)] = len(self._statistics[name])
             return {}
+
+
+def ways_table(
+    title: str, pipelines: Iterable[tuple[str, Mapping[str, Mapping[str, int]]]]
+) -> ResultTable:
+    """Returns a row a way: how many examples came by it, and what each of them cost.
+
+    Args:
+        title: Title.
+        pipelines: Labels of pipelines, each with `Result.ways`.
+    """
+    rows, notes = [], []
+    for label, ways in pipelines:
+        if not ways:
+            continue
+        examples = sum(told["examples"] for told in ways.values())
+        for way, told in ways.items():
+            count = told["examples"]
+            each = (f"{told[unit] / count:,.1f}" if told[unit] else "–" for unit in _UNITS)
+            rows.append((label, way, f"{count:,}", f"{count / examples:.1%}", *each))
+        notes.append(f"{label}: {_saved(ways, examples)}")
+    heads = ("pipeline", "way", "examples", "share", *(f"{unit} each" for unit in _UNITS))
+    return ResultTable(title, heads, tuple(rows), tuple(notes))
+
+
+def _saved(ways: Mapping[str, Mapping[str, int]], examples: int) -> str:
+    """Returns what is saved against all going the way whose answers cost most."""
+    told = []
+    for unit in _UNITS:
+        most = max(one[unit] / one["examples"] for one in ways.values()) * examples
+        spent = sum(one[unit] for one in ways.values())
+        if most:
+            told.append(f"{1 - spent / most:.0%} of the {unit}")
+    return f"saved, had all gone the dearest way: {', '.join(told) or 'nothing'}"

@@ -35,7 +35,7 @@ def tally(pairs: Iterable[tuple[Label, Label | None]]) -> dict[Label, tuple[int,
     return {label: (hits[label], missed[label], extra[label]) for label in labels}
 
 
-def f1_of(counts: tuple[int, int, int]) -> float:
+def f1_of(counts: tuple[float, float, float]) -> float:
     """Returns the F1 of a label, 0 to 1; 0 where it was neither wanted nor given."""
     hits, missed, extra = counts
     return 2 * hits / (2 * hits + missed + extra) if hits else 0.0

@@ -28,7 +28,7 @@ class F1(Averaged):
 
     def value(self, text: str, example: Example) -> float:
         """Returns the best F1 over references."""
-        return 100 * _best(normalise, text, example.references)
+        return 100 * best_f1(normalise, text, example.references)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class F1Unidecode(Averaged):
 
     def value(self, text: str, example: Example) -> float:
         """Returns the best F1 over references."""
-        return 100 * _best(_in_ascii, text, example.references)
+        return 100 * best_f1(_in_ascii, text, example.references)
 
 
 def _in_ascii(text: str) -> str:
@@ -65,7 +65,7 @@ def _in_ascii(text: str) -> str:
     return unidecode(normalise(text))
 
 
-def _best(normal: Callable[[str], str], guess: str, references: Sequence[str]) -> float:
+def best_f1(normal: Callable[[str], str], guess: str, references: Sequence[str]) -> float:
     """Returns the best F1 over references, of words as they are after normalisation."""
     words = normal(guess).split()
     return max(token_f1(words, normal(text).split()) for text in references)

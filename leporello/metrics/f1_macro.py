@@ -92,7 +92,7 @@ class NoAnswer(Summed):
     """
 
     name: ClassVar[str] = "no_answer"
-    headline: ClassVar[str] = "no_answer_f1"
+    headline = "no_answer_f1"
     signature: ClassVar[str] = "no_answer|wanted:all references|average:corpus|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
@@ -123,9 +123,10 @@ class NoAnswer(Summed):
         """Returns what was wanted and given, wanted alone, given alone."""
         return _counts(statistics)
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's
+    def of_row(self, row: Sequence[float]) -> float:
         """Returns the F1."""
-        return 100 * macro_of_sums(sums, fixed=True)
+        hits, missed, extra = row
+        return 100 * f1_of((hits, missed, extra))
 
 
 def _counts(statistics: Statistics) -> tuple[bool, bool, bool]:

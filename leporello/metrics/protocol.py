@@ -133,9 +133,24 @@ def is_later(metric: Metric) -> bool:
 class Summed:
     """Base of metrics whose headline follows from sums of a row of numbers of each example."""
 
+    name: ClassVar[str]
+
+    @property
+    def headline(self) -> str:
+        """The score of the metric's own name."""
+        return self.name
+
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the numbers of one example that are added up."""
         raise NotImplementedError
+
+    def of_row(self, row: Sequence[float]) -> float:
+        """Returns the headline, 0 to 100, of a row, or of the sums of several."""
+        raise NotImplementedError
+
+    def score(self, statistics: Statistics) -> float:
+        """Returns the example's own."""
+        return self.of_row(self.row(statistics))
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns the rows, shape (examples, columns)."""
@@ -143,11 +158,15 @@ class Summed:
 
         return np.array([*map(self.row, statistics)], dtype=np.float64)
 
+    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- of the protocol
+        """Returns the headline of each of many resamples."""
+        import numpy as np
+
+        return np.array([*map(self.of_row, sums.tolist())])
+
 
 class Averaged(Summed):
     """Base of metrics whose score is the mean of a value of each answer, or of several numbers."""
-
-    name: ClassVar[str]
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns the answer's value under the metric's name; None without references.
@@ -162,11 +181,6 @@ class Averaged(Summed):
     def value(self, text: str, example: Example) -> float:
         """Returns the score of an answer to an example that has references, 0 to 100."""
         raise NotImplementedError
-
-    @property
-    def headline(self) -> str:
-        """The score of the metric's own name."""
-        return self.name
 
     def score(self, statistics: Statistics) -> float:
         """Returns the example's own."""

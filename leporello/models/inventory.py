@@ -34,8 +34,7 @@ class KnownModel:
 def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
     """Yields what comes along, what the hub's cache and folders hold, and what servers here have.
 
-    Args:
-        folders: Folders of models, or of folders and GGUF files that are models.
+    A folder may be a model, or hold folders and GGUF files that are.
 
     Raises:
         UserError: A folder that is not there.

@@ -17,11 +17,7 @@ _PREFIX = "bert."  # of an encoder's weights, where the graph has a head besides
 
 
 def quantised_bert(path: Path, attention_heads: int) -> BertModel:
-    """Returns the encoder of a quantised graph.
-
-    Args:
-        path: The graph.
-        attention_heads: Number of attention heads of a layer, which the graph does not tell.
+    """Returns the encoder of a quantised graph, which does not tell how many heads a layer has.
 
     Raises:
         UserError: It is no quantised BERT that is known here.

@@ -47,9 +47,6 @@ class ModelFolder:
     def checked(self, name: str) -> bytes:
         """Returns the bytes of a file that `config.json` lists.
 
-        Args:
-            name: Name of the file.
-
         Raises:
             UserError: If it is missing, not listed, or not what was shipped.
         """

@@ -17,8 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.table import ResultTable
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.results import Summary
-from leporello.jobs.ways import ways_table
+from leporello.jobs.results import Summary, ways_table
 from leporello.report.curves import curves
 from leporello.report.example_index import Packed
 from leporello.report.join import ExampleFacts, JobRows

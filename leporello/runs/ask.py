@@ -71,9 +71,8 @@ class AskSettings(AskOptions):
         Raises:
             UserError: A mistake in the files or settings, or several pipelines.
         """
-        names = [self.pipeline] if self.pipeline else []
         loaded = self.loaded(model)
-        points = loaded.select(names)
+        points = loaded.select([self.pipeline] if self.pipeline else [])
         if len(points) > 1:
             name = self.pipeline or loaded.default_pipeline
             raise UserError(
@@ -117,7 +116,7 @@ class Session:
     settings: AskSettings = AskSettings()
     stages: Pipeline = field(default=None)  # type: ignore[assignment]  # built where none is given
     turns: list[tuple[str, Answer]] = field(default_factory=list)
-    _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock, repr=False)
+    _lock: AbstractContextManager[Any] = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
         self.stages = self.stages or self.settings.build()
@@ -148,11 +147,15 @@ class Session:
         Raises:
             UserError: As `ask`.
         """
-        document = self.document
-        for number in range(len(document.members)):
-            yield self.about(member_document(document, number)).ask(question)
-        if not document.members:
-            yield self.ask(question)
+        for session in self.by_file():
+            yield session.ask(question)
+
+    def by_file(self) -> Iterator[Session]:
+        """Yields a conversation about each file of a collection, in order; else itself."""
+        for number in range(len(self.document.members)):
+            yield self.about(member_document(self.document, number))
+        if not self.document.members:
+            yield self
 
     def use_model(self, model: str) -> None:
         """Has another model read from here on.
@@ -185,7 +188,7 @@ class Session:
         """
         with self._lock:
             alone = self._alone(question) if self.follows_up and self.turns else question
-            [answer] = _all_answers(self._attempts([(alone or question, schema)], listener))
+            [answer] = _all_answers(self.attempts([(alone or question, schema)], listener))
             if not alone:
                 answer = replace(answer, notes=(_NOT_UNDERSTOOD, *answer.notes))
             self.turns.append((question, answer))
@@ -216,7 +219,12 @@ class Session:
             UserError: A mistake of the user's.
         """
         with self._lock:
-            return self._attempts(asked, listener)
+            examples = [
+                Example(f"q{n}", self.document, question=question, schema=schema)
+                for n, (question, schema) in enumerate(asked)
+            ]
+            finished = self._finished(examples, listener) if examples else []
+            return [*map(self._answer, examples, finished)]
 
     def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
         """Returns the passages that are selected for a question, best first, and the ledger.
@@ -244,16 +252,6 @@ class Session:
         told = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         whole = told.endswith("?") or not question.endswith("?")  # else it was cut
         return told if whole and len(told) < len(question) + _LONGEST else ""
-
-    def _attempts(
-        self, asked: Sequence[tuple[str, str]], listener: Listener | None
-    ) -> list[Answer | UserError]:
-        examples = [
-            Example(f"q{n}", self.document, question=question, schema=schema)
-            for n, (question, schema) in enumerate(asked)
-        ]
-        finished = self._finished(examples, listener) if examples else []
-        return [*map(self._answer, examples, finished)]
 
     def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
         document, prediction = self.document, finished.prediction

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,10 +16,12 @@ from leporello.cache.source_code import source_hash
 from leporello.cache.store import collect_reuse
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.config.specs import StageFactory
+from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
-from leporello.core.errors import UserError
+from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
+from leporello.core.protocols import SharesLimits
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
@@ -31,31 +33,15 @@ from leporello.executors.interface import (
     ShardOrder,
     ShardResult,
 )
-from leporello.jobs.context import RunContext
 from leporello.jobs.files import METRICS_FILE, JobFiles
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.jobs.timings import reading_key, record_timing, selecting_key, sizes_key
 from leporello.models.locate import size
-from leporello.runs.budget import RunBudgets
-from leporello.runs.later import LaterMetrics
+from leporello.runs.later import later_statistics
 
 _log = logging.getLogger("leporello")
-
-
-@dataclass
-class Clock:
-    """What passed on the clock, for all pipelines that ran side by side.
-
-    Attributes:
-        starting: Seconds until a worker had done anything: processes or actors started, and what
-            they load.
-        working: Seconds of work, from there to the end.
-    """
-
-    starting: float = 0.0
-    working: float = 0.0
 
 
 def batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
@@ -91,8 +77,9 @@ class Batch:
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
-        self._clock = Clock()
-        self._budgets = RunBudgets()
+        # Seconds until a worker had done anything, and from there to the end.
+        self._clock = {"starting": 0.0, "working": 0.0}
+        self._budgets: dict[str, SharedBudget] = {}  # of readers that share limits, by role
         self._open_orders: dict[int, ShardOrder] = {}  # that are not finished
         self._over_budget: list[ShardOrder] = []
 
@@ -154,7 +141,7 @@ class Batch:
                 self.context.check(progress)
 
             def report(progressed: ProgressCounts) -> None:
-                self._clock.starting = self._clock.starting or time.monotonic() - began
+                self._clock["starting"] = self._clock["starting"] or time.monotonic() - began
                 progress.take(progressed)
                 check()
 
@@ -164,15 +151,20 @@ class Batch:
                 supervised=self.context.supervised,
             ) as executor:  # fmt: skip
                 self._find_sizes(executor)
-                self._budgets = RunBudgets.of(self._stages[0], executor.workers)
+                self._budgets = self._shared_budgets(executor.workers)
                 orders: Iterable[ShardOrder] = self._orders(progress, retry=retry)
                 while orders:
                     self._over_budget = []
                     for result in executor.run(orders, report):
                         self._record(result)
-                    orders = [replace(o, limits=self._budgets.share()) for o in self._over_budget]
-            self._clock.working = time.monotonic() - began - self._clock.starting
+                    orders = self._over_budget
+            self._clock["working"] = time.monotonic() - began - self._clock["starting"]
         self._check_data(job)
+
+    def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
+        readers = self._stages[0].readers.items()
+        sharing = {role: one for role, one in readers if isinstance(one, SharesLimits)}
+        return {role: SharedBudget(one.budget, workers) for role, one in sharing.items()}
 
     def _find_sizes(self, executor: Executor) -> None:
         """Finds sizes of batches once, before the first shard: results depend on them."""
@@ -197,7 +189,7 @@ class Batch:
                 self.wrote = True
                 for index in indices:
                     self.files[index].unmark()
-                order = ShardOrder(shard, indices, self._sizes, retry, self._budgets.share())
+                order = ShardOrder(shard, indices, self._sizes, retry, self._budgets)
                 self._open_orders[shard.number] = order
                 yield order
 
@@ -225,10 +217,12 @@ class Batch:
 
     def _record(self, result: ShardResult) -> None:
         """Takes what a worker did at a shard."""
-        self._budgets.spend(result.spent)
+        for role, spent in result.spent.items():
+            self._budgets[role].spent += spent
         collect_reuse(result.reused)
         if result.outcome == "spent":
-            self._budgets.check(result.error)
+            if any(budget.is_spent for budget in self._budgets.values()):
+                raise BudgetSpentError(result.error)
             self._over_budget.append(self._open_orders[result.shard])
         elif result.outcome == "finished":
             self._open_orders.pop(result.shard, None)
@@ -241,20 +235,14 @@ class Batch:
 
     def _spec(self) -> BatchSpec:
         job, context = self.jobs[0], self.context
-        stages = [job.pipeline.stages for job in self.jobs]
-        specs = [s for one in stages for stage in one.values() for s in stage.all_specs()]
+        specs = [spec for job in self.jobs for spec in job.pipeline.all_specs()]
         own = own_metrics(job.metrics)
         return BatchSpec(
-            pipelines=[job.pipeline.name for job in self.jobs],
-            stages=stages,
+            pipelines=[job.pipeline for job in self.jobs],
             runs=self._runs,
             sources={spec.name: source_hash(spec.cls) for spec in (*specs, job.task.spec, *own)},
-            task=job.task.name,
-            source=job.task.spec,
+            task=job.task,
             metrics=job.metrics,
-            normalised=frozenset(j.pipeline.name for j in self.jobs if j.pipeline.normalised),
-            budgets=[job.pipeline.budget for job in self.jobs],
-            abstains=[job.pipeline.abstain for job in self.jobs],
             directory=context.directory.path,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
@@ -289,14 +277,13 @@ class Batch:
         if files.is_merged and files.has_metrics:
             return Result.from_row(read_json(files.folder / METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
-        later = LaterMetrics(job, files, self.context)
-        found = later.found()
-        self.stopped = self.stopped or later.stopped
+        later, stopped = later_statistics(job, files, self.context)
+        self.stopped = self.stopped or stopped
         complete = self._is_complete(index)
         if not complete and not self.stopped:  # whatever workers and stages say
             self.stopped = "examples have neither a prediction nor a failure"
-        complete &= not later.stopped
-        files.merge(summary, limit=self.context.limit, complete=complete, later=found)
+        complete &= not stopped
+        files.merge(summary, limit=self.context.limit, complete=complete, later=later)
         result = summary.result(
             job.pipeline.name,
             job.task.name,
@@ -336,7 +323,7 @@ class Batch:
         each = {role: told for role, told in share.reading.items() if told.reads or told.cached}
         return {
             "examples": share.examples,
-            "clock": asdict(self._clock),
+            "clock": {**self._clock},
             "selecting": asdict(share.selecting),
             "reading": share.read().row(),
             **({"roles": {r: told.row() for r, told in each.items()}} if len(each) > 1 else {}),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.members import member_document
 from leporello.core.records import JSON, Document
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.loaders.collection import unreadable
@@ -118,14 +117,11 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
     Raises:
         UserError: A mistake of the user's; what fails of a document is in its cells.
     """
-    document = session.document
     asked = [(field.question, field.schema) for field in fields]
-    for number in range(len(document.members)):
-        own = session.about(member_document(document, number))
-        yield ExtractedRow(own.document.id, _cells(own.document, own.attempts(asked)))
-    if not document.members:
-        yield ExtractedRow(document.id, _cells(document, session.attempts(asked)))
-    for loss in unreadable(document):
+    for own in session.by_file():
+        cells = (_cell(own.document, attempt) for attempt in own.attempts(asked))
+        yield ExtractedRow(own.document.id, tuple(cells))
+    for loss in unreadable(session.document):
         yield ExtractedRow(loss.place, (ExtractedCell(reason=loss.why, failed=True),) * len(fields))
 
 
@@ -151,10 +147,6 @@ def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[Extrac
 def column(field: AnswerField) -> str:
     """Returns the name of a field's column."""
     return field.pointer[1:].replace("/", ".")
-
-
-def _cells(document: Document, attempts: Sequence[Answer | UserError]) -> tuple[ExtractedCell, ...]:
-    return tuple(_cell(document, attempt) for attempt in attempts)
 
 
 def _cell(document: Document, attempt: Answer | UserError) -> ExtractedCell:

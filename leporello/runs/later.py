@@ -11,7 +11,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from leporello.config.metrics import metrics_of
@@ -24,92 +24,88 @@ from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.executors.child_process import ChildProcess, connected
-from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.metrics import GoldError, Statistics
 from leporello.metrics.protocol import is_later
 
 _LOOK = 0.1  # seconds between looks at whether the run is to end
 
 
-@dataclass
-class LaterMetrics:
-    """What such metrics say of the examples of one pipeline on one task.
+def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[JsonTable, str]:
+    """Returns the statistics of examples by their numbers, those that are missing computed.
 
-    Attributes:
-        job: The pipeline and the task.
-        files: Files of their results.
-        context: What the run works with.
-        stopped: Reason why it ended before all were computed; empty if none is missing.
+    Besides, why it ended before all were computed; empty if none is missing.
+
+    Raises:
+        UserError: A metric fails.
     """
+    found, missing = JsonTable(), 0
+    if not (names := _names(job)):
+        return found, ""
+    kept = _kept(files.later)
+    for number, text in _predictions(files):
+        if (statistics := kept.get(digest([number, text, *names]))) is not None:
+            found.add(number, statistics)
+        else:
+            missing += 1
+    try:
+        if missing:
+            _compute(found, missing, job, files, context)
+    except Stopped as reason:
+        return found, str(reason)
+    return found, ""
 
-    job: Job
-    files: JobFiles
-    context: RunContext
-    stopped: str = ""
 
-    def found(self) -> JsonTable:
-        """Returns the statistics of examples by their numbers, those that are missing computed.
+def _names(job: Job) -> list[str]:
+    return [name for name, metric in metrics_of(job.metrics).items() if is_later(metric)]
 
-        Raises:
-            UserError: A metric fails.
-        """
-        names = [name for name, m in metrics_of(self.job.metrics).items() if is_later(m)]
-        found, count = JsonTable(), 0
-        if not names:
-            return found
-        kept = self._kept()
-        for count, (number, text) in enumerate(self._predictions(), 1):  # noqa: B007 -- of all
-            if (statistics := kept.get(digest([number, text, *names]))) is not None:
-                found.add(number, statistics)
-        if len(found) < count:
-            try:
-                self._compute(found, names, count)
-            except Stopped as reason:
-                self.stopped = str(reason)
-        return found
 
-    def _kept(self) -> JsonTable:
-        """Returns what was computed by now; a line that a kill left half is cut off."""
-        path, kept = self.files.later, JsonTable()
-        if path.exists():
-            with path.open("rb+") as file:
-                file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
-            for row in read_rows(path):
-                kept.add(row["key"], row["statistics"])
-        return kept
+def _kept(path: Path) -> JsonTable:
+    """Returns what was computed by now; a line that a kill left half is cut off."""
+    kept = JsonTable()
+    if path.exists():
+        with path.open("rb+") as file:
+            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
+        for row in read_rows(path):
+            kept.add(row["key"], row["statistics"])
+    return kept
 
-    def _predictions(self) -> Iterator[tuple[int, str]]:
-        """Yields the number and the prediction of each finished example; failures are empty."""
-        for example in self.files.examples():
-            text = example.prediction["prediction"] if example.prediction else ""
-            yield example.statistics.number, text
 
-    def _compute(self, found: JsonTable, names: list[str], count: int) -> None:
-        """Adds what is missing to what was found."""
-        title = f"{', '.join(names)} of {self.job.name}"
-        examples = enumerate(checked(self.job.source.examples, self.job.task.name))
-        self.files.folder.mkdir(parents=True, exist_ok=True)
-        with (
-            Progress(title, count) as progress,
-            _Process(self.job.metrics, names) as process,
-            self.files.later.open("a", encoding="utf-8") as file,
-        ):
-            progress.already_done(len(found))
-            for number, text in self._predictions():
-                if found.get(number) is not None:
-                    continue
-                self.context.check(progress)
-                example = next(one for place, one in examples if place == number)
-                gold = dataclasses.replace(example, document=Document("", ""))
-                prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
-                statistics = process.ask(prediction, gold, lambda: self.context.check(progress))
-                found.add(number, {**statistics})
-                row = {"key": digest([number, text, *names]), "statistics": statistics}
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-                progress.example()
+def _predictions(files: JobFiles) -> Iterator[tuple[int, str]]:
+    """Yields the number and the prediction of each finished example; failures are empty."""
+    for example in files.examples():
+        text = example.prediction["prediction"] if example.prediction else ""
+        yield example.statistics.number, text
+
+
+def _compute(
+    found: JsonTable, missing: int, job: Job, files: JobFiles, context: RunContext
+) -> None:
+    """Adds what is missing to what was found."""
+    names = _names(job)
+    title = f"{', '.join(names)} of {job.name}"
+    examples = enumerate(checked(job.source.examples, job.task.name))
+    files.folder.mkdir(parents=True, exist_ok=True)
+    with (
+        Progress(title, len(found) + missing) as progress,
+        _Process(job.metrics, names) as process,
+        files.later.open("a", encoding="utf-8") as file,
+    ):
+        progress.already_done(len(found))
+        for number, text in _predictions(files):
+            if found.get(number) is not None:
+                continue
+            context.check(progress)
+            example = next(one for place, one in examples if place == number)
+            gold = dataclasses.replace(example, document=Document("", ""))
+            prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
+            statistics = process.ask(prediction, gold, lambda: context.check(progress))
+            found.add(number, {**statistics})
+            row = {"key": digest([number, text, *names]), "statistics": statistics}
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            progress.example()
 
 
 class _Process:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from leporello.cache.fingerprint import fingerprint
 from leporello.cache.store import Cache
-from leporello.config import Pipeline, Spec
+from leporello.config import Spec
 from leporello.config.placement import Placement
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
@@ -123,51 +123,38 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     planner = _Planner(Cache(cache_directory()), limit)
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):
-        of_task = [_planned(job, directory, factory) for job in jobs if job.task.name == task]
+        of_task = [_Planned(job, directory, factory) for job in jobs if job.task.name == task]
         planner.count(of_task)
         planned |= {counted.job.name: counted.planned for counted in of_task}
     return RunPlan(tuple(planner.steps.values()), tuple(planned[job.name] for job in jobs))
 
 
-@dataclass
 class _Planned:
-    """A job, and what has been counted of it.
+    """A job, and what has been counted of it."""
 
-    Attributes:
-        job: The job.
-        stages: Stages of its pipeline.
-        files: Files of an earlier run.
-        done: Whether each finished example failed, by the number of the example.
-        planned: The planned job, with what has been counted so far.
-        estimate: Estimate from the reads of some examples.
-    """
+    def __init__(self, job: Job, directory: RunDirectory, factory: StageFactory) -> None:
+        self.job, self.stages = job, factory.build(job.pipeline)
+        self.files = JobFiles(directory, job.pipeline.name, job.task.name)
+        self.estimate = WorkEstimate(self.stages)
+        self.planned = PlannedJob(
+            job.pipeline.name,
+            job.task.name,
+            directory.path,
+            tuple(map(_as_configured, job.pipeline.stages.values())),
+            job.placement,
+            changes(directory, job),
+        )
+        # What was made with something else would be made again.
+        earlier = () if self.planned.changed else self.files.statistics()
+        self.done = {example.number: example.failure is not None for example in earlier}
 
-    job: Job
-    stages: Pipeline
-    files: JobFiles
-    done: Mapping[int, bool]
-    planned: PlannedJob
-    estimate: WorkEstimate
-
-    def left(self, numbers: range) -> bool:
-        return any(number not in self.done for number in numbers)
-
-
-def _planned(job: Job, directory: RunDirectory, factory: StageFactory) -> _Planned:
-    stages = factory.build(job.pipeline)
-    planned = PlannedJob(
-        job.pipeline.name,
-        job.task.name,
-        directory.path,
-        tuple(map(_as_configured, job.pipeline.stages.values())),
-        job.placement,
-        changes(directory, job),
-    )
-    files = JobFiles(directory, job.pipeline.name, job.task.name)
-    # What was made with something else would be made again.
-    earlier = () if planned.changed else files.statistics()
-    done = {example.number: example.failure is not None for example in earlier}
-    return _Planned(job, stages, files, done, planned, WorkEstimate(stages))
+    def count(self, numbers: range) -> bool:
+        """Counts the examples on a document; returns whether any is left."""
+        done = [self.done[number] for number in numbers if number in self.done]
+        self.planned.examples += len(numbers)
+        self.planned.done += len(done)
+        self.planned.failed += sum(done)
+        return len(done) < len(numbers)
 
 
 class _Planner:
@@ -187,8 +174,7 @@ class _Planner:
             group[0].document.use_cache(self.cache)
             counted: set[tuple[str, ...]] = set()
             for job in jobs:
-                _count_examples(job, numbers)
-                if job.left(numbers):
+                if job.count(numbers):
                     self._count_document(job, group, counted)
         for job in jobs:
             self._estimate(job)
@@ -262,13 +248,6 @@ class _Planner:
     def _seconds(self, key: str, unit: str, count: int) -> float | None:
         seconds = self._rates.get((key, unit))
         return None if seconds is None else seconds * count
-
-
-def _count_examples(job: _Planned, numbers: range) -> None:
-    planned, done = job.planned, job.done
-    planned.examples += len(numbers)
-    planned.done += sum(number in done for number in numbers)
-    planned.failed += sum(done.get(number, False) for number in numbers)
 
 
 def _label(stage: object) -> str:

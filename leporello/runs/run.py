@@ -19,11 +19,10 @@ from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.results.serialization import prediction_from_row
 from leporello.jobs.checksums import check_results
-from leporello.jobs.context import RunContext
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.interrupts import Interrupts
-from leporello.jobs.jobs import Job, changes, finished_beside, job_directory, prepare
+from leporello.jobs.jobs import Job, RunContext, changes, finished_beside, job_directory, prepare
 from leporello.jobs.manifest import write_manifest
 from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result
@@ -120,33 +119,15 @@ class Run:
         return map(prediction_from_row, read_rows(folder / "predictions.jsonl"))
 
 
-@dataclass(frozen=True)
-class StopPolicy:
-    """When to give up.
-
-    Attributes:
-        max_failures: Number of failures above which the run ends, or their share of the examples,
-            below 1; None never ends it.
-        interrupts: Signals that have come meanwhile.
-        check_held: A function that raises `UserError` if the run's directory is another process's
-            by now.
-    """
-
-    max_failures: float | None
-    interrupts: Interrupts
-    check_held: Callable[[], None]
-
-    def check(self, progress: Progress) -> None:
-        """Raises `Stopped` if it is time to."""
-        self.interrupts.check()
-        self.check_held()
-        if self.max_failures is None:
-            return
-        allowed = self.max_failures
-        if 0 < allowed < 1:
-            allowed *= progress.examples or max(progress.finished, _FEW)
-        if progress.failed > allowed:
-            raise Stopped(f"{progress.failed} examples failed (--max-failures)")
+def _check_failures(max_failures: float | None, progress: Progress) -> None:
+    """Raises `Stopped` if more failed than may: a number, or below 1 a share of the examples."""
+    if max_failures is None:
+        return
+    allowed = max_failures
+    if 0 < allowed < 1:
+        allowed *= progress.examples or max(progress.finished, _FEW)
+    if progress.failed > allowed:
+        raise Stopped(f"{progress.failed} examples failed (--max-failures)")
 
 
 @takes(RunOptions)
@@ -174,8 +155,14 @@ def run(options: RunOptions) -> Run:
     with _locked(path) as (directory, remote), signals:
         _compare(directory, jobs, limits, update=options.update)
         write_manifest(directory, [job.row(limit) for job in jobs], asdict(limits))
-        policy = StopPolicy(options.max_failures, signals, remote.check if remote else lambda: None)
-        context = RunContext(directory, limits, limit, cache, policy.check, remote)
+
+        def check(progress: Progress) -> None:
+            signals.check()
+            if remote:
+                remote.check()
+            _check_failures(options.max_failures, progress)
+
+        context = RunContext(directory, limits, limit, cache, check, remote)
         with _published(context, jobs):
             done = _run_all(jobs, context)
             if options.verify and not done.stopped:
@@ -225,7 +212,7 @@ def _verified(done: Run, jobs: Sequence[Job], context: RunContext) -> Run:
         for job in jobs:
             verifications.append(verify_job(job, context))  # noqa: PERF401 -- what came before a stop is kept
     except Stopped as reason:
-        return replace(done, verified=tuple(verifications), stopped=str(reason))
+        done = replace(done, stopped=str(reason))
     return replace(done, verified=tuple(verifications))
 
 

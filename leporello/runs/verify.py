@@ -21,9 +21,8 @@ from leporello.engine.rounds import Rounds, exhaust
 from leporello.engine.selection import by_document, select_document
 from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
-from leporello.jobs.context import RunContext
 from leporello.jobs.files import JobFiles
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.timings import sizes_key
 
 _SHARE = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,18 +79,15 @@ class Watch:
 
     def look(self) -> list[JobProgress]:
         """Returns how far each pipeline on each task is by now."""
+        rows = read_rows(self.directory.workers) if self.directory.workers.exists() else ()
         died = Counter(
             (name, row["task"])
-            for row in self._worker_rows()
+            for row in rows
             for name in row["pipelines"]
             if row["outcome"] == "died"
         )
         jobs = self.directory.expected().items()
         return [self._progress(*job, expected, died[job]) for job, expected in jobs]
-
-    def _worker_rows(self) -> Iterator[Mapping[str, Any]]:
-        if self.directory.workers.exists():
-            yield from read_rows(self.directory.workers)
 
     def _progress(self, pipeline: str, task: str, expected: int | None, died: int) -> JobProgress:
         files = JobFiles(self.directory, pipeline, task)
@@ -158,11 +155,6 @@ class _FollowedJob:
 
     def scores(self) -> dict[str, float]:
         """Returns the headline of each metric over the shards that are finished."""
-        scores: dict[str, float] = {}
-        for name, metric in metrics_of_run(self.signature, self.statistics).items():
-            scores |= {
-                headline: score
-                for headline, score in metric.aggregate(self.statistics[name]).items()
-                if headline == metric.headline
-            }
-        return scores
+        metrics = metrics_of_run(self.signature, self.statistics).items()
+        each = [(one.headline, one.aggregate(self.statistics[name])) for name, one in metrics]
+        return {headline: scores[headline] for headline, scores in each if headline in scores}

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, made_of_all
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
@@ -99,14 +99,7 @@ def check_published(suites: Mapping[str, Suite]) -> None:
         UserError: A file cannot be read.
         ConfigError: Everything that is wrong with them.
     """
-    faults: list[Fault] = []
-    for suite in suites.values():
-        try:
-            published_of(suite)
-        except ConfigError as error:
-            faults += error.faults
-    if faults:
-        raise ConfigError(faults)
+    made_of_all(suites.values(), published_of)
 
 
 def _fault(tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
@@ -207,11 +200,7 @@ class Cell:
 
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
-    """Returns what runs say of a suite's tasks.
-
-    Args:
-        runs: Directories of runs, or folders in which such lie.
-        suite: The suite; other tasks are passed over.
+    """Returns what runs, or folders in which such lie, say of a suite's tasks.
 
     Raises:
         UserError: No run lies there, or none of these tasks was run.

@@ -24,8 +24,6 @@ from leporello.core.annotations import fault_of_declarations, is_repeatable
 from leporello.core.errors import UserError
 from leporello.executors.pickling import dump, load
 
-__all__ = ["Maker", "PlugInContract", "alike", "fail", "steps", "told_of", "variants"]
-
 Maker: TypeAlias = Callable[[], Any]
 
 

@@ -24,8 +24,6 @@ from leporello.metrics.protocol import Asks
 from leporello.testing.contract import Maker, PlugInContract, alike, fail, told_of
 from leporello.testing.texts import DOCUMENTS, QUESTIONS, Echo, examples_on
 
-__all__ = ["LoaderContract", "MetricContract", "TaskContract"]
-
 _ROUNDING = 1e-6
 _NOT_SOUND = {"zeros": bytes(500), "no text at all": bytes(range(256)) * 3, "nothing": b""}
 

@@ -26,14 +26,6 @@ from leporello.testing.contract import Maker, alike, fail, variants
 from leporello.testing.text_contract import TextContract
 from leporello.testing.texts import Echo
 
-__all__ = [
-    "ChunkerContract",
-    "CombinerContract",
-    "EnricherContract",
-    "ReaderContract",
-    "RetrieverContract",
-]
-
 _SIZE = 90  # characters of a chunk that a retriever is given
 _ROUNDING = 1e-3  # by which a network's scores may differ in other company
 _LONGEST = 60.0  # seconds, for a combiner that does not end
@@ -63,10 +55,34 @@ class ChunkerContract(TextContract):
                 fail(made, "leaves out text that the ledger does not count")
 
 
-class EnricherContract(TextContract):
+class _TogetherContract(TextContract):
+    """What holds where examples are worked on together: none changes what comes of another.
+
+    Attributes:
+        in_pipeline: Whether the stage gets the pipeline that lacks it, and examples.
+    """
+
+    in_pipeline: ClassVar[bool] = False
+
+    def inputs_of(self, examples: Sequence[Example]) -> Any:
+        """Returns the examples, with the pipeline if that is wanted."""
+        return (self.pipeline(None), examples) if self.in_pipeline else examples
+
+    def test_an_example_comes_out_alone_as_among_others(self, maker: Maker) -> None:
+        """Neither the other examples of a call nor their order change what is made of it."""
+        made, cases = maker(), self.cases()
+        together = self.worked(made, self.inputs_of(cases))
+        alone = [self.worked(made, self.inputs_of([case]))[0] for case in cases]
+        self.agree(made, together, alone, "when each example was alone")
+        back = self.worked(made, self.inputs_of(cases[::-1]))
+        self.agree(made, together, back[::-1], "when examples came in another order")
+
+
+class EnricherContract(_TogetherContract):
     """Passages of the document's own chunks, whatever the reader says."""
 
     kind = "enricher"
+    in_pipeline = True
 
     @staticmethod
     def work(made: Any, inputs: tuple[Pipeline, Sequence[Example]]) -> list[Any]:
@@ -75,19 +91,8 @@ class EnricherContract(TextContract):
         with collect_notes():
             return [to_table(Enriching(stages).of(_chunks(e.document))) for e in inputs[1]]
 
-    def inputs_of(self, examples: Sequence[Example]) -> tuple[Pipeline, Sequence[Example]]:
-        """Returns the examples, and the pipeline that lacks the enricher."""
-        return self.pipeline(None), examples
 
-    def test_documents_do_not_change_each_others_passages(self, maker: Maker, inputs: Any) -> None:
-        """Nor does it matter which comes first."""
-        made, (stages, examples) = maker(), inputs
-        alone = [self.worked(maker(), (stages, [one]))[0] for one in examples]
-        back = self.worked(made, (stages, self.cases()[::-1]))
-        self.agree(made, alone, back[::-1], "when documents came in another order")
-
-
-class RetrieverContract(TextContract):
+class RetrieverContract(_TogetherContract):
     """Chunks of the document that was asked about, best first, whatever else is asked of it."""
 
     kind = "retriever"
@@ -113,15 +118,6 @@ class RetrieverContract(TextContract):
                 fail(made, f"returns a chunk twice: {hits!r:.200}")
         if any(self.worked(made, self.case(""), "a document without chunks")):
             fail(made, "found hits where there are no chunks")
-
-    def test_a_question_is_answered_alone_as_among_others(self, maker: Maker, inputs: Any) -> None:
-        """Neither the other questions of a call nor their order change what is found."""
-        made = maker()
-        together = self.worked(made, inputs)
-        alone = [self.worked(made, [example])[0] for example in inputs]
-        self.agree(made, together, alone, "when each question was asked alone")
-        back = self.worked(made, inputs[::-1])
-        self.agree(made, together, back[::-1], "when questions came in another order")
 
     def test_search_only_names_what_no_index_depends_on(self, maker: Maker, tmp_path: Path) -> None:
         """Retrievers that differ in nothing else share one index, which the cache holds."""
@@ -193,10 +189,11 @@ class ReaderContract(TextContract):
             )
 
 
-class CombinerContract(TextContract):
+class CombinerContract(_TogetherContract):
     """An answer to each example after some rounds, whatever the reader says."""
 
     kind = "combiner"
+    in_pipeline = True
 
     @staticmethod
     def work(made: Any, inputs: tuple[Pipeline, Sequence[Example]]) -> list[Any]:
@@ -205,16 +202,6 @@ class CombinerContract(TextContract):
         if failed := [row["failure"] for row in rows if "failure" in row]:
             raise RuntimeError(f"{failed[0]['stage']}: {failed[0]['error']}")
         return [{key: value for key, value in row.items() if key != "done"} for row in rows]
-
-    def inputs_of(self, examples: Sequence[Example]) -> tuple[Pipeline, Sequence[Example]]:
-        """Returns the examples, and the pipeline that lacks the combiner."""
-        return self.pipeline(None), examples
-
-    def test_examples_do_not_change_each_others_answers(self, maker: Maker, inputs: Any) -> None:
-        """Many are under way at once, and their reads are read together."""
-        made, (stages, examples) = maker(), inputs
-        alone = [self.worked(made, (stages, [one]))[0] for one in examples]
-        self.agree(made, self.worked(made, inputs), alone, "when each example was alone")
 
     def test_a_failed_read_fails_no_other_example(self, maker: Maker, inputs: Any) -> None:
         """It is thrown into the generator, which may go on without it or pass it on."""

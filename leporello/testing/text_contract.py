@@ -21,8 +21,6 @@ from leporello.testing.contract import Maker, PlugInContract, fail, steps
 from leporello.testing.kills import resumed
 from leporello.testing.texts import DOCUMENTS, ODD, QUESTIONS, Echo, examples_on, long_text
 
-__all__ = ["TextContract"]
-
 _SHORT, _TIMES = 2_000, 8  # characters, and how many times as many a text has that is likened
 _MOST = 3  # times as much as linear: n log n is fine, the square of n is not
 _NOTICED = 2.0  # seconds of computing, below which nobody minds

@@ -9,17 +9,6 @@ from zlib import crc32
 
 from leporello.core.records import Document, Example, Output, Read, Section, Span
 
-__all__ = [
-    "DOCUMENTS",
-    "ODD",
-    "ODD_QUESTIONS",
-    "QUESTIONS",
-    "TEXTS",
-    "Echo",
-    "examples_on",
-    "long_text",
-]
-
 # Of n characters.
 TEXTS: Mapping[str, Callable[[int], str]] = {
     "one word": lambda n: "x" * n,

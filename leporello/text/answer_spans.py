@@ -25,7 +25,7 @@ def occurrences(document: Document, reference: str) -> Iterator[Span]:
     is left, such as an article alone, stands nowhere.
     """
     if phrase := normalise(reference):
-        words: _WordSpans = document.memo(_WordSpans, lambda: _WordSpans.of(document.text))
+        words = document.memo(_WordSpans, lambda: _WordSpans.of(document.text))
         yield from words.find(phrase)
 
 

@@ -53,10 +53,7 @@ class _Verdict(NamedTuple):
 
 def mentions_in(document: Document, name: str) -> tuple[Span, ...]:
     """Returns the mentions of a name in a document, which keeps them."""
-    spans: tuple[Span, ...] = document.memo(
-        ("mentions", name), lambda: tuple(mentions(document.text, name))
-    )
-    return spans
+    return document.memo(("mentions", name), lambda: tuple(mentions(document.text, name)))
 
 
 def mentions(text: str, name: str) -> Sequence[Span]:

@@ -45,12 +45,7 @@ class Heading:
 
 
 def outline(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
-    """Returns one section a heading, up to the next heading of its level or above.
-
-    Args:
-        headings: Headings in document order.
-        end: One past the last character of the text.
-    """
+    """Returns one section a heading, up to the next heading of its level or above."""
     ends = [end] * len(headings)
     open_: list[int] = []
     for i, heading in enumerate(headings):

@@ -13,7 +13,7 @@ from leporello.config import Pipeline, TaskSpec
 from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
 from leporello.core.files import atomically, in_utf8
-from leporello.core.protocols import Supervises, Task
+from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example, Read
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
@@ -21,7 +21,7 @@ from leporello.jobs.directory import safe_name
 from leporello.jobs.options import FewShotOptions, takes
 from leporello.models.locate import cache_directory
 from leporello.training.splits import one_job
-from leporello.training.training_pairs import Supervision, supervise
+from leporello.training.training_pairs import Supervision, check_supervises, supervise
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
         raise UserError(f"{file} is there already (--update replaces it); --out names another")
     stages, source = point.build(), chosen.spec.build()
     check_files(stages)
-    _check_supervised(point.name, stages)
+    check_supervises(point.name, stages)
     with task_errors(chosen.name):
         data = str(source.fingerprint())
     drawn = _draw(source, chosen, options.count, options.seed)
@@ -78,15 +78,6 @@ def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
     return FewShotExamples(
         file, point.name, chosen.name, drawn_split, len(rows), len(drawn) - len(rows)
     )
-
-
-def _check_supervised(name: str, stages: Pipeline) -> None:
-    combiner = stages.combiner
-    if not isinstance(combiner, Supervises):
-        raise UserError(
-            f"pipeline {name!r} cannot tell what its reads should come to: its combiner"
-            f" {type(combiner).__name__} has no method `supervise`; Stuff has"
-        )
 
 
 def _draw(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,12 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import differences
-from leporello.core.protocols import FineTunes, Learns, Supervises
+from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
 from leporello.models.distributed import destroy_process_group, is_main_process
+from leporello.training.training_pairs import check_supervises
 
 _SETTINGS = "recipe.json"
 
@@ -109,13 +110,13 @@ def tune_at_rates(
     Raises:
         UserError: As what fine-tunes raises.
     """
-    tune = _tuner(reader)
+    tune = getattr(_module(reader), reader.trainer.partition(":")[2])
     results = []
     for rate in settings.rates:
         folder = unfinished.path / f"rate-{rate:g}"
         with Progress(f"training at {rate:g}") as progress:
             job = TuningJob(train, validation, settings.at(rate), folder, progress.example)
-            tuning = tune(reader, job)
+            tuning: TuningResult = tune(reader, job)
         results += [RateResult(rate, checkpoint, tuning) for checkpoint in tuning.candidates]
     destroy_process_group()
     return results
@@ -132,13 +133,6 @@ def check_settings(reader: FineTunes, settings: Training) -> None:
         check(reader, settings)
     if settings.best_by == "metric":
         require("train.best_by: metric", "tensorboard")
-
-
-def _tuner(reader: FineTunes) -> Callable[[FineTunes, TuningJob], TuningResult]:
-    trainer: Callable[[FineTunes, TuningJob], TuningResult] = getattr(
-        _module(reader), reader.trainer.partition(":")[2]
-    )
-    return trainer
 
 
 def _module(reader: FineTunes) -> ModuleType:
@@ -158,16 +152,11 @@ def check_trainable(pipeline: str, stages: Pipeline) -> None:
     Raises:
         UserError: It is such.
     """
-    reader, combiner = stages.reader, stages.combiner
+    reader = stages.reader
     if not (tuner_of(reader) or isinstance(reader, Learns)):
         raise UserError(
             f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has no"
             " method `learn`, and no model that is fine-tuned; docs/training.md names those that"
             " have"
         )
-    if not isinstance(combiner, Supervises):
-        raise UserError(
-            f"pipeline {pipeline!r} cannot be trained: its combiner {type(combiner).__name__} has"
-            " no method `supervise`, for of the reference it cannot tell what each read should"
-            " come to; train with Stuff, and use the model with it"
-        )
+    check_supervises(pipeline, stages)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from leporello.config import Pipeline
+from leporello.core.errors import UserError
 from leporello.core.protocols import Supervises, Targets
 from leporello.core.records import JSON, Chunk, Example, Read
 from leporello.core.training import TrainingPairs
@@ -74,6 +75,20 @@ class Supervision:
             "documents": len(self.documents),
             "sha256": self.sha256(),
         }
+
+
+def check_supervises(pipeline: str, stages: Pipeline) -> None:
+    """Refuses a pipeline whose combiner cannot say what each read should come to.
+
+    Raises:
+        UserError: It cannot.
+    """
+    combiner = stages.combiner
+    if not isinstance(combiner, Supervises):
+        raise UserError(
+            f"pipeline {pipeline!r} cannot tell what its reads should come to: its combiner"
+            f" {type(combiner).__name__} has no method `supervise`; Stuff has (docs/training.md)"
+        )
 
 
 def supervise(

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import shutil
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
@@ -16,6 +15,7 @@ from typing import Any
 
 from leporello.cache.store import Cache
 from leporello.config import Pipeline, PipelineSpec, load_config
+from leporello.core.environment.own_lines import own_errors
 from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example
@@ -122,17 +122,8 @@ class TrainingRun:
 
     def _learn(self, gathered: Supervision, folder: Path) -> Mapping[str, JSON]:
         reader = self.stages.reader
-        try:
+        with own_errors(f"{type(reader).__name__}.learn"):
             learnt: Mapping[str, JSON] = reader.learn(gathered.inputs, gathered.targets, folder)
-        except UserError:
-            raise
-        except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            position = f"{Path(last.filename).name}:{last.lineno}"
-            message = f"{type(error).__name__}: {error}"
-            raise UserError(
-                f"{type(reader).__name__} cannot learn ({position}): {message}"
-            ) from error
         return learnt
 
     # -- a model that is fine-tuned ------------------------------------------------------------

@@ -15,10 +15,9 @@ from leporello.config.placement import Placement
 from leporello.core.errors import UserError
 from leporello.engine.limits import Limits
 from leporello.engine.task_examples import checked_metrics
-from leporello.jobs.context import RunContext
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.interrupts import Interrupts
-from leporello.jobs.jobs import Job
+from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.results import Result
 from leporello.jobs.signature import job_signature
 from leporello.runs.batch import Batch

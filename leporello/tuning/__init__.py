@@ -5,8 +5,7 @@ Begin with `tune`; `search` proposes points and stops them early, `evaluation` s
 by document, `documents` says which are looked at, `estimates` compares over the same ones.
 """
 
-from leporello.tuning.budget import SearchBudget
 from leporello.tuning.record import Tuned
 from leporello.tuning.tune import tune
 
-__all__ = ["SearchBudget", "Tuned", "tune"]
+__all__ = ["Tuned", "tune"]

@@ -96,16 +96,14 @@ class Estimates:
         if summed is None:
             return None
         own = points[0][task]
-        owners = [n for n, key in enumerate(sorted(own)) for _ in own[key]]
-        places = {
-            owner: place for place, owner in enumerate(dict.fromkeys(owners[i] for i in scored))
-        }
+        keys = [key for key in sorted(own) for _ in own[key]]
+        numbers: dict[str, int] = {}  # of documents
         return bootstrap(
             [summed.summands(table) for table in tables],
             summed.of_sums,
             samples=samples,
             seed=self.seed + number,
-            units=[places[owners[i]] for i in scored],
+            units=[numbers.setdefault(keys[i], len(numbers)) for i in scored],
         )
 
 

@@ -23,7 +23,7 @@ from leporello.engine.shard_rows import rows_of
 from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import safe_name
 from leporello.jobs.signature import job_signature
-from leporello.tuning.budget import Account
+from leporello.tuning.account import Account
 from leporello.tuning.documents import Documents, TunedTask
 
 # Examples by task and document.

@@ -63,8 +63,8 @@ class PointSearch:
         documents: Documents that are looked at.
         seed: Seed of the proposals.
         cost: Unit of the second objective, as `estimates.cost` has it; empty for the score alone.
-        most: Number of points after which it ends, as one of the same settings did; None asks the
-            account.
+        most: Number of points after which it ends, by the budget or because an earlier process
+            ended there; None asks the account.
         points: Points scored so far, the pipeline as it is first.
         known: These by what they are.
         refused: Number of proposals that stages refused.
@@ -107,26 +107,31 @@ class PointSearch:
         Raises:
             UserError: A mistake of the user's; or the budget is too small for one point.
         """
-        account, began = self.evaluator.account, self.evaluator.account.seconds
+        account, began = self.evaluator.account, self.evaluator.account.spent.seconds
         with Progress(title) as progress, suppress(Stopped):
             _check_failures(as_it_is := self._score(shipped, {}))
             if self.cost and not as_it_is.cost:
                 raise UserError(f"--cost {self.cost}: the reader tells none; characters are known")
             for trial, point, chosen in self._trials():
-                if self.tried == self.most or (self.most is None and account.is_spent):
+                if self._is_spent:
                     break
-                account.runs += 1
                 self._tell(trial, self._score(point, chosen))
                 progress.example()
         if len(self.points) > 1:
             return
-        if self.points and not account.is_spent:
+        if self.points and not self._is_spent:
             raise UserError(f"{self.space.name}: its choices come to the pipeline as it is")
         raise account.too_small(
             "another point is" if self.points else "the pipeline as it is was",
             sum(map(len, self.documents.values())),
-            account.seconds - began,
+            account.spent.seconds - began,
         )
+
+    @property
+    def _is_spent(self) -> bool:
+        if self.most is None:
+            return self.evaluator.account.is_spent
+        return self.tried >= self.most
 
     def _check(self) -> None:
         if self.most is None:

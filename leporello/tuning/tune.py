@@ -22,7 +22,7 @@ from leporello.core.records import JSON
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TuneOptions, takes
 from leporello.models.locate import cache_directory
-from leporello.tuning.budget import Account, SearchBudget
+from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import Round, rounds_of, tuned_task
 from leporello.tuning.estimates import Estimates
 from leporello.tuning.evaluation import Evaluator, Measured
@@ -39,7 +39,7 @@ def tune(options: TuneOptions) -> Tuned:
     Raises:
         UserError: Any mistake of the user's; before any work where it can be known then.
     """
-    allowed = SearchBudget.parse(options.budget)
+    limits = parse_budget(options.budget)
     if find_spec("optuna") is None:
         raise UserError("tune needs Optuna: install it with `pip install 'leporello[tune]'`")
     loaded, choices, fixed = load_space(
@@ -62,7 +62,8 @@ def tune(options: TuneOptions) -> Tuned:
     if file.suffix not in (".yaml", ".yml"):
         raise UserError(f"--out {file}: names the config that is written: {file.name}.yaml")
     with _held(file.with_suffix("")) as folder:
-        account, cache = Account(allowed), Cache(cache_directory()) if options.cached else None
+        account = Account(options.budget, *limits)
+        cache = Cache(cache_directory()) if options.cached else None
         evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)
         searches = Searches(choices, shipped, evaluator, options.seed, options.cost or "")
         return searches.run(file)
@@ -104,17 +105,18 @@ class Searches:
 
     def run(self, file: Path) -> Tuned:
         """Searches, writes the config, and returns what was found."""
-        tasks = self.evaluator.tasks
+        tasks, account = self.evaluator.tasks, self.evaluator.account
         rounds = rounds_of([*tasks.values()], self.seed)
         marker = self.evaluator.folder / "searches.json"
-        settings = [self.evaluator.account.budget.text, *sorted(self.space.check().items())]
+        settings = [account.text, *sorted(self.space.check().items())]
         identity = digest(
             [repr(settings), *(self._identity(name) for name in tasks), self.cost, self.seed]
         )
         tried = read_json(marker).get(identity, []) if marker.exists() else []
         for number, round_ in enumerate(rounds):
-            self.evaluator.account.share = (number + 1) / len(rounds)
-            self._search(round_, tried[number] if number < len(tried) else None)
+            account.search, account.searches = number + 1, len(rounds)
+            left = account.points_left(sum(search.tried for search in self.done))
+            self._search(round_, tried[number] if number < len(tried) else left)
             write_json(marker, {identity: [search.tried for search in self.done]})
         found = self._told(rounds, file)
         last = self.done[-1]
@@ -125,17 +127,14 @@ class Searches:
         documents = [*self.evaluator.tasks[task].documents]
         return [task, self.evaluator.identity(self.shipped, task), digest([*documents])]
 
-    def _search(self, round_: Round, tried: int | None) -> None:
+    def _search(self, round_: Round, most: int | None) -> None:
         """Searches on some documents, and looks at the others once it is over."""
-        account, began = (
-            self.evaluator.account,
-            (self.evaluator.account.seconds, self.evaluator.account.dollars or 0.0),
-        )
+        account, began = self.evaluator.account, self.evaluator.account.spent
         as_it_is = self.evaluator.measured(self.shipped, round_.apart)
-        account.reserve = account.since(*began)  # the best is to be looked at there, too
+        account.reserve = account.spent - began  # the best is to be looked at there, too
         estimates = Estimates(self.evaluator.tasks, self.seed)
         search = PointSearch(
-            self.space, self.evaluator, estimates, round_.chosen_on, self.seed, self.cost, tried
+            self.space, self.evaluator, estimates, round_.chosen_on, self.seed, self.cost, most
         )
         search.run(self.shipped, f"tuning {self.space.name}")
         self.done.append(search)
@@ -144,15 +143,9 @@ class Searches:
 
     def _told(self, rounds: Sequence[Round], file: Path) -> Tuned:
         last, estimates = self.done[-1], self.done[-1].estimates
-        best, as_it_is = (
-            _together([b for b, _ in self.apart]),
-            _together([s for _, s in self.apart]),
-        )
-        kept_apart = [
-            search
-            for search, round_ in zip(self.done, rounds, strict=True)
-            if any(round_.apart.values())
-        ]
+        best, as_it_is = map(_together, zip(*self.apart, strict=True))
+        pairs = zip(self.done, rounds, strict=True)
+        kept_apart = [search for search, round_ in pairs if any(round_.apart.values())]
         estimate = estimates.of(best)
         sides = {
             "chosen on": (last.best.measured, last.points[0].measured),

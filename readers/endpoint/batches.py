@@ -32,7 +32,7 @@ from leporello.readers.endpoint.responses import (
     fault_of_status,
     outcome_of,
 )
-from leporello.readers.endpoint.spending import Ledger
+from leporello.readers.endpoint.spending import ServerAccount
 
 if TYPE_CHECKING:
     from aiohttp import FormData
@@ -71,14 +71,14 @@ class Batches:
         protocol: Protocol of the server.
         timeout: Seconds that each look at the server may take.
         retries: Number of further looks after one that failed.
-        ledger: Ledger in which what was answered is written down.
+        account: Account in which every answer is counted.
     """
 
     client: Client
     protocol: ServerProtocol
     timeout: float
     retries: int
-    ledger: Ledger
+    account: ServerAccount
     # Of this process: what is halved to find a fault must not be sent anew.
     _known: dict[str, Outcome] = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ class Batches:
                 if isinstance(outcome, EndpointReply):
                     outcome = counted(outcome, unknown[key], work)
                 if outcome.usage:
-                    self.ledger.add(outcome.usage)
+                    self.account.add(outcome.usage)
                 self._known[key] = outcome
         return {prompt: self._known[key] for prompt, key in keys.items()}
 

@@ -7,13 +7,14 @@ import threading
 import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Gt
 
+from leporello.core.calls.budget import Budget, Ledger
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, NonNegative, Positive, Secret
 from leporello.core.records import Output, Read
@@ -29,7 +30,7 @@ from leporello.readers.endpoint.protocols import (
     unwrapped,
 )
 from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault, Usage
-from leporello.readers.endpoint.spending import Ledger, SpendingLimit, shared_ledger
+from leporello.readers.endpoint.spending import ServerAccount, shared_ledger
 from leporello.readers.endpoint.token_counts import TokenCounts
 from leporello.readers.prompting.chat import messages
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
@@ -144,7 +145,12 @@ class Endpoint(PromptedReader):
     generates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _ = self._template, self._limit  # which check themselves
+        _ = self._template  # which checks itself
+        if self.budget_dollars is not None and not (self.input_price or self.output_price):
+            raise ValueError(
+                "budget_dollars needs prices: give input_price and output_price, in dollars for a"
+                " million tokens"
+            )
         check_url(self.base_url)
         if not self.model.strip():
             raise ValueError("model is empty: give the name that the server knows it by")
@@ -171,20 +177,20 @@ class Endpoint(PromptedReader):
         return self.batch
 
     @property
-    def budget(self) -> tuple[float | None, int | None]:
-        """Dollars and tokens that a run may spend."""
-        return self.budget_dollars, self.budget_tokens
+    def budget(self) -> Budget:
+        """Limits of what a run may spend."""
+        return Budget(tokens=self.budget_tokens, dollars=self.budget_dollars)
 
     @property
-    def spent(self) -> tuple[float, int]:
-        """Dollars and tokens that this process spent, all readers of this model together."""
-        return self._limit.cost(self._ledger.used), self._ledger.tokens
+    def spent(self) -> Ledger:
+        """Spending of this process, all readers of this model together."""
+        return self._account.ledger.spent
 
-    def share_limits(self, workers: int, dollars: float | None, tokens: int | None) -> None:
+    def share_limits(self, workers: int, budget: Budget) -> None:
         """Has this process hold its share of a run's limits; see `SharesLimits`."""
         self._throttle.most = max(1, self.concurrency // workers)
         self._throttle.interval = workers * _interval(self.requests_per_minute)
-        self.__dict__["_limit"] = self._limit.share(self._ledger, dollars, tokens)
+        self._account.share(budget)
 
     def cancel(self) -> None:
         """Ends all reads under way; see `CancelsReads`."""
@@ -219,7 +225,7 @@ class Endpoint(PromptedReader):
         ]
         replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
         return [
-            _output(read, own_parts, [replies[prompt] for prompt in asked], self._limit)
+            _output(read, own_parts, [replies[prompt] for prompt in asked], self._account)
             for read, own_parts, asked in zip(inputs, parts, prompts, strict=True)
         ]
 
@@ -238,11 +244,11 @@ class Endpoint(PromptedReader):
         return messages(encodable(self.system), self._prompts.turns) if self._chats else []
 
     @cached_property
-    def _limit(self) -> SpendingLimit:
+    def _account(self) -> ServerAccount:
         share = _BATCHED if self.batch else 1.0
         cached = self.input_price if self.cached_price is None else self.cached_price
         prices = [price * share for price in (self.input_price, self.output_price, cached)]
-        return SpendingLimit(self.budget_tokens, self.budget_dollars, *prices)
+        return ServerAccount(shared_ledger(self.base_url, self.model), self.budget, *prices)
 
     @cached_property
     def _tokens(self) -> TokenCounts:
@@ -264,10 +270,6 @@ class Endpoint(PromptedReader):
         return client
 
     @cached_property
-    def _ledger(self) -> Ledger:
-        return shared_ledger(self.base_url, self.model)
-
-    @cached_property
     def _throttle(self) -> Throttle:
         from leporello.readers.endpoint.throttle import Throttle
 
@@ -279,11 +281,11 @@ class Endpoint(PromptedReader):
         if self.batch:
             from leporello.readers.endpoint.batches import Batches
 
-            return Batches(self._client, self._protocol, *limits, self._ledger)
+            return Batches(self._client, self._protocol, *limits, self._account)
         from leporello.readers.endpoint.requests import Dispatcher
 
         waits = self.patience, self._throttle
-        return Dispatcher(self._client, self._protocol, *limits, *waits, self._ledger)
+        return Dispatcher(self._client, self._protocol, *limits, *waits, self._account)
 
     @property
     def _protocol(self) -> ServerProtocol:
@@ -330,7 +332,7 @@ class Endpoint(PromptedReader):
         """
         from leporello.readers.endpoint.requests import PendingRequest
 
-        check = partial(self._limit.check, self._ledger)
+        check = self._account.check
         request = PendingRequest(prompts, self._body, self._tokens.usage, check)
         replies: dict[EndpointPrompt, EndpointReply] = {}
         for prompt, outcome in self._client.run(self._asker.ask(request)).items():
@@ -359,7 +361,7 @@ def _value(secret: str) -> str:
 
 
 def _output(
-    read: Read, parts: Sequence[Read], replies: Sequence[EndpointReply], limit: SpendingLimit
+    read: Read, parts: Sequence[Read], replies: Sequence[EndpointReply], account: ServerAccount
 ) -> Output:
     """Joins the replies to the parts of an input."""
     spans, cut = seen(read, parts)
@@ -371,7 +373,7 @@ def _output(
         cut=cut,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        dollars=limit.price(usage),
+        dollars=account.price(usage),
         reasoning="\n".join(reply.reasoning for reply in replies if reply.reasoning) or None,
         reasoning_tokens=usage.reasoning_tokens or None,
     )

@@ -21,7 +21,7 @@ from leporello.readers.endpoint.responses import (
     Usage,
     outcome_of,
 )
-from leporello.readers.endpoint.spending import Ledger
+from leporello.readers.endpoint.spending import ServerAccount
 from leporello.readers.endpoint.throttle import Throttle
 
 # Waits grow as 1, 2, 4, … s, drawn anew from nothing up to that: what failed together would
@@ -64,7 +64,7 @@ class Dispatcher:
         retries: Number of further attempts after a failure that may pass.
         patience: Seconds for which the server may refuse.
         throttle: Throttle that says when requests may start.
-        ledger: Ledger in which every answer is written down, if it is no use too.
+        account: Account in which every answer is counted, even one that is of no use.
     """
 
     client: Client
@@ -73,7 +73,7 @@ class Dispatcher:
     retries: int
     patience: float
     throttle: Throttle
-    ledger: Ledger
+    account: ServerAccount
     # Requests under way, and those that were answered, by hash of the prompt.
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
     _wanted: Counter[bytes] = field(default_factory=Counter)  # callers that wait for each of them
@@ -149,14 +149,18 @@ class Dispatcher:
         task = asyncio.current_task()
         if fault.stops == "unless answered":
             self._forbidden.add(task)
-            while not self.ledger.requests and (others := self._under_way() - self._forbidden):
+            while not self._has_answers and (others := self._under_way() - self._forbidden):
                 await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
-            if self.ledger.requests or len(self._forbidden) == 1:
+            if self._has_answers or len(self._forbidden) == 1:
                 return replace(fault, stops="")
         self._stop = replace(fault, again=False)
         for other in self._under_way() - {task}:
             other.cancel()
         return self._stop
+
+    @property
+    def _has_answers(self) -> bool:
+        return self.account.ledger.spent.reads > 0
 
     def _under_way(self) -> set[asyncio.Task[Outcome]]:
         return {task for task in map(self._tasks.get, self._wanted) if task and not task.done()}
@@ -195,7 +199,7 @@ class Dispatcher:
         else:
             outcome = counted(outcome, prompt, work)
         if outcome.usage:
-            self.ledger.add(outcome.usage)
+            self.account.add(outcome.usage)
         return outcome
 
     def _throttled(self, outcome: Outcome, started: float, *, slowly: bool) -> Outcome:

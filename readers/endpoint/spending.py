@@ -1,11 +1,12 @@
-"""What may be spent at a server, and what was."""
+"""Spending at a server: the ledger of all readers of a model, and the limits of each reader."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from leporello.core.calls.budget import Budget, Ledger
 from leporello.core.errors import BudgetSpentError
 from leporello.readers.endpoint.responses import Usage
 
@@ -14,114 +15,94 @@ _DIGITS = 12  # of dollars: a token may cost a hundred-millionth
 
 
 @dataclass
-class Ledger:
-    """What was spent.
+class SharedLedger:
+    """Ledger of several readers, which have a thread each.
 
     Attributes:
-        requests: Number of requests that were answered.
-        used: Tokens of these and of their answers.
+        spent: Costs of all answered requests.
         closed: Whether a limit was found to be reached: readers made later begin another.
     """
 
-    requests: int = 0
-    used: Usage = field(default=Usage(0, 0))
+    spent: Ledger = field(default_factory=Ledger)
     closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    @property
-    def tokens(self) -> int:
-        """Read and written together."""
-        return self.used.input_tokens + self.used.output_tokens
-
-    def add(self, usage: Usage) -> None:
-        """Writes one answered request down; readers that share the ledger have a thread each."""
+    def add(self, cost: Ledger) -> None:
+        """Adds the cost of an answered request."""
         with self._lock:
-            self.requests += 1
-            self.used += usage
+            self.spent += cost
 
 
 # Readers that ask one model at one server share its ledger as long as any of them lives: all
 # points of a sweep, for a run keeps its stages until it ends.
-_LEDGERS: WeakValueDictionary[tuple[str, str], Ledger] = WeakValueDictionary()
+_LEDGERS: WeakValueDictionary[tuple[str, str], SharedLedger] = WeakValueDictionary()
 _opening = threading.Lock()
 
 
-def shared_ledger(base_url: str, model: str) -> Ledger:
+def shared_ledger(base_url: str, model: str) -> SharedLedger:
     """Returns the ledger of a model at a server."""
     with _opening:
         ledger = _LEDGERS.get((base_url, model))
         if ledger is None or ledger.closed:
-            ledger = _LEDGERS[base_url, model] = Ledger()
+            ledger = _LEDGERS[base_url, model] = SharedLedger()
         return ledger
 
 
-@dataclass(frozen=True)
-class SpendingLimit:
-    """The most that may be spent before another input is begun.
+@dataclass
+class ServerAccount:
+    """Account of one reader at a server.
 
     Attributes:
-        tokens: Number of tokens that may be read and written together; None is no limit.
-        dollars: Dollars that may be spent; None is no limit.
+        ledger: Ledger of all readers of its model there.
+        budget: Limits of what the ledger may hold before another input is begun.
         input_price: Dollars for a million tokens read.
         output_price: Dollars for a million tokens written.
         cached_price: Dollars for a million tokens read that the server had kept.
     """
 
-    tokens: int | None
-    dollars: float | None
+    ledger: SharedLedger
+    budget: Budget
     input_price: float
     output_price: float
     cached_price: float
 
-    def __post_init__(self) -> None:
-        if self.dollars is not None and not (self.input_price or self.output_price):
-            raise ValueError(
-                "budget_dollars needs prices: give input_price and output_price, in dollars for a"
-                " million tokens"
-            )
+    def add(self, usage: Usage) -> None:
+        """Counts an answered request."""
+        tokens = usage.input_tokens, usage.output_tokens
+        self.ledger.add(Ledger(1, *tokens, self._cost(usage)))
 
-    def check(self, ledger: Ledger) -> None:
+    def check(self) -> None:
         """Allows another input, or not.
 
         Raises:
             BudgetSpentError: As much is spent as may be.
         """
-        spent = ""
-        if self.tokens is not None and ledger.tokens >= self.tokens:
-            spent = f"budget_tokens ({self.tokens:,})"
-        elif self.dollars is not None and self.cost(ledger.used) >= self.dollars:
-            spent = f"budget_dollars ({self.dollars:g})"
-        if spent:
-            ledger.closed = True
+        spent = self.ledger.spent
+        if name := self.budget.reached(spent):
+            self.ledger.closed = True
+            limit = self.budget.row()[name]
+            price = f", {spent.dollars:.4f} dollars" if self._is_priced else ""
             raise BudgetSpentError(
-                f"{spent} is spent: {self._account(ledger)}; all answers are kept, and the same"
+                f"budget_{name} ({limit:{',' if name == 'tokens' else 'g'}}) is spent:"
+                f" {spent.reads:,} answers took {spent.input_tokens:,} tokens to read and"
+                f" {spent.output_tokens:,} to write{price}; all answers are kept, and the same"
                 " command goes on where this one stopped, with as much again"
             )
 
-    def share(self, ledger: Ledger, dollars: float | None, tokens: int | None) -> SpendingLimit:
-        """Returns the limit of a process that may spend so much beside what it has spent."""
-        ledger.closed = False
-        return replace(
-            self,
-            dollars=None if dollars is None else self.cost(ledger.used) + dollars,
-            tokens=None if tokens is None else ledger.tokens + tokens,
-        )
+    def share(self, budget: Budget) -> None:
+        """Replaces the limits: so much may be spent in addition to what was spent."""
+        self.ledger.closed = False
+        self.budget = budget.after(self.ledger.spent)
 
-    def cost(self, used: Usage) -> float:
-        """Returns dollars."""
-        kept, written = used.cached_tokens, used.output_tokens
-        read = (used.input_tokens - kept) * self.input_price + kept * self.cached_price
-        return (read + written * self.output_price) / _MILLION
-
-    def price(self, used: Usage) -> float | None:
+    def price(self, usage: Usage) -> float | None:
         """Returns the dollars of an answer; None where prices are not known."""
-        is_priced = self.input_price or self.output_price
-        return round(self.cost(used), _DIGITS) if is_priced else None
+        return round(self._cost(usage), _DIGITS) if self._is_priced else None
 
-    def _account(self, ledger: Ledger) -> str:
-        used, price = ledger.used, self.price(ledger.used)
-        return (
-            f"{ledger.requests:,} answers took {used.input_tokens:,} tokens to read and"
-            f" {used.output_tokens:,} to write"
-            + ("" if price is None else f", {price:.4f} dollars")
-        )
+    @property
+    def _is_priced(self) -> bool:
+        return bool(self.input_price or self.output_price)
+
+    def _cost(self, usage: Usage) -> float:
+        kept, written = usage.cached_tokens, usage.output_tokens
+        read = (usage.input_tokens - kept) * self.input_price + kept * self.cached_price
+        return (read + written * self.output_price) / _MILLION

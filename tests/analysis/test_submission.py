@@ -1,4 +1,4 @@
-"""Submissions to leaderboards, the averages over benchmarks, and scoring from a submission."""
+"""Submissions to leaderboards, and scores of predictions that need no run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from command_line import GOLDEN
 
-from leporello.analysis.export.submission import read_submission, submission_csv, submit
-from leporello.analysis.leaderboards import average_of, leaderboard_named
+from leporello.analysis.export.submission import leaderboard_named, submission_csv, submit
 from leporello.api import run, score
 from leporello.core.errors import UserError
-from leporello.jobs.results import Result
 
 SUITES = {name: leaderboard_named(name) for name in ("scrolls", "zero_scrolls")}
 SCORES = {
@@ -38,12 +36,6 @@ def test_a_submission_is_the_official_one(benchmark: str) -> None:
     expected = (GOLDEN / f"submission_{benchmark}.csv").read_bytes()
     assert submission_csv(given, benchmark, given) == expected
     assert submission_csv(dict(reversed(given.items())), benchmark, given) == expected
-
-
-@pytest.mark.parametrize("benchmark", SCORES)
-def test_a_submission_is_read_back(benchmark: str) -> None:
-    """What stands in the official file is what was put in."""
-    assert read_submission(GOLDEN / f"submission_{benchmark}.csv") == everything(benchmark)
 
 
 @pytest.mark.parametrize(
@@ -83,31 +75,6 @@ def test_a_benchmark_without_submissions_is_told() -> None:
     """MuLD has none."""
     with pytest.raises(UserError, match="no submissions to 'muld'; allowed: scrolls, zero_scrolls"):
         submission_csv({}, "muld", {})
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"", ":1: the columns must be Task, ID, Prediction; they are none"),
-        (
-            b"Task,Id,Prediction\n",
-            ":1: the columns must be Task, ID, Prediction; they are Task, Id",
-        ),
-        (b"Task,ID,Prediction\nqasper,a,b\nqasper,a\n", ":3: has 2 columns, not 3"),
-        (b"Task,ID,Prediction\nqasper,a,\n\nqasper,a,b\n", ":4: id 'a' of 'qasper' is given twice"),
-        (b"Task,ID,Prediction\nqasper,a,!@#$%^&*()\n", ":2: .* stands for a missing value"),
-        (b'Task,ID,Prediction\nqasper,a,"b\n', ":2: no CSV: unexpected end of data"),
-        (b"Task,ID,Prediction\nqasper,a,b\xff\n", ": not UTF-8 text \\(byte 29\\)"),
-    ],
-)
-def test_a_broken_submission_is_told_with_its_line(
-    tmp_path: Path, content: bytes, told: str
-) -> None:
-    """File, line, and what is wrong."""
-    path = tmp_path / "s.csv"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="s.csv" + told):
-        read_submission(path)
 
 
 # -- from runs ---------------------------------------------------------------------------------
@@ -153,10 +120,7 @@ def config(tmp_path: Path) -> Path:
         f"  scrolls-bart-256: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
         "tasks:",
         *tasks,
-        "  scrolls/quality_hard: {class: JsonLines, path: hard.jsonl, metrics: [exact_match]}",
     ]
-    hard = {"id": "quality-1", "document": "x", "references": ["quality 1"]}
-    (tmp_path / "hard.jsonl").write_text(json.dumps(hard) + "\n", encoding="utf-8")
     path = tmp_path / "mine.yaml"
     path.write_text("\n".join(listed), encoding="utf-8")
     return path
@@ -228,18 +192,6 @@ def test_a_run_that_was_not_finished_is_told(config: Path, tmp_path: Path) -> No
 # -- scores ------------------------------------------------------------------------------------
 
 
-def test_a_submission_is_scored_task_by_task(config: Path, tmp_path: Path) -> None:
-    """From the CSV the same scores as from the run, also of a subset's examples alone."""
-    done = run(["echo"], TASKS, config=[config], out=tmp_path / "out", workers=0)
-    file = submit([tmp_path / "out"], "scrolls", tmp_path).file
-    for result in done.results:
-        found = score(file, result.task, config=[config])
-        assert found.scores == result.scores
-        assert found.examples == 3
-    hard = score(file, "scrolls/quality_hard", config=[config])
-    assert (hard.examples, hard.scores) == (1, {"exact_match": 100})
-
-
 def test_gold_that_cannot_be_scored_against_is_a_failure(tmp_path: Path) -> None:
     """In `score` as in a run: counted, told, and the others are scored."""
     rows = [{"id": n, "document": "x", "references": [gold]} for n, gold in ("a7", "bA", "cB")]
@@ -256,27 +208,3 @@ def test_gold_that_cannot_be_scored_against_is_a_failure(tmp_path: Path) -> None
     answers.write_text('{"a": "A", "b": "A", "c": "C"}')
     result = score(answers, "mine", config=[path])
     assert (result.examples, result.failures, result.scores) == (3, 1, {"option_letter": 50})
-
-
-def result(task: str, **scores: float) -> Result:
-    """Returns a line of the table of scores."""
-    return Result("p", task, 1, 0, 0, scores, {}, False, {}, 0, {})
-
-
-@pytest.mark.parametrize("benchmark", SCORES)
-def test_a_benchmarks_average_needs_every_task(benchmark: str) -> None:
-    """Else what is missing is told; other tasks, hard questions among them, never count."""
-    scores, suite = SCORES[benchmark], SUITES[benchmark][0]
-    results = [
-        result(f"{benchmark}/{t}", **{s: float(n)}) for n, (t, s) in enumerate(scores.items())
-    ]
-    others = [result(f"{benchmark}/quality_hard", exact_match=100), result("sample", f1=100)]
-    expected = (len(scores) - 1) / 2
-    assert average_of([*results, *others], suite) == (expected, ())
-    unscored = result(results[1].task)
-    assert average_of([unscored, *results[2:], *others], suite) == (
-        None,
-        tuple(task for task in suite.tasks if task in (results[0].task, results[1].task)),
-    )
-    with pytest.raises(UserError, match="there are two on"):
-        average_of([*results, results[0]], suite)

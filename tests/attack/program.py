@@ -20,7 +20,7 @@ from typing import Protocol
 
 from tests.attack.command import keep_scratch
 
-FAMILIES = ("stores", "signals", "yaml")
+FAMILIES = ("stores", "yaml")
 
 
 class Case(Protocol):

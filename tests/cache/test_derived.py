@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leporello import Document, Example, Hit, Section, Span
+from leporello import Document, Example, Section, Span
 from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.config.classes import check_methods
 from leporello.core.calls.contracts import indexers
-from leporello.core.calls.stage_calls import retrieve
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
 from leporello.engine.selection import select, select_apart
-from leporello.retrievers import All, Fusion, Neighbours, TfIdf
+from leporello.retrievers import All, Fusion, Neighbours
 from leporello.text.tokens import HuggingFace, Words
 
 TEXT = "The miller had three sons. The eldest got the mill. The second got only the donkey."
@@ -299,33 +298,6 @@ def test_an_index_cannot_be_written_to(work: Workplace) -> None:
 
 
 # -- what a retriever with an index must be --------------------------------------------------------
-
-
-class Post(TfIdf):
-    """Changes what it inherits in `retrieve` alone."""
-
-    def retrieve(self, questions: Any, chunks: Any) -> list[list[Hit]]:
-        return [hits[:1] for hits in super().retrieve(questions, chunks)]
-
-
-class Deeper(Post):
-    """Changes `search`, which is then asked."""
-
-    def search(self, index: Any, questions: Any, chunks: Any) -> list[list[Hit]]:
-        return [[] for _ in questions]
-
-
-def test_a_retriever_that_overrides_retrieve_is_asked_by_it() -> None:
-    """What a subclass does in `retrieve` is not passed by."""
-    document = Document("d", TEXT)
-    chunks, example = (
-        (document.chunk(0, 26), document.chunk(27, 51)),
-        Example("0", document, "mill"),
-    )
-    assert len(retrieve(TfIdf(), [example], chunks)[0]) == 2
-    assert len(retrieve(Post(), [example], chunks)[0]) == 1
-    assert retrieve(Deeper(), [example], chunks) == [[]]
-    assert list(indexers(Post())) == []
 
 
 def takes(*names: str, returns: str = "None") -> Any:

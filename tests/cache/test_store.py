@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -193,30 +192,6 @@ def test_an_entry_under_another_name_is_no_hit(
     content = file_of_other.read_bytes()
     file_of_other.unlink()
     damaged(kept, content, caplog)
-
-
-class Harmful:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Path.touch, (self.place,)
-
-
-def test_nothing_in_an_entry_is_run(
-    kept: Cache, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Objects are never kept, and a file that would run something when unpickled is damaged."""
-    place = tmp_path / "harmed"
-    content = pickle.dumps({"weights": Harmful(place)})
-    pickle.loads(content)  # noqa: S301 -- what the test would notice
-    assert place.exists()
-    place.unlink()
-    damaged(kept, content, caplog)
-    assert not kept.put("index", RECIPE, {"x": np.array([Harmful(place)], dtype=object)})
-    assert not place.exists()
 
 
 # -- processes -----------------------------------------------------------------------------------

@@ -83,14 +83,14 @@ def test_a_rung_without_its_gold_is_left_out(config: Path) -> None:
     """If none of the tasks has it; what the retriever does not say is told too."""
     found = oracle_sweep(JobOptions(["mine"], ["answers"], config=[config]))
     assert found.notes == ("Oracle is left out: no example of answers has gold evidence",)
-    assert "{class: Oracle," not in found.override
+    assert '{"class": "Oracle",' not in found.override
     assert "OracleAnswer" in found.override
     found = oracle_sweep(JobOptions(["mine"], ["bare"], config=[config]))
     assert [note.split()[0] for note in found.notes] == ["Oracle", "OracleAnswer"]
     assert oracle_sweep(JobOptions(["mine"], ["bare", "gold"], config=[config])).notes == ()
     found = oracle_sweep(JobOptions(["everything"], config=[config]))
     assert found.notes == ("the retriever has no k: the rungs take their default",)
-    assert found.override.count("{class: All}") == 1
+    assert found.override.count('{"class": "All"}') == 1
 
 
 def test_the_printed_command_runs(config: Path) -> None:

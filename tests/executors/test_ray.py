@@ -25,8 +25,8 @@ from leporello.engine.limits import Limits
 from leporello.engine.results.finished import FinishedRow
 from leporello.executors.interface import BatchSpec
 from leporello.executors.pickling import dump, load
-from leporello.executors.ray import capacity
-from leporello.executors.ray.capacity import CapacityWatch, resolved
+from leporello.executors.ray import cluster as ray_cluster
+from leporello.executors.ray.cluster import CapacityWatch, resolved
 from leporello.executors.ray.environment import WorkerEnvironment, travelling_modules
 from leporello.executors.ray.workers import RayWorkers, ShardActor
 from leporello.jobs.jobs import prepare
@@ -275,10 +275,7 @@ def batch_spec(folder: Path) -> BatchSpec:
     if not config.exists():
         project(folder, examples=4)
     [job] = prepare(JobOptions(["mine"], config=[config]))
-    return BatchSpec(
-        ["mine"], [job.pipeline.stages], [""], {}, "lamps", job.task.spec, folder, Limits(),
-        None, 0, "d",
-    )  # fmt: skip
+    return BatchSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
 
 
 def test_plug_ins_travel_and_are_found_where_they_are_put(
@@ -341,8 +338,8 @@ def test_workers_without_room_are_told_of_and_a_cluster_without_nodes_ends_the_r
     """After half a minute, once; and after ten minutes in which no node could hold a worker."""
     nodes, clock = [{"CPU": 4.0}], Clock()
     monkeypatch.setattr(time, "monotonic", clock)
-    monkeypatch.setattr(capacity, "nodes", lambda: nodes)
-    monkeypatch.setattr(capacity, "free_resources", lambda: {"CPU": 0.5})
+    monkeypatch.setattr(ray_cluster, "nodes", lambda: nodes)
+    monkeypatch.setattr(ray_cluster, "free_resources", lambda: {"CPU": 0.5})
     watch = CapacityWatch(Placement("ray"))
     for clock.now in (20.0, 40.0, 80.0):
         watch.look(1, 3)

@@ -308,20 +308,6 @@ def test_a_locked_pdf_is_opened_by_its_password_alone(tmp_path: Path) -> None:
     assert read(tmp_path, content, Pdf(password="key")).text == "secret"  # noqa: S106 -- of a test
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"no pdf", b"%PDF-1.4\n%%EOF", pdf(["x"])[:400]],
-    ids=["empty", "text", "bare", "cut"],
-)
-def test_a_broken_pdf_is_refused(
-    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Whatever the library trips over, the user reads one sentence, and nothing else."""
-    with pytest.raises(UserError, match=r"a\.pdf: is no PDF, or a broken one"):
-        read(tmp_path, content)
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize("filters", [1, 2])
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -> None:
     """A stream of many megabytes is no page; packed twice, it is some hundred bytes."""

@@ -115,19 +115,6 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
         Pan21(tmp_path).fingerprint()
 
 
-def test_the_fingerprint_is_that_of_all_files(tmp_path: Path) -> None:
-    """Of problems and truths, and of no others."""
-    write(tmp_path, 1, "One.\n\nTwo.", [1, 2])
-    found = [Pan21(tmp_path).fingerprint()]
-    (tmp_path / "readme.md").write_text("about")
-    assert Pan21(tmp_path).fingerprint() == found[0]
-    write(tmp_path, 1, "One.\n\nTwo.", [1, 1])
-    found.append(Pan21(tmp_path).fingerprint())
-    write(tmp_path, 2, "One.", None)
-    found.append(Pan21(tmp_path).fingerprint())
-    assert len(set(found)) == 3
-
-
 def test_a_perfect_answer_is_read_whichever_form_it_has(tmp_path: Path) -> None:
     """The object of PAN's files, or a list of authors; gold stays out of what stages see."""
     write(tmp_path, 1, "One.\n\nTwo.\n\nThree.", [1, 2, 1])

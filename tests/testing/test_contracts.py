@@ -32,7 +32,7 @@ BROKEN = (
     (CHUNKER, Words("thread"), "threads_get", "failed on sound input: AssertionError"),
     (CHUNKER, Words("process"), "another_process", "cannot be sent to a worker, or fails there"),
     (CHUNKER, Words("exit"), "another_process", "ended the process that it worked in"),
-    (RETRIEVER, Firsts(3, "company"), "alone_as_among", "when each question was asked alone"),
+    (RETRIEVER, Firsts(3, "company"), "alone_as_among", "when each example was alone"),
     (RETRIEVER, Firsts(3, "order"), "best_first", "must return hits best first"),
     (RETRIEVER, Firsts(3), "search_only", "index that depends on 'k'"),
     (READER, Leaks(), "in_any_company", "take back `depends_on_batch = False`"),

@@ -74,7 +74,7 @@ def test_what_failed_or_has_no_references_is_counted_and_skipped(folder: Path) -
         ("plain", "its reader Lead has no method `learn`"),
         ("joined", "its combiner Refine has no method `supervise`"),
         ("short", "supervise must return a text, a tuple of texts or None for each of 2 reads"),
-        ("broken", "Broken cannot learn (plugin.py:"),
+        ("broken", "Broken.learn failed: "),
         ("*", "train takes one pipeline"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
@@ -46,21 +45,18 @@ def compare(
             examples of a task and `common` was not asked for.
     """
     outcomes_of_runs = outcomes(runs)
-    names = list(dict.fromkeys(one.task for one in outcomes_of_runs))
+    names = list(dict.fromkeys(one.job.task for one in outcomes_of_runs))
     for name in tasks:
         if name not in names:
             raise UserError(f"these runs have no task {name!r}{did_you_mean(name, names)}")
-    comparisons = [
-        _compare_task(
-            [one for one in outcomes_of_runs if one.task == task], baseline, common, draws
-        )
+    by_task = {
+        task: [one for one in outcomes_of_runs if one.job.task == task]
         for task in names
         if not tasks or task in tasks
-    ]
+    }
+    comparisons = [_compare_task(own, baseline, common, draws) for own in by_task.values()]
     if baseline and not any(comparison.baseline for comparison in comparisons):
-        labels = list(
-            chain.from_iterable((e.label for e in comparison.entries) for comparison in comparisons)
-        )
+        labels = [entry.label for comparison in comparisons for entry in comparison.entries]
         raise UserError(f"there is no pipeline {baseline!r}{did_you_mean(baseline, labels)}")
     return Comparison(tuple(comparisons), draws)
 
@@ -72,11 +68,11 @@ def _compare_task(
     ids = _ids(outcomes, labels, common)
     first = baseline or labels[0]
     reference = labels.index(first) if first in labels else None
-    metrics = metrics_of_run(outcomes[0].signature, _shared_metrics(outcomes))
+    metrics = metrics_of_run(outcomes[0].job.signature, _shared_metrics(outcomes))
     rows = [[outcome.finished[one] for one in ids] for outcome in outcomes]
     scores = compared(rows, metrics, reference, draws)
     return TaskComparison(
-        task=outcomes[0].task,
+        task=outcomes[0].job.task,
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
         entries=tuple(map(partial(_pipeline_scores, metrics), outcomes, labels, rows, scores)),
@@ -87,13 +83,10 @@ def _compare_task(
 
 def _labels(outcomes: Sequence[Outcomes]) -> list[str]:
     """Returns the pipelines' names; with their runs' where two have one name."""
-    names = [outcome.pipeline for outcome in outcomes]
-    return [
-        outcome.pipeline
-        if names.count(outcome.pipeline) == 1
-        else f"{outcome.run.name}:{outcome.pipeline}"
-        for outcome in outcomes
-    ]
+    jobs = [outcome.job for outcome in outcomes]
+    names = [job.pipeline for job in jobs]
+    paths = [f"{job.run.directory.path.name}:" * (names.count(job.pipeline) > 1) for job in jobs]
+    return [path + name for path, name in zip(paths, names, strict=True)]
 
 
 def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> list[str]:
@@ -109,12 +102,12 @@ def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> l
     if more and not common:
         listing = "".join(f"\n  {label}: {_besides(ids, shared)}" for label, ids in more)
         raise UserError(
-            f"the pipelines have finished different examples of {outcomes[0].task},"
+            f"the pipelines have finished different examples of {outcomes[0].job.task},"
             f" {len(shared):,} in common:{listing}\n"
             "finish the runs, or compare what they have in common with --common"
         )
     if not shared:
-        raise UserError(f"the pipelines have no example of {outcomes[0].task} in common")
+        raise UserError(f"the pipelines have no example of {outcomes[0].job.task} in common")
     return [one for one in outcomes[0].finished if one in shared]
 
 
@@ -125,9 +118,8 @@ def _besides(finished: Iterable[str], shared: Collection[str]) -> str:
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
-    return [
-        name for name in outcomes[0].metrics if all(name in outcome.metrics for outcome in outcomes)
-    ]
+    known = [outcome.metrics for outcome in outcomes]
+    return [name for name in known[0] if all(name in names for names in known)]
 
 
 def _pipeline_scores(
@@ -140,8 +132,8 @@ def _pipeline_scores(
     prices = [example.dollars for example in rows if example.dollars is not None]
     return PipelineScores(
         label=label,
-        run=outcomes.run,
-        pipeline=outcomes.pipeline,
+        run=outcomes.job.run.directory.path,
+        pipeline=outcomes.job.pipeline,
         scores=scores,
         examples=len(rows),
         failures=sum(example.failure is not None for example in rows),
@@ -168,7 +160,7 @@ def _warnings(
 ) -> list[str]:
     """Returns what a reader of the table should know first."""
     warnings = []
-    if len({str(outcome.signature.get("data")) for outcome in outcomes}) > 1:
+    if len({str(outcome.job.signature.get("data")) for outcome in outcomes}) > 1:
         warnings.append("the runs were made on different data")
     shares = [_unseen([example.coverage for example in row]) for row in rows]
     if max(shares) - min(shares) > _POINT:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
-from leporello.core.records import JSON
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.checksums import check_results
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
 
 
 @dataclass(frozen=True)
@@ -23,10 +22,7 @@ class Outcomes:
     """One pipeline on one task of a run.
 
     Attributes:
-        run: Directory of the run.
-        pipeline: Name of the pipeline.
-        task: Name of the task.
-        signature: Signature: all that the results depend on, as the manifest has it.
+        job: The pipeline and the task, with the signature of the results.
         signatures: Signatures of the metrics, by name: what exactly was computed.
         sees_gold: Whether a stage had the references or the evidence in view.
         normalised: Whether answers were brought into the form that metrics read.
@@ -36,10 +32,7 @@ class Outcomes:
         finished: Finished examples by id, in task order.
     """
 
-    run: Path
-    pipeline: str
-    task: str
-    signature: Mapping[str, JSON]
+    job: FinishedJob
     signatures: Mapping[str, str]
     sees_gold: bool
     normalised: bool
@@ -55,8 +48,7 @@ class Outcomes:
 
     def stage(self, key: str) -> Mapping[str, Any]:
         """Returns a stage's class and parameters, by its key in YAML."""
-        pipeline: Any = self.signature["pipeline"]
-        stage: Mapping[str, Any] = pipeline[key]
+        stage: Mapping[str, Any] = self.job.signature["pipeline"][key]
         return stage
 
 
@@ -73,32 +65,24 @@ def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
 
 
 def _of_run(run: Path) -> list[Outcomes]:
-    directory = RunDirectory.of_run(run)
-    signatures = directory.jobs().items()
-    jobs = [outcomes_of(directory, *job, signature) for job, signature in signatures]
+    jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
     if not any(job.finished for job in jobs):
         raise UserError(f"{run}: nothing of this run is finished yet")
     return [job for job in jobs if job.finished]
 
 
-def outcomes_of(
-    directory: RunDirectory, pipeline: str, task: str, signature: Mapping[str, JSON]
-) -> Outcomes:
-    """Returns one pipeline on one task of a run, given its signature there."""
-    statistics = JobFiles(directory, pipeline, task).statistics()
-    metrics = derived(directory, pipeline, task, "metrics.json")
-    task_given: Any = signature["task"]  # of 0.2, a task said it
+def _outcomes_of(job: FinishedJob) -> Outcomes:
+    names = job.run.directory, job.pipeline, job.task
+    metrics, timings = derived(*names, "metrics.json"), derived(*names, "timings.json")
     return Outcomes(
-        run=directory.path,
-        pipeline=pipeline,
-        task=task,
-        signature=signature,
+        job,
         signatures=metrics.get("signatures", {}),
         sees_gold=bool(metrics.get("sees_gold")),
-        normalised=bool(metrics.get("normalised", task_given.get("normalised"))),
+        # Of 0.2, a task said it.
+        normalised=bool(metrics.get("normalised", job.signature["task"].get("normalised"))),
         tuned=int(metrics.get("tuned", 0)),
-        seconds=_seconds(derived(directory, pipeline, task, "timings.json")),
-        finished={example.id: example for example in statistics},
+        seconds=_seconds(timings),
+        finished={example.id: example for example in job.files.statistics()},
     )
 
 

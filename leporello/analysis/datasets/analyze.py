@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +12,11 @@ from leporello.analysis.datasets.statistics import (
     analyze_examples,
     analyze_predictions,
 )
-from leporello.analysis.finished import FinishedExamples
+from leporello.analysis.finished import FinishedExamples, FinishedJob, FinishedRun
 from leporello.config import load_config
-from leporello.config.metrics import metrics_of
 from leporello.core.calls.answers import as_text
 from leporello.core.records import Example
 from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
 
 # Its references are labels; the paper takes what is asked about.
 _SPREAD_OF_QUESTION = ("contract_nli",)
@@ -59,23 +56,21 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
     Raises:
         UserError: The run's files or data cannot be read.
     """
-    directory = RunDirectory.of_run(run)
-    config = load_config([directory.config])
-    discrepancies = []
-    for pipeline, task in directory.jobs():
-        source = config.tasks[task].spec.build()
-        answers = _answers(JobFiles(directory, pipeline, task), examples_of(source, task))
-        metrics = metrics_of(config.tasks[task].metrics_of(source))
-        discrepancy = analyze_predictions(answers, metrics)
-        discrepancies.append(JobDiscrepancy(pipeline, task, discrepancy))
-    return discrepancies
+    return [
+        JobDiscrepancy(
+            job.pipeline,
+            job.task,
+            analyze_predictions(_answers(job), job.metrics),
+        )
+        for job in FinishedRun.at(run).jobs
+    ]
 
 
-def _answers(files: JobFiles, examples: Iterable[Example]) -> Iterator[tuple[Example, str | None]]:
+def _answers(job: FinishedJob) -> Iterator[tuple[Example, str | None]]:
     """Yields each example with its answer as it was given; None where it has none."""
-    finished = FinishedExamples(files)
-    for example in examples:
+    finished = FinishedExamples(job.files)
+    for example in job.examples():
         files_of_example = finished.take(example.id)
         row = files_of_example.prediction if files_of_example else None
         yield example, as_text(row["raw"]) if row else None
-    finished.check_end(f"{files.pipeline} on {files.task}")
+    finished.check_end(job.name)

@@ -5,24 +5,23 @@ A chunk is named `DOCUMENT:START-END`. Chunks depend on the pipeline, and so do 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.cache.store import Cache
-from leporello.config import Pipeline, load_config
+from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
 from leporello.core.files import atomically, in_utf8, read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
 from leporello.engine.selection import by_document, divided
-from leporello.engine.task_examples import examples_of
 from leporello.jobs.checksums import check_results
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import metrics_of_run
 from leporello.metrics import Metric
 from leporello.models.locate import cache_directory
@@ -51,30 +50,27 @@ def write_parquet(run: Path, folder: Path) -> list[Path]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    directory = RunDirectory.of_run(run)
-    jobs = [*directory.jobs()]
     written = []
-    for task in dict.fromkeys(task for _, task in jobs):
-        pipelines = [pipeline for pipeline, other in jobs if other == task]
-        metrics = _metrics(directory, pipelines, task)
+    for task, jobs in FinishedRun.at(run).by_task.items():
+        metrics = _metrics(jobs)
         schema = _schema(metrics)
         path = folder / f"{task}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         with pq.ParquetWriter(path, schema) as writer:
-            rows = (r for pipeline in pipelines for r in _rows(directory, pipeline, task, metrics))
+            rows = (row for job in jobs for row in _rows(job, metrics))
             while batch := [*islice(rows, _ROWS)]:
                 writer.write_table(pa.Table.from_pylist(batch, schema))
         written.append(path)
     return written
 
 
-def _metrics(directory: RunDirectory, pipelines: list[str], task: str) -> dict[str, Metric]:
+def _metrics(jobs: Sequence[FinishedJob]) -> dict[str, Metric]:
     """Returns the metrics that any of the examples was scored by."""
     names: dict[str, None] = {}
-    for pipeline in pipelines:
-        examples = JobFiles(directory, pipeline, task).statistics()
+    for job in jobs:
+        examples = job.files.statistics()
         names |= dict.fromkeys(next((e.statistics for e in examples if e.statistics), {}))
-    return metrics_of_run(directory.jobs()[pipelines[0], task], names)
+    return metrics_of_run(jobs[0].signature, names)
 
 
 def _schema(metrics: Mapping[str, Metric]) -> pa.Schema:
@@ -92,15 +88,13 @@ def _schema(metrics: Mapping[str, Metric]) -> pa.Schema:
     )
 
 
-def _rows(
-    directory: RunDirectory, pipeline: str, task: str, metrics: Mapping[str, Metric]
-) -> Iterator[dict[str, Any]]:
-    for example in JobFiles(directory, pipeline, task).examples():
+def _rows(job: FinishedJob, metrics: Mapping[str, Metric]) -> Iterator[dict[str, Any]]:
+    for example in job.files.examples():
         scores = {
             f"score_{name}": None if statistics is None else metrics[name].score(statistics)
             for name, statistics in example.statistics.statistics.items()
         }
-        yield {"pipeline": pipeline, "task": task, **_ended(example), **scores}
+        yield {"pipeline": job.pipeline, "task": job.task, **_ended(example), **scores}
 
 
 def _ended(example: ExampleFiles) -> dict[str, Any]:
@@ -134,28 +128,25 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
     Raises:
         UserError: No run lies there, or its tasks' data cannot be read.
     """
-    directory = RunDirectory.of_run(run)
-    config = load_config([directory.config])
+    finished = FinishedRun.at(run)
     written: list[Path] = []
-    for pipeline, task in directory.jobs():
-        base = folder / directory.results(pipeline, task).relative_to(directory.path)
+    for job in finished.jobs:
+        base = folder / job.files.folder.relative_to(finished.directory.path)
         base.parent.mkdir(parents=True, exist_ok=True)
-        stages = config.select([pipeline])[0].build()
-        source = config.tasks[task].spec.build()
+        stages, hits = job.point.build(), _hits(job)
         paths = base.with_name(f"{base.name}.run"), base.with_name(f"{base.name}.qrels")
-        hits = _hits(directory, pipeline, task)
         with atomically(paths[0]) as ranked, atomically(paths[1]) as judged:
-            for example in _with_documents(examples_of(source, task)):
+            for example in _with_documents(job.examples()):
                 if example.id in hits:
-                    ranked.writelines(_ranked(example, hits[example.id], pipeline))
+                    ranked.writelines(_ranked(example, hits[example.id], job.pipeline))
                     judged.writelines(_judged(example, stages))
         written += paths
     return written
 
 
-def _hits(directory: RunDirectory, pipeline: str, task: str) -> dict[str, Any]:
+def _hits(job: FinishedJob) -> dict[str, Any]:
     """Returns the hits of each finished example, by its id."""
-    path = directory.results(pipeline, task) / "predictions.jsonl"
+    path = job.files.folder / "predictions.jsonl"
     check_results(path.parent, path.name)
     return {row["id"]: row["hits"] for row in (read_rows(path) if path.exists() else ())}
 

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from leporello.analysis.leaderboards import leaderboard_named
-from leporello.config import load_config
-from leporello.core.errors import UserError
+from leporello.analysis.finished import FinishedJob, FinishedRun
+from leporello.config.suites import Suite, SuiteSubmission, read_suites
+from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_rows
-from leporello.engine.task_examples import examples_of
 from leporello.jobs.checksums import check_results
-from leporello.jobs.directory import RunDirectory, runs_in
+from leporello.jobs.directory import runs_in
 
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value
@@ -64,8 +61,8 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
     if faults := [*_differing("tasks", board.tasks, jobs)]:
         among = f" of pipeline {pipeline!r}" if pipeline else ""
         raise UserError(f"no submission to {benchmark}: {'; '.join(faults)} in these runs{among}")
-    finished = {task: job.predictions() for task, job in jobs.items()}
-    ids = {task: job.ids() for task, job in jobs.items()}
+    finished = {task: _predictions(job) for task, job in jobs.items()}
+    ids = {task: [example.id for example in job.examples()] for task, job in jobs.items()}
     text = submission_csv(
         {task: _in_order(predictions, ids[task]) for task, (predictions, _) in finished.items()},
         benchmark,
@@ -77,8 +74,22 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         file=file,
         rows={task: len(predictions) for task, (predictions, _) in finished.items()},
         failed={task: failed for task, (_, failed) in finished.items() if failed},
-        splits={task: job.split for task, job in jobs.items()},
+        splits={task: str(j.signature["task"].get("split", "")) for task, j in jobs.items()},
     )
+
+
+def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
+    """Returns a suite, and what its leaderboard takes.
+
+    Raises:
+        UserError: There is none of this name that takes submissions.
+    """
+    suites = read_suites()
+    found = suites.get(name)
+    if found is None or found.submission is None:
+        known = [suite.name for suite in suites.values() if suite.submission]
+        raise UserError(f"there are no submissions to {name!r}{did_you_mean(name, known)}")
+    return found, found.submission
 
 
 def submission_csv(
@@ -114,7 +125,7 @@ def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterat
     for id_, text in predictions.items():
         if why := _spoilt(id_) or _spoilt(text):
             spoilt.setdefault(why, []).append(id_)
-    yield from (f"{why}, in {len(where)} ({_few(where)})" for why, where in spoilt.items())
+    yield from (f"{why}, in {len(where)} ({few(where)})" for why, where in spoilt.items())
 
 
 def _spoilt(text: str) -> str:
@@ -138,111 +149,46 @@ def _differing(what: str, wanted: Collection[str], given: Collection[str]) -> It
     missing = [name for name in wanted if name not in given_set]
     redundant = [str(name) for name in given if name not in wanted_set]
     if missing:
-        yield f"{len(missing)} {what} are missing ({_few(missing)})"
+        yield f"{len(missing)} {what} are missing ({few(missing)})"
     if redundant:
-        yield f"{len(redundant)} {what} are redundant ({_few(redundant)})"
+        yield f"{len(redundant)} {what} are redundant ({few(redundant)})"
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """Returns the first of many names, for a message."""
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
-def read_submission(path: Path) -> dict[str, dict[str, str]]:
-    """Reads a submission: by task and by example id, the predictions.
-
-    Raises:
-        UserError: It cannot be read, has other columns, a row that is none, a missing value, or
-            an id twice; the message names the line.
-    """
-    rows: dict[str, dict[str, str]] = {}
-    for line, row in _lines(path):
-        task, id_, text = row
-        if _NOT_AVAILABLE in row:
-            raise UserError(f"{path}:{line}: {_NOT_AVAILABLE} stands for a missing value")
-        if id_ in rows.setdefault(task, {}):
-            raise UserError(f"{path}:{line}: id {id_!r} of {task!r} is given twice")
-        rows[task][id_] = text
-    return rows
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows below the header, in the columns' proper order, each with its last line."""
-    limit = csv.field_size_limit(sys.maxsize)  # a text may be as long as it likes
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, [])
-            if sorted(header) != sorted(_COLUMNS):
-                raise UserError(
-                    f"{path}:1: the columns must be {', '.join(_COLUMNS)};"
-                    f" they are {', '.join(header)[:80] or 'none'}"
-                )
-            order = [header.index(column) for column in _COLUMNS]
-            for row in filter(None, reader):  # blank lines are passed over, as the scripts do
-                if len(row) != len(_COLUMNS):
-                    raise UserError(f"{path}:{reader.line_num}: has {len(row)} columns, not 3")
-                yield reader.line_num, [row[column] for column in order]
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except csv.Error as error:
-        raise UserError(f"{path}:{reader.line_num}: no CSV: {error}") from None
-    finally:
-        csv.field_size_limit(limit)
-
-
-@dataclass(frozen=True, slots=True)
-class _SubmittedJob:
-    """One pipeline on one task, in a run."""
-
-    directory: RunDirectory
-    pipeline: str
-    task: str
-
-    @property
-    def split(self) -> str:
-        task: Any = self.directory.jobs()[self.pipeline, self.task]["task"]
-        return str(task.get("split", ""))
-
-    def predictions(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Returns the predictions by id, and the ids of what failed: these are empty."""
-        folder = self.directory.results(self.pipeline, self.task)
-        files = folder / "predictions.jsonl", folder / "failures.jsonl"
-        if not all(file.exists() for file in files):
-            message = f"{self.pipeline} on {self.task} is not finished"
-            raise UserError(f"{self.directory.path}: {message}; run it to its end first")
-        check_results(folder, *(file.name for file in files))
-        predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
-        failed = tuple(row["id"] for row in read_rows(files[1]))
-        return predictions | dict.fromkeys(failed, ""), failed
-
-    def ids(self) -> list[str]:
-        """Returns the ids of the task's examples, in order."""
-        config = load_config([self.directory.config])
-        source = config.tasks[self.task].spec.build()
-        return [example.id for example in examples_of(source, self.task)]
+def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Returns the predictions by id, and the ids of what failed: these are empty."""
+    folder = job.files.folder
+    files = folder / "predictions.jsonl", folder / "failures.jsonl"
+    if not all(file.exists() for file in files):
+        place = job.run.directory.path
+        raise UserError(f"{place}: {job.name} is not finished; run it to its end first")
+    check_results(folder, *(file.name for file in files))
+    predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
+    failed = tuple(row["id"] for row in read_rows(files[1]))
+    return predictions | dict.fromkeys(failed, ""), failed
 
 
 def _jobs(
     runs: Sequence[Path], benchmark: str, pipelines: Mapping[str, str]
-) -> dict[str, _SubmittedJob]:
+) -> dict[str, FinishedJob]:
     """Returns what was run on the benchmark's tasks, with the pipelines that count for them."""
-    jobs: dict[str, _SubmittedJob] = {}
+    jobs: dict[str, FinishedJob] = {}
     paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
-    for directory in map(RunDirectory.of_run, paths):
-        for name, task in directory.jobs():
-            prefix, _, short = task.rpartition("/")
-            if prefix == benchmark and pipelines.get(short) in ("", name):
-                job = _SubmittedJob(directory, name, task)
-                if other := jobs.get(short):
-                    raise UserError(_twice(job, other))
-                jobs[short] = job
+    for job in (job for run in map(FinishedRun.at, paths) for job in run.jobs):
+        prefix, _, short = job.task.rpartition("/")
+        if prefix == benchmark and pipelines.get(short) in ("", job.pipeline):
+            if other := jobs.get(short):
+                raise UserError(_twice(job, other))
+            jobs[short] = job
     return jobs
 
 
-def _twice(job: _SubmittedJob, other: _SubmittedJob) -> str:
-    both = f"{other.pipeline} in {other.directory.path}, {job.pipeline} in {job.directory.path}"
+def _twice(job: FinishedJob, other: FinishedJob) -> str:
+    both = ", ".join(f"{one.pipeline} in {one.run.directory.path}" for one in (other, job))
     hint = "" if job.pipeline == other.pipeline else "; name one, or a row, with --pipeline"
     return f"{job.task} was run twice: {both}{hint}"
 

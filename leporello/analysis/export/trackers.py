@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leporello.analysis.finished import FinishedRun
 from leporello.config.sweeps import spec_of
 from leporello.core.coverage import PARTS
 from leporello.core.environment.extras import require
@@ -19,7 +20,6 @@ from leporello.core.environment.own_lines import own_errors
 from leporello.core.errors import UserError
 from leporello.core.files import read_json
 from leporello.core.protocols import TRACKER
-from leporello.jobs.directory import RunDirectory
 
 _FILES = ("predictions.jsonl", "failures.jsonl", "metrics.json", "timings.json")
 _COUNTS = ("examples", "failures", "empty", *PARTS)
@@ -62,8 +62,7 @@ def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
     Raises:
         UserError: No run lies there, none of it is finished, or the tracker's extra is missing.
     """
-    directory = RunDirectory.of_run(run)
-    jobs = [*_tracked(directory)]
+    jobs = [*_tracked(FinishedRun.at(run))]
     if not jobs:
         raise UserError(f"{run}: no finished run lies there")
     chosen = spec_of(tracker, TRACKER, "--to").build()
@@ -73,21 +72,22 @@ def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
     return [job.name for job in jobs]
 
 
-def _tracked(directory: RunDirectory) -> Iterator[TrackedJob]:
-    for (pipeline, task), signature in directory.jobs().items():
-        folder = directory.results(pipeline, task)
+def _tracked(run: FinishedRun) -> Iterator[TrackedJob]:
+    directory = run.directory
+    for job in run.jobs:
+        folder = job.files.folder
         if not (folder / "metrics.json").exists():
             continue
         metrics = read_json(folder / "metrics.json")
         files = (*(folder / name for name in _FILES), directory.config, directory.manifest)
         yield TrackedJob(
-            name=f"{pipeline} on {task}",
-            parameters=dict(_flat(signature["pipeline"])),
+            name=job.name,
+            parameters=dict(_flat(job.signature["pipeline"])),
             numbers={**metrics["scores"], **{name: float(metrics[name]) for name in _COUNTS}},
             tags={
-                "pipeline": pipeline,
-                "task": task,
-                "data": str(signature["data"]),
+                "pipeline": job.pipeline,
+                "task": job.task,
+                "data": str(job.signature["data"]),
                 **{n: str(metrics.get(n, False)).lower() for n in ("sees_gold", "normalised")},
                 "directory": str(directory.path.resolve()),
             },

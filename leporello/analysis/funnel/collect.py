@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.finished import FinishedExamples, check_document
+from leporello.analysis.finished import (
+    FinishedExamples,
+    FinishedJob,
+    FinishedRun,
+    check_document,
+)
 from leporello.analysis.funnel.example_trace import (
     ChunkCover,
     ExampleTrace,
@@ -17,20 +22,16 @@ from leporello.analysis.funnel.example_trace import (
     trace_example,
 )
 from leporello.cache.store import Cache
-from leporello.config import Config, load_config
-from leporello.config.metrics import metrics_of
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memory import memo_key
 from leporello.core.errors import UserError
 from leporello.core.notes import collect_notes
-from leporello.core.protocols import Chunker, Task
+from leporello.core.protocols import Chunker
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import by_document, divided
-from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.jobs.files import ExampleFiles
 from leporello.metrics import Metric
 from leporello.models.locate import cache_directory
 
@@ -44,16 +45,8 @@ def trace_examples(run: Path) -> Iterator[ExampleTrace]:
     Raises:
         UserError: No run lies there, or its tasks' data are not what they were.
     """
-    directory = RunDirectory.of_run(run)
-    config, jobs = load_config([directory.config]), directory.jobs()
-    for task in dict.fromkeys(task for _, task in jobs):
-        pipelines = [pipeline for pipeline, other in jobs if other == task]
-        yield from _of_task(directory, config, task, pipelines)
-
-
-def scored_by(signature: Mapping[str, Any], source: Task) -> dict[str, Metric]:
-    """Returns the metrics that a job was scored by, by name, in the task's order."""
-    return metrics_of(signature["task"].get("metrics") or source.metrics)
+    for jobs in FinishedRun.at(run).by_task.values():
+        yield from _of_task(jobs)
 
 
 def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
@@ -63,61 +56,23 @@ def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float
     return None if statistics is None else metrics[name].score(statistics)
 
 
-def _of_task(
-    directory: RunDirectory, config: Config, task: str, pipelines: Sequence[str]
-) -> Iterator[ExampleTrace]:
-    source = config.tasks[task].spec.build()
-    signatures = {pipeline: directory.jobs()[pipeline, task] for pipeline in pipelines}
-    metrics = {name: scored_by(signature, source) for name, signature in signatures.items()}
-    jobs = [*_job_readers(directory, config, task, metrics)]
-    every = examples_of(source, task)
+def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
+    factory = StageFactory()
+    readers = [_JobReader.of(job, factory) for job in jobs]
     # Behind the last row of the last job the data are not read on.
-    examples = takewhile(lambda _: any(job.rows.next for job in jobs), every)
+    examples = takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples())
     cache = Cache(cache_directory())
     for _, group in by_document(examples):
         group[0].document.use_cache(cache)
-        covers = _ChunkCovers()
+        covers: dict[Any, ChunkCover] = {}
         for example in group:
-            results = [(job, job.rows.take(example.id)) for job in jobs]
+            results = [(reader, reader.rows.take(example.id)) for reader in readers]
             gold = gold_of(example) if any(result for _, result in results) else None
             yield from (
-                job.trace(example, gold, result, covers) for job, result in results if result
+                reader.trace(example, gold, result, covers) for reader, result in results if result
             )
-    for job in jobs:
-        job.rows.check_end(f"{directory.path}: {task}")
-
-
-def _job_readers(
-    directory: RunDirectory,
-    config: Config,
-    task: str,
-    metrics: Mapping[str, Mapping[str, Metric]],
-) -> Iterator[_JobReader]:
-    factory = StageFactory()
-    for pipeline in metrics:
-        [point] = config.select([pipeline])
-        chunker = factory.stage(point.stages["chunker"])
-        rows = FinishedExamples(JobFiles(directory, pipeline, task))
-        yield _JobReader((pipeline, task), chunker, rows, metrics[pipeline])
-
-
-@dataclass
-class _ChunkCovers:
-    """The chunks of one document, by what made them."""
-
-    _by_chunker: dict[Any, ChunkCover] = field(default_factory=dict)
-
-    def of(self, chunker: Chunker, example: Example) -> ChunkCover:
-        key = (memo_key(chunker), example.question if asks_question(chunker) else None)
-        if key not in self._by_chunker:
-            try:
-                with collect_notes():  # the run has the notes, too
-                    chunks = divided(chunker, example)
-            except ExampleError as error:
-                message = f"the chunker fails now, though it did not in the run: {error.message}"
-                raise UserError(f"example {example.id!r}: {message}") from error
-            self._by_chunker[key] = ChunkCover.of(chunk.span for chunk in chunks)
-        return self._by_chunker[key]
+    for job, reader in zip(jobs, readers, strict=True):
+        reader.rows.check_end(f"{job.run.directory.path}: {job.task}")
 
 
 @dataclass(frozen=True)
@@ -129,14 +84,40 @@ class _JobReader:
     rows: FinishedExamples
     metrics: Mapping[str, Metric]
 
+    @classmethod
+    def of(cls, job: FinishedJob, factory: StageFactory) -> _JobReader:
+        chunker = factory.stage(job.point.stages["chunker"])
+        return cls((job.pipeline, job.task), chunker, FinishedExamples(job.files), job.metrics)
+
     def trace(
-        self, example: Example, gold: Gold | None, finished: ExampleFiles, covers: _ChunkCovers
+        self,
+        example: Example,
+        gold: Gold | None,
+        finished: ExampleFiles,
+        covers: dict[Any, ChunkCover],
     ) -> ExampleTrace:
-        """Returns what became of an example."""
+        """Returns what became of an example.
+
+        Args:
+            example: The example.
+            gold: Proof of its answer.
+            finished: What the run left of it.
+            covers: Chunks of its document by what made them; those that are missing are added.
+        """
         cover = ChunkCover.of(())
         if gold:
             check_document(self.job[1], example, finished)
         if gold and finished.prediction:
-            cover = covers.of(self.chunker, example)
+            key = (memo_key(self.chunker), example.question if asks_question(self.chunker) else "")
+            cover = covers[key] = covers.get(key) or self._cover(example)
         score = answer_score(finished, self.metrics)
         return trace_example(self.job, example, gold, cover, finished, score=score)
+
+    def _cover(self, example: Example) -> ChunkCover:
+        try:
+            with collect_notes():  # the run has the notes, too
+                chunks = divided(self.chunker, example)
+        except ExampleError as error:
+            message = f"the chunker fails now, though it did not in the run: {error.message}"
+            raise UserError(f"example {example.id!r}: {message}") from error
+        return ChunkCover.of(chunk.span for chunk in chunks)

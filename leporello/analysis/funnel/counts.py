@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -90,41 +90,14 @@ def count_losses(traces: Iterable[ExampleTrace]) -> list[Funnel]:
 
 
 @dataclass
-class _StageTotals:
-    of: int = 0
-    kept: int = 0
-    total: float = 0.0
-    lost: int = 0
-    answered: int = 0
-    ids: list[str] = field(default_factory=list)
-
-    def add(self, share: float, shown: float) -> None:
-        self.of += 1
-        self.kept += share >= 1
-        self.total += shown
-
-    def lose(self, trace: ExampleTrace) -> None:
-        self.lost += 1
-        self.answered += trace.answered is True
-        if len(self.ids) < _IDS:
-            self.ids.append(trace.id)
-
-    def step(self, stage: str) -> FunnelStage:
-        mean = round(self.total / self.of, 4) if self.of else 0.0
-        return FunnelStage(
-            stage, self.of, self.kept, mean, self.lost, self.answered, tuple(self.ids)
-        )
-
-
-@dataclass
 class _JobCounts:
     """Counts the examples of one pipeline on one task."""
 
     examples: int = 0
-    kinds: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    stages: dict[str, _StageTotals] = field(
-        default_factory=lambda: {s: _StageTotals() for s in STAGES}
-    )
+    kinds: Counter[str] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by stage and field
+    shares: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # sums
+    ids: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     recall_steps: list[float] = field(default_factory=lambda: [0.0] * _RANKS)  # recall, by rank
     ranks: int = 0
 
@@ -133,14 +106,15 @@ class _JobCounts:
         if not trace.gold:
             return
         self.kinds[trace.gold] += 1
-        for stage, counted in self.stages.items():
+        for stage in STAGES:
             share = trace.kept(stage)
-            if stage != "answer":
-                counted.add(share, 100 * share)
-            elif trace.score is not None:
-                counted.add(share, trace.score)
+            shown = trace.score if stage == "answer" else 100 * share
+            if shown is not None:
+                self.counts.update({(stage, "of"): 1, (stage, "kept"): share >= 1})
+                self.shares[stage] += shown
         if lost := trace.lost_at:
-            self.stages[lost].lose(trace)
+            self.counts.update({(lost, "lost"): 1, (lost, "answered"): trace.answered is True})
+            self.ids[lost] += [trace.id][: _IDS - len(self.ids[lost])]
         self._recall(trace)
 
     def _recall(self, trace: ExampleTrace) -> None:
@@ -150,8 +124,15 @@ class _JobCounts:
                 self.recall_steps[rank - 1] += share - before
                 self.ranks, before = max(self.ranks, rank), share
 
+    def _stage(self, stage: str) -> FunnelStage:
+        of, kept, lost, answered = (
+            self.counts[stage, name] for name in ("of", "kept", "lost", "answered")
+        )
+        mean = round(self.shares[stage] / of, 4) if of else 0.0
+        return FunnelStage(stage, of, kept, mean, lost, answered, tuple(self.ids[stage]))
+
     def funnel(self, pipeline: str, task: str) -> Funnel:
-        proved = sum(self.kinds.values())
+        proved = self.kinds.total()
         sums = accumulate(self.recall_steps[: self.ranks])
         return Funnel(
             pipeline=pipeline,
@@ -159,8 +140,6 @@ class _JobCounts:
             examples=self.examples,
             evidence=self.kinds["evidence"],
             located=self.kinds["reference"],
-            steps=tuple(counted.step(stage) for stage, counted in self.stages.items())
-            if proved
-            else (),
+            steps=tuple(map(self._stage, STAGES)) if proved else (),
             recall=tuple(round(100 * total / proved, 4) for total in sums),
         )

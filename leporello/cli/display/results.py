@@ -13,8 +13,7 @@ from rich.table import Table
 from leporello.cli.display.tables import comparison, excerpt, new_table
 from leporello.core.coverage import shown
 from leporello.core.records import Example, Failure, Prediction, Span
-from leporello.jobs.results import Result
-from leporello.jobs.ways import ways_table
+from leporello.jobs.results import Result, ways_table
 from leporello.runs.verify import Verification
 from leporello.text.outline import cited
 
@@ -33,32 +32,10 @@ def scores(console: Console, results: Sequence[Result]) -> None:
     """Prints, task by task, the scores of every pipeline and the ledger beside them."""
     for task in dict.fromkeys(result.task for result in results):
         _task_scores(console, task, [result for result in results if result.task == task])
-    _averages(console, results)
     _notes(console, results)
     signatures = {name: text for result in results for name, text in result.signatures.items()}
     for text in signatures.values():
         console.print(f"[dim]{escape(text)}[/dim]", soft_wrap=True)
-
-
-def _averages(console: Console, results: Sequence[Result]) -> None:
-    """Prints each pipeline's average over a benchmark, or which tasks it lacks."""
-    tasks = {result.task for result in results if "/" in result.task}
-    if len(tasks) <= 1:
-        return
-    from leporello.analysis.leaderboards import average_of
-    from leporello.config.suites import read_suites
-
-    suites = read_suites((), tasks).values()
-    for suite in (suite for suite in suites if suite.average == "mean"):
-        name, own = suite.name, [result for result in results if result.task in suite.tasks]
-        for pipeline in dict.fromkeys(result.pipeline for result in own):
-            mine = [result for result in own if result.pipeline == pipeline]
-            average, missing = average_of(mine, suite)
-            if average is not None:
-                console.print(f"Avg of {name}, {pipeline}: {average:.2f}", highlight=False)
-            elif len(mine) > 1:
-                message = f"no Avg of {name} for {pipeline}: {', '.join(missing)} missing"
-                console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def _notes(console: Console, results: Sequence[Result]) -> None:

@@ -27,14 +27,7 @@ if TYPE_CHECKING:
     from leporello.core.yaml.tree import ConfigSource
 
 _CLASSES: Mapping[str, Kind] = {kind.title: kind for kind in ALL_KINDS}
-KINDS_OF_THINGS = (
-    "pipelines",
-    "tasks",
-    "suites",
-    *(title for title in _CLASSES if title != "tasks"),
-)
-
-
+KINDS_OF_THINGS = (*SECTIONS, *(title for title in _CLASSES if title != TASK.title))
 _OFFLINE = " (runs offline)"
 
 

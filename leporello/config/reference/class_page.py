@@ -60,10 +60,6 @@ class ClassPage:
 def class_page(config: Config, name: str) -> ClassPage | None:
     """Returns the page of a class, a metric or a pipeline's settings; None if there is none.
 
-    Args:
-        config: The config whose pipelines show how it is used.
-        name: Name as YAML has it: plain, dotted, or `./file.py:Class`.
-
     Raises:
         UserError: The name is that of a file or module without such a class.
     """

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from leporello.config.built_in import built_in_names
 from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites.suite import Suite, SuiteColumn, SuiteRow, SuiteSubmission
@@ -19,27 +18,14 @@ from leporello.core.files import at_home
 from leporello.core.yaml.tree import ConfigSource, Tree
 
 
-def read_suites(files: Sequence[ConfigSource] = (), tasks: Iterable[str] = ()) -> dict[str, Suite]:
-    """Returns suites of the built-in files and the user's over them, by name.
-
-    No class is looked at.
-
-    Args:
-        files: Files of the user.
-        tasks: Tasks of which a built-in suite must have one; all suites are read if empty.
+def read_suites() -> dict[str, Suite]:
+    """Returns the suites of the built-in files, by name; no class is looked at.
 
     Raises:
-        UserError: A file cannot be read.
         ConfigError: Everything that is wrong with the form of the suites.
     """
-    layers = Layers(files)
-    wanted, rows = {*tasks}, built_in_names()["suites"]
-    names = [
-        name
-        for name in layers.suites
-        if not wanted or name in layers.suites.own or not wanted.isdisjoint(rows[name]["tasks"])
-    ]
-    checked = [suite_of(layers, name) for name in names]
+    layers = Layers(())
+    checked = [suite_of(layers, name) for name in layers.suites]
     if faults := [fault for _, faults in checked for fault in faults]:
         raise ConfigError(faults)
     return {suite.name: suite for suite, _ in checked if suite}

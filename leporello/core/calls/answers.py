@@ -44,10 +44,6 @@ def confidence_of(value: JSON, outputs: Iterable[Output]) -> float | None:
 
     A combiner that knows better returns a mapping with `answer` and `confidence`, which may be
     None.
-
-    Args:
-        value: Value that the combiner returned.
-        outputs: Outputs of its reads.
     """
     if isinstance(value, dict) and "answer" in value and "confidence" in value:
         own = value["confidence"]

@@ -243,8 +243,7 @@ def spans_hash(document: Document, given: Sequence[Chunk]) -> str:
 
     if not isinstance(given, tuple):
         return hashed()[1]
-    kept: tuple[Sequence[Chunk], str] = document.memo(("spans", id(given)), hashed)
-    return kept[1]
+    return document.memo(("spans", id(given)), hashed)[1]
 
 
 def content_of(document: Document) -> JSON:
@@ -261,8 +260,7 @@ def content_of(document: Document) -> JSON:
             "parts": _digest(parts),
         }
 
-    content: JSON = document.memo("content", hashed)
-    return content
+    return document.memo("content", hashed)
 
 
 def _digest(things: Sequence[Any]) -> JSON:

@@ -17,7 +17,7 @@ from leporello.core.calls.memory import CacheKey, Fingerprint, memo_key
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import Passage
-from leporello.core.records import JSON, Chunk, Document
+from leporello.core.records import Chunk, Document
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,8 +48,7 @@ def chunks(
     made, notes = document.memo(("chunks", memo_key(chunker), question), make)
     for text in dict.fromkeys(notes):
         note(text)
-    found: tuple[Chunk, ...] = made
-    return found
+    return made
 
 
 def cached_chunks(
@@ -145,7 +144,7 @@ def _key(
     known = fingerprint(retriever, (*derived.search_only(retriever), *join_only))
     if known is None:
         return None
-    content: JSON = document.memo(
+    content = document.memo(
         ("content", number), lambda: derived.content_of(member_document(document, number))
     )
     stands = hashlib.sha256(spans.tobytes()).hexdigest()

@@ -8,32 +8,25 @@ from importlib.util import find_spec
 
 from leporello.core.errors import UserError
 
-# The extra of pyproject.toml that brings a package, by the name under which it is imported.
+# The extra of pyproject.toml that brings a package, by the name under which it is imported, where
+# that is another one.
 _EXTRA_OF: Mapping[str, str] = {
-    "ctranslate2": "ctranslate2",
     "faiss": "local",
-    "haystack": "haystack",
     "jieba": "chinese",
     "langchain_core": "langchain",
     "langchain_text_splitters": "langchain",
     "llguidance": "typed",
     "lm_eval": "lm-eval",
-    "mcp": "mcp",
-    "mlflow": "mlflow",
     "onnx": "local",
-    "pandas": "pandas",
     "peft": "train",
     "pyarrow": "parquet",
     "pycocoevalcap": "muld",
     "rapidocr": "ocr",
-    "ray": "ray",
     "sentence_transformers": "local",
     "tensorboard": "train",
     "torch": "local",
     "transformers": "local",
     "unidecode": "zero-scrolls",
-    "vllm": "vllm",
-    "wandb": "wandb",
     "wonderwords": "ruler",
 }
 
@@ -52,7 +45,7 @@ def require(who: str, *packages: str) -> None:
         if not is_installed(package):
             raise UserError(
                 f"{who} needs the package {package}, which is not installed here:"
-                f" {install_command(_EXTRA_OF[package])}"
+                f" {install_command(_EXTRA_OF.get(package, package))}"
             )
 
 

@@ -16,13 +16,15 @@ from leporello.executors.interface import BatchSpec
 from leporello.executors.local import WorkerProcess
 from leporello.executors.pickling import dump
 from leporello.executors.pool import PoolWorker, WorkerLink
-from leporello.executors.ray.capacity import (
+from leporello.executors.ray.cluster import (
     CapacityWatch,
     check_capacity,
+    connected,
+    nodes,
     resolved,
+    resources,
     worker_resources,
 )
-from leporello.executors.ray.cluster import connected, nodes, resources
 from leporello.executors.ray.environment import WorkerEnvironment
 
 _LOOK = 0.2  # seconds between looks at a wish to stop
@@ -66,7 +68,7 @@ class RayWorkers:
     def __exit__(self, *_: object) -> None:
         self._resources.close()
 
-    def start(self, _: Sequence[WorkerLink]) -> WorkerLink:
+    def start(self, others: Sequence[WorkerLink]) -> WorkerLink:  # noqa: ARG002 -- Ray knows where
         """Asks Ray for an actor, which begins when there is room for it."""
         import ray
 

@@ -8,16 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import need_coco
 from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.protocol import Averaged, Statistics, Summed, column_sums
 from leporello.text.lcs import lcs_length, places
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
 
 _ORDERS = (1, 2, 3, 4)
 _TINY, _SMALL = 1e-15, 1e-9  # of coco-caption: no overlap is nearly, not quite, zero
@@ -44,7 +41,7 @@ class BleuCoco(Summed):
 
     later: ClassVar[bool] = True
     name: ClassVar[str] = "bleu_coco"
-    headline: ClassVar[str] = "bleu_4"
+    headline = "bleu_4"
     signature: ClassVar[str] = (
         f"bleu_coco|{_WORDS}|length:closest|smoothing:1e-15,1e-9|average:corpus|version:1"
     )
@@ -71,10 +68,6 @@ class BleuCoco(Summed):
             "wanted": min((abs(len(words) - size), len(words)) for words in references)[1],
         }
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's BLEU-4."""
-        return 100 * bleu([statistics])[-1]
-
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `bleu_1` to `bleu_4` over all counts."""
         if not statistics:
@@ -88,11 +81,9 @@ class BleuCoco(Summed):
         """Returns correct and guessed n-grams of each order, and the two lengths."""
         return _counts(statistics)
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; n-grams count
+    def of_row(self, row: Sequence[float]) -> float:
         """Returns BLEU-4 of the counts."""
-        import numpy as np
-
-        return np.array([100 * _bleu(row)[-1] for row in sums.tolist()])
+        return 100 * _bleu(row)[-1]
 
 
 def bleu(statistics: Sequence[Statistics]) -> list[float]:

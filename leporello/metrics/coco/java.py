@@ -39,11 +39,6 @@ class LineProcess:
     def ask(self, lines: Sequence[str], count: int, *, passing_over: str = "") -> list[str]:
         r"""Writes lines, without `\n` in them, and returns the next ones that come back.
 
-        Args:
-            lines: Lines that are written.
-            count: Number of lines that are awaited.
-            passing_over: A line that is no answer.
-
         Raises:
             RuntimeError: The program ended instead.
         """

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import LineProcess, coco_program, need_coco
 from leporello.metrics.coco.tokenizer import coco_words
 from leporello.metrics.protocol import Statistics, Summed, column_sums
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
 
 # Of METEOR 1.5 for English: weights of exact, stem, synonym and paraphrase matches; of recall
 # against precision; of fragmentation, and its power; of content against function words.
@@ -37,7 +34,6 @@ class MeteorCoco(Summed):
 
     later: ClassVar[bool] = True
     name: ClassVar[str] = "meteor_coco"
-    headline: ClassVar[str] = "meteor_coco"
     signature: ClassVar[str] = (
         "meteor_coco|words:ptb-3.4.1,lower,no-punctuation|meteor:1.5,en,norm,rank|average:corpus"
         "|version:1"
@@ -64,10 +60,6 @@ class MeteorCoco(Summed):
             raise RuntimeError(f"METEOR answered {line!r:.200}")
         return {"counts": counts}
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's METEOR."""
-        return 100 * meteor([statistics["counts"]])
-
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `meteor_coco` of all counts together, which is not the mean over examples."""
         if not statistics:
@@ -78,11 +70,9 @@ class MeteorCoco(Summed):
         """Returns the counts."""
         return _unbroken(statistics["counts"])
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; words count
+    def of_row(self, row: Sequence[float]) -> float:
         """Returns METEOR of the counts."""
-        import numpy as np
-
-        return np.array([100 * _of_counts(row) for row in sums.tolist()])
+        return 100 * _of_counts(row)
 
 
 def meteor(segments: Iterable[Sequence[float]]) -> float:

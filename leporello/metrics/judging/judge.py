@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
@@ -17,9 +17,6 @@ from leporello.core.protocols import Positive, Role
 from leporello.core.records import Example, Output, Prediction, Read
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import Statistics, Summed
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
 
 RUBRIC = (
     "Judge the answer to the question by the reference. A good answer says what the reference says,"
@@ -53,7 +50,6 @@ class Judge(Summed):
     """
 
     name: ClassVar[str] = "judge"
-    headline: ClassVar[str] = "judge"
 
     rubric: str = RUBRIC
     mode: Literal["pointwise", "pairwise"] = "pointwise"
@@ -126,12 +122,10 @@ class Judge(Summed):
         """Returns the score, and whether there is one."""
         return [self.score(statistics), statistics["judge"] is not None]
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- judged ones count
-        """Returns the means over what was judged."""
-        import numpy as np
-
-        means: Numbers = sums[:, 0] / np.maximum(sums[:, 1], 1)
-        return means
+    def of_row(self, row: Sequence[float]) -> float:
+        """Returns the mean over what was judged."""
+        total, judged = row
+        return total / max(judged, 1)
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns mean, share without a verdict, and agreement with metrics and with people."""

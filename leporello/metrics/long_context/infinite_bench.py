@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import ClassVar, Literal
 
 from leporello.core.protocols import Count
 from leporello.core.records import Example
-from leporello.metrics.f1 import token_f1
+from leporello.metrics.f1 import best_f1, token_f1
 from leporello.metrics.long_context.chinese import bare
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
@@ -39,19 +40,10 @@ class InfiniteBenchScore(Averaged):
     """
 
     task: Literal[
-        "passkey",
-        "number_string",
-        "kv_retrieval",
-        "longdialogue_qa_eng",
-        "longbook_sum_eng",
-        "longbook_choice_eng",
-        "longbook_qa_eng",
-        "longbook_qa_chn",
-        "math_find",
-        "math_calc",
-        "code_run",
-        "code_debug",
-    ] = "longbook_qa_eng"
+        "passkey", "number_string", "kv_retrieval", "longdialogue_qa_eng", "longbook_sum_eng",
+        "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
+        "code_run", "code_debug",
+    ] = "longbook_qa_eng"  # fmt: skip
     skip: Count = 0
 
     name: ClassVar[str] = "infinite_bench"
@@ -96,11 +88,6 @@ def _first_number(text: str, gold: Gold) -> float:
 
 def _longdialogue_qa_eng(text: str, gold: Gold) -> float:
     return gold[0] in _words(text.upper(), "\n:\"'.,?!{}")
-
-
-def _longbook_qa_eng(text: str, gold: Gold) -> float:
-    words = normalise(text).split()
-    return max(token_f1(words, normalise(each).split()) for each in gold)
 
 
 def _longbook_qa_chn(text: str, gold: Gold) -> float:
@@ -171,7 +158,7 @@ _SCORES: Mapping[str, Callable[[str, Gold], float]] = {
     "longdialogue_qa_eng": _longdialogue_qa_eng,
     "longbook_sum_eng": _longbook_sum_eng,
     "longbook_choice_eng": _longbook_choice_eng,
-    "longbook_qa_eng": _longbook_qa_eng,
+    "longbook_qa_eng": partial(best_f1, normalise),
     "longbook_qa_chn": _longbook_qa_chn,
     "math_find": _math_find,
     "code_run": _code_run,

@@ -42,15 +42,9 @@ class LongBenchScore(Averaged):
     """
 
     score_by: Literal[
-        "f1",
-        "f1_zh",
-        "rouge_l",
-        "rouge_l_zh",
-        "classification",
-        "retrieval",
-        "count",
+        "f1", "f1_zh", "rouge_l", "rouge_l_zh", "classification", "retrieval", "count",
         "code_similarity",
-    ] = "f1"
+    ] = "f1"  # fmt: skip
     first_line: bool = False
 
     name: ClassVar[str] = "longbench"

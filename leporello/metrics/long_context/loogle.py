@@ -12,14 +12,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.long_context.rouge_sets import rouge_l, rouge_n
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
+from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
 
 
 @dataclass(frozen=True)
@@ -34,10 +31,7 @@ class LooGLESimilarity(Averaged):
     name: ClassVar[str] = "loogle"
     signature: ClassVar[str] = "loogle|bleu:1,4|rouge:1,2,L,recall|average:mean|version:1"
 
-    @property
-    def headline(self) -> str:
-        """The recall of ROUGE-L."""
-        return "loogle_rouge_l"
+    headline = "loogle_rouge_l"
 
     def score(self, statistics: Statistics) -> float:
         """Returns the example's recall of ROUGE-L."""
@@ -69,7 +63,7 @@ def _bleu(guess: Sequence[str], reference: Sequence[str], n: int) -> float:
 
 
 @dataclass(frozen=True)
-class LooGLECloze(Averaged):
+class LooGLECloze(Summed):
     """The share of masks that are filled exactly, and in part, over all masks of all questions.
 
     The answer must be a dictionary in Python's writing, `{'<mask-0>': 'Bob'}`, and nothing else;
@@ -98,10 +92,6 @@ class LooGLECloze(Averaged):
         """Says whether a text is a dictionary."""
         return bool(_dictionary(text))
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's share of masks that are filled exactly."""
-        return 100.0 * float(statistics["exact"]) / float(statistics["masks"])
-
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the shares `loogle_cloze`, filled exactly, and `loogle_cloze_partial`."""
         if not statistics:
@@ -115,10 +105,10 @@ class LooGLECloze(Averaged):
         """Returns the masks filled exactly, and all."""
         return [statistics["exact"], statistics["masks"]]
 
-    def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:  # noqa: ARG002 -- as every metric's; masks count
-        """Returns the shares of masks."""
-        scores: Numbers = 100 * sums[:, 0] / sums[:, 1]
-        return scores
+    def of_row(self, row: Sequence[float]) -> float:
+        """Returns the share of masks that are filled exactly."""
+        exact, masks = row
+        return 100 * exact / masks
 
 
 def _masks(example: Example) -> Mapping[str, str]:

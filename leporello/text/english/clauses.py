@@ -78,13 +78,7 @@ def strongest(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def nearest(text: str, others: Sequence[str], count: int) -> list[int]:
-    """Returns which texts share most terms with one, terms of few texts weighing more, in order.
-
-    Args:
-        text: Text, such as a statement.
-        others: Texts.
-        count: Number of texts at most.
-    """
+    """Returns which texts share most terms with one, terms of few texts weighing more, in order."""
     wanted = set(terms(text))
     sets = [wanted.intersection(terms(other)) for other in others]
     having = Counter(term for each in sets for term in each)

@@ -94,48 +94,28 @@ _REQUEST = frozenset(  # stems
 
 
 def asks_for_a_name(question: str) -> bool:
-    """Returns whether a question asks for a name, a date, a place or a number: a few words.
-
-    Args:
-        question: Question in English.
-    """
+    """Returns whether a question asks for a name, a date, a place or a number: a few words."""
     return bool(_NAME.match(question))
 
 
 def asks_for_a_reason(question: str) -> bool:
-    """Returns whether a question asks for a reason or a manner, which take a sentence.
-
-    Args:
-        question: Question in English.
-    """
+    """Returns whether a question asks for a reason or a manner, which take a sentence."""
     return bool(_REASON.match(question))
 
 
 def asks_yes_no(question: str) -> bool:
-    """Returns whether a question asks for yes or no, by its first word and the lack of an `or`.
-
-    Args:
-        question: Question in English.
-    """
+    """Returns whether a question asks for yes or no, by its first word and the lack of an `or`."""
     words = question.lower().split(maxsplit=1000)
     return bool(words) and bool(_YES_NO.fullmatch(words[0])) and "or" not in words
 
 
 def is_statement(text: str) -> bool:
-    """Returns whether a text states something, rather than asks or orders.
-
-    Args:
-        text: Text in English, such as a hypothesis to judge.
-    """
+    """Returns whether a text states something, rather than asks or orders."""
     return text.rstrip().endswith(".") and not _ORDER.match(text) and not asks_yes_no(text)
 
 
 def kind_of(question: str) -> QuestionKind:
-    """Returns what kind of answer a question asks for; `none` if it is blank.
-
-    Args:
-        question: Question in English.
-    """
+    """Returns what kind of answer a question asks for; `none` if it is blank."""
     if not question.strip():
         return "none"
     if is_statement(question):
@@ -149,11 +129,7 @@ def kind_of(question: str) -> QuestionKind:
 
 
 def named_choices(question: str) -> tuple[str, str] | None:
-    """Returns the two names that a question asks to choose between, or None.
-
-    Args:
-        question: Question in English, its names in capitals.
-    """
+    """Returns the two names that a question asks to choose between, or None."""
     parts = _OR.split(question.strip().rstrip("?. "))
     if len(parts) != 2:  # noqa: PLR2004
         return None

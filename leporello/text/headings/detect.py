@@ -55,14 +55,12 @@ def headings(document: Document) -> tuple[Section, ...]:
     Returns:
         Empty where no heading is found.
     """
-    sections: tuple[Section, ...] = document.memo("headings", lambda: _headings(document))
-    return sections
+    return document.memo("headings", lambda: _headings(document))
 
 
 def is_bare(document: Document, section: Section) -> bool:
     """Says whether a section has no text of its own: its first subsection follows its heading."""
-    bare: frozenset[Section] = document.memo("bare headings", lambda: _bare(document))
-    return section in bare
+    return section in document.memo("bare headings", lambda: _bare(document))
 
 
 def _bare(document: Document) -> frozenset[Section]:

@@ -102,10 +102,6 @@ def parse(text: str, schema: str) -> JSON:
     Numbers may have units and separators, dates any common spelling, objects and lists text around
     them. A text with several values of which one is wanted says none.
 
-    Args:
-        text: Answer as a reader gave it.
-        schema: JSON Schema in one line.
-
     Raises:
         ValueError: It is no such value; the text says why.
     """

@@ -93,16 +93,12 @@ def _typed(answer: JSON, path: tuple[str, ...]) -> JSON:
         raise _fault(path, f"there is no type {name!r}{did_you_mean(str(name), _KEYS)}")
     _check_keys(answer, _KEYS[name], path)
     told: dict[str, JSON] = {"description": d} if (d := answer.get("description")) else {}
+    own = {key: answer[key] for key in _KEYS[name] if key in answer}
     if name in _PLAIN:
-        return {
-            **_PLAIN[name],
-            **{key: answer[key] for key in _KEYS[name] if key in answer},
-            **told,
-        }
+        return {**_PLAIN[name], **own, **told}
     if name == "enum":
         return {"enum": _choices(answer, path), **told}
     if name == "list":
-        own = {key: answer[key] for key in _KEYS[name] if key in answer}
         items = _typed(answer.get("items", "text"), (*path, "items"))
         return {"type": "array", **own, "items": items, **told}
     return {**_object(answer, path), **told}

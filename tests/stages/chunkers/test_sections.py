@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from leporello import Document
 from leporello.chunkers import Paragraphs, Sections
 from leporello.core.notes import collect_notes
-from leporello.text.headings import headings
-from leporello.text.tokens import tokenizer
 
 THESIS = """A thesis
 
@@ -108,46 +101,3 @@ def test_a_document_without_headings_is_divided_at_paragraphs(split_long: bool) 
         found = list(Sections(4, split_long=split_long).chunk(document))
     assert found == list(Paragraphs(4).chunk(document))
     assert notes == [NOTE]
-
-
-LINES = st.sampled_from(
-    [
-        "# A\n", "## B\n", "### C\n", "#\n", "1 Foo\n", "1.1 Foo\n", "2 Bar\n", "Chapter 3\n",
-        "Abstract\n", "References\n", "One two. Three four.\n", "five six seven eight nine ten\n",
-        "\n", "\n", "\r\n", "\r", "\f", " ", "猫。", "x" * 40, "\ud800", "\x00", "\u2028", "====\n",
-    ]
-)  # fmt: skip
-
-
-@settings(max_examples=300)
-@given(
-    lines=st.lists(LINES, max_size=30),
-    size=st.integers(1, 9),
-    level=st.integers(1, 4),
-    split_long=st.booleans(),
-)
-def test_promises(lines: list[str], size: int, level: int, split_long: bool) -> None:
-    """Spans are exact, ascend, cover all but white space, begin at headings, keep the bound."""
-    document = Document("d", "".join(lines))
-    text = document.text
-    with collect_notes() as notes:
-        spans = list(Sections(size, "words", level, split_long).chunk(document))
-    parts = [document.chunk(span.start, span.end).text for span in spans]
-    assert all(part and part == part.strip() for part in parts)
-    assert all(before.end <= after.start for before, after in pairwise(spans))
-    covered = np.zeros(len(text), dtype=bool)
-    for span in spans:
-        covered[span.start : span.end] = True
-    assert not "".join(c for c, seen in zip(text, covered, strict=True) if not seen).strip()
-    found = headings(document)
-    assert notes == ([] if found or not text.strip() else [NOTE])
-    begun = {len(text) - len(text[at:].lstrip()) for at in [0, *(s.start for s in found)]}
-    if found and not split_long:
-        assert {span.start for span in spans} <= begun
-    top = {s.start for s in found if s.level == 1}
-    inside = [s for s in top for span in spans if span.start < s < span.end]
-    assert not inside
-    if split_long or not found:
-        starts = document.tokens(tokenizer("words"))[:, 0]
-        for span in spans:
-            assert np.count_nonzero((starts >= span.start) & (starts < span.end)) <= size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import json
 import re
@@ -22,8 +23,7 @@ from endpoint_server import (
 )
 from official_rows import zero_scrolls_row
 
-from leporello.analysis.export.submission import read_submission, submit
-from leporello.analysis.leaderboards import leaderboard_named
+from leporello.analysis.export.submission import leaderboard_named, submit
 from leporello.api import run
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
@@ -260,7 +260,11 @@ def test_zero_scrolls_goes_from_its_files_to_a_submission(
     assert [row["prediction"] for row in rows] == ["the youngest"] * 2
     monkeypatch.setenv("LEPORELLO_DATA", str(official))
     submit([tmp_path / "out"], "zero_scrolls", tmp_path / "submission.csv")
-    given = read_submission(tmp_path / "submission.csv")
-    assert list(given) == list(SCORES)
-    assert given["qasper"] == {"qasper-2": "the youngest", "qasper-100": "the youngest"}
+    with (tmp_path / "submission.csv").open(encoding="utf-8", newline="") as file:
+        given = [(row["Task"], row["ID"], row["Prediction"]) for row in csv.DictReader(file)]
+    assert list(dict.fromkeys(task for task, _, _ in given)) == list(SCORES)
+    assert [row for row in given if row[0] == "qasper"] == [
+        ("qasper", "qasper-2", "the youngest"),
+        ("qasper", "qasper-100", "the youngest"),
+    ]
     assert files_with_the_key(tmp_path) == []

@@ -19,6 +19,7 @@ from endpoint_server import (
     texts,
 )
 
+from leporello.core.calls.budget import Budget
 from leporello.core.errors import BudgetSpentError, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.records import Output, Read
@@ -203,13 +204,13 @@ def test_workers_share_a_runs_limits() -> None:
     with running(say) as server:
         reader = made(server, concurrency=9, requests_per_minute=600)
         assert isinstance(reader, SharesLimits)
-        reader.share_limits(4, None, None)
+        reader.share_limits(4, Budget())
         assert reader.slots == 2
         start = time.monotonic()
         assert len(texts(sliding(reader, reads(*names(3))))) == 3
         assert time.monotonic() - start >= 2 * 0.4 * 0.99
         assert server.most <= 2
-        reader.share_limits(99, None, None)
+        reader.share_limits(99, Budget())
         assert reader.slots == 1
 
 
@@ -219,16 +220,15 @@ def test_a_share_of_the_budget_is_spent_and_dealt_out_again() -> None:
         reader = made(
             server, budget_tokens=999, budget_dollars=1.0, input_price=2.0, output_price=4.0
         )
-        assert reader.budget == (1.0, 999)
-        reader.share_limits(3, 0.5, 20)
+        assert reader.budget == Budget(tokens=999, dollars=1.0)
+        reader.share_limits(3, Budget(tokens=20, dollars=0.5))
         reader.read(reads("a"))
         reader.read(reads("b"))
         with pytest.raises(BudgetSpentError, match=r"budget_tokens \(20\) is spent: 2 answers"):
             reader.read(reads("c"))
         assert texts(reader.read(reads("a"))) == ["A"]  # which costs nothing
-        dollars, tokens = reader.spent
-        assert (round(dollars, 9), tokens) == (56e-6, 24)
-        reader.share_limits(3, 0.00003, 100)
+        assert (round(reader.spent.dollars, 9), reader.spent.tokens) == (56e-6, 24)
+        reader.share_limits(3, Budget(tokens=100, dollars=0.00003))
         reader.read(reads("c"))
         reader.read(reads("d"))
         with pytest.raises(BudgetSpentError, match=r"budget_dollars \(8\.6e-05\) is spent"):

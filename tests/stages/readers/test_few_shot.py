@@ -198,23 +198,6 @@ def test_faults_have_file_and_line(line: str, message: str, tmp_path: Path) -> N
         assert message in "\n".join(fault.text for fault in faults if fault.line == 3)
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
-    """What cannot be read as a file, or has no rows, is told with its name."""
-    (tmp_path / "latin.jsonl").write_bytes('{"question": "é", "answer": "a"}'.encode("latin-1"))
-    empty = write(tmp_path / "empty.jsonl", "", " ")
-    many = write(tmp_path / "many.jsonl", *["{}"] * 50)
-    for path, message in [
-        (tmp_path / "nowhere.jsonl", "there is no such file"),
-        (tmp_path, "is a folder"),
-        (empty, r"has no examples; a row is like"),
-        (tmp_path / "latin.jsonl", r"latin.jsonl:1: not JSON: invalid unicode"),
-        (many, r"and 30 more from here on"),
-    ]:
-        with pytest.raises(UserError, match=message) as caught:
-            CausalLM(examples=path).check_files("")
-        assert str(path) in str(caught.value)
-
-
 CONFIG = """\
 pipelines:
   few:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tiny_models import save_classifier
 from leporello.api import UserError
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Document, Read, Span
-from leporello.models.locate import locate
 from leporello.readers import PairClassifier
 from leporello.readers.backends.pretrained import load_model
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
@@ -55,15 +53,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "model")
 
 
-def test_a_damaged_model_of_the_package_is_told(tmp_path: Path) -> None:
-    """By its checksum, before anything of it is loaded."""
-    shutil.copytree(locate("leporello-style"), tmp_path / "style")
-    settings = tmp_path / "style" / "settings.json"
-    settings.write_text(settings.read_text("utf-8") + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"settings\.json is damaged"):
-        PairClassifier(str(tmp_path / "style")).load()
-
-
 def test_a_trained_classifier_tells_authors_apart_by_their_style(trained: str) -> None:
     """On paragraphs that it has not seen; the score is the probability of `same`."""
     reads, wanted = pairs(40, seed=1)
@@ -98,13 +87,6 @@ def test_a_pair_is_the_same_either_way_and_in_any_company(trained: str) -> None:
     [own] = PairClassifier(trained).read([Read((), pair=(reads[0].pair or ("", ""))[:1] * 2)])
     assert own.score is not None
     assert own.score > 0.9
-
-
-def test_training_is_the_same_to_the_byte(trained: str, tmp_path: Path) -> None:
-    """So a model that is trained again makes no other run."""
-    PairClassifier().learn(*pairs(60), tmp_path)
-    written = (tmp_path / "model" / "model.skops").read_bytes()
-    assert written == (Path(trained) / "model.skops").read_bytes()
 
 
 def test_features_are_those_of_the_families() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leporello.core.errors import UserError
 from leporello.models.locate import locate
 from leporello.models.weights import ModelFolder
 from leporello.readers.embedded.summaries import NOTHING, Summariser
@@ -114,12 +112,3 @@ def test_questions_on_meetings_want_more_than_a_name() -> None:
     assert not is_script([REPORT])
     assert wanted("Why did Ben reject the solar cell?", texts=[MEETING]) is Wanted.TOPIC
     assert wanted("How long should the battery last?", texts=[MEETING]) is Wanted.SHORT
-
-
-def test_damaged_weights_are_told(tmp_path: Path) -> None:
-    """A checksum stands in `config.json`."""
-    (tmp_path / "weights.json").write_text("{}", encoding="utf-8")
-    listed = {"sha256": {"weights.json": "0" * 64}}
-    (tmp_path / "config.json").write_text(json.dumps(listed), encoding="utf-8")
-    with pytest.raises(UserError, match="damaged"):
-        Summariser(ModelFolder(tmp_path))

@@ -35,7 +35,7 @@ from leporello.retrievers import (
     TfIdf,
 )
 from leporello.retrievers.index.embedders import count, cut, load_cross_encoder, load_embedder, room
-from leporello.retrievers.index.postings import best_chunks
+from leporello.retrievers.index.postings import best_chunks, number_bytes
 from leporello.text.tokens import long_words, terms
 
 STORY = (
@@ -59,7 +59,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     tokenizer.model_max_length = 24
     shape: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     shape |= {"intermediate_size": 32, "max_position_embeddings": 24, "initializer_range": 0.5}
-    config = BertConfig(**shape, vocab_size=len(tokenizer), num_labels=1)
+    shape |= {"vocab_size": len(tokenizer), "num_labels": 1}
+    config = BertConfig(**shape)
     folder = tmp_path_factory.mktemp("tiny-bert")
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -330,3 +331,20 @@ def test_many_questions_are_searched_in_blocks(
     for block in (1, 40, 1000):
         monkeypatch.setattr("leporello.retrievers.index.postings._BLOCK", block)
         assert found(retriever, questions, chunks) == expected
+
+
+@given(st.lists(st.text(st.characters(codec="cp1252"), max_size=30), max_size=4))
+@example(["ab ab abcdefgh abcdefghi abcdefghij", "ABCDEFGHI ab\0 a\x1cb é_1", ""])
+@example(["œuvre ﬁ", "İ"])
+def test_terms_are_numbered_by_their_bytes_as_by_their_strings(texts: list[str]) -> None:
+    """Whichever way a text takes, terms have the numbers in which they first appear."""
+    bags = [terms(text) for text in texts]
+    ids = {term: n for n, term in enumerate(dict.fromkeys(term for bag in bags for term in bag))}
+    if numbered := number_bytes(texts):
+        assert (numbered[0].tolist(), numbered[1].tolist(), numbered[2]) == (
+            [ids[term] for bag in bags for term in bag],
+            [*map(len, bags)],
+            ids,
+        )
+    else:
+        assert any("µ" in t or "ß" in t or "ﬁ" in t for t in texts) or not texts
