@@ -7,13 +7,15 @@ That any two of a million terms share one has odds of 1 : 30 000.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from leporello.core.protocols import NonNegative, Positive, Share
-from leporello.core.records import Chunk, Hit, Index
+from leporello.core.records import JSON, Chunk, Hit, Index
 from leporello.retrievers.index.postings import (
     ByIndex,
     TermCounts,
@@ -25,6 +27,7 @@ from leporello.retrievers.index.postings import (
     question_grams,
     term_ids,
 )
+from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,6 +146,7 @@ def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
 
 # A term in more than half of the chunks has a negative idf; it gets this share of the mean idf.
 _FLOOR = 0.25
+_FEW = 50  # chunks below which arrays take longer than dictionaries
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,8 @@ class BM25(ByIndex):
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns what each term adds to each chunk."""
+        if len(chunks) < _FEW:
+            return {"few": self._weights_of_few([terms(chunk.text) for chunk in chunks])}
         import numpy as np
 
         counts, ids = count_terms([chunk.text for chunk in chunks])
@@ -187,6 +193,9 @@ class BM25(ByIndex):
         self, index: Index | SegmentedPostings, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k best chunks for each question, by the index of these chunks."""
+        if isinstance(index, dict) and "few" in index:
+            few: Any = index["few"]
+            return [_best_of_few(few, question, chunks, self.k) for question in questions]
         import numpy as np
 
         if isinstance(index, SegmentedPostings):
@@ -198,6 +207,34 @@ class BM25(ByIndex):
         queries = count_known(map(question_grams, questions), term_ids(index))
         scores = add_up(index, queries, queries.counts, (len(questions), len(chunks)))
         return best_chunks(scores, chunks, self.k)
+
+    def _weights_of_few(self, texts: Sequence[Sequence[str]]) -> dict[str, JSON]:
+        """Returns the number of each term and its weight in the chunks that hold it.
+
+        Sums, products and their order are those of the arrays, so that scores are the same.
+        """
+        bags = [*map(Counter, texts)]
+        holding = Counter(chain.from_iterable(bags))
+        idf = _idf_of_few(len(texts))
+        mean = sum(map(len, texts)) / max(1, len(texts))
+        floor = 0.0
+        if any(idf[count] < 0 for count in holding.values()):
+            import numpy as np
+
+            floor = _FLOOR * float(np.mean([idf[count] for count in holding.values()]))
+        weights: dict[str, JSON] = {}
+        discounts = [self.k1 * (1 - self.b + self.b * len(text) / mean) for text in texts if mean]
+        for number, (term, count) in enumerate(holding.items()):
+            factor = floor if idf[count] < 0 else idf[count]
+            weights[term] = [
+                number,
+                [
+                    [place, bag[term] * (self.k1 + 1) / (bag[term] + discounts[place]) * factor]
+                    for place, bag in enumerate(bags)
+                    if term in bag
+                ],
+            ]
+        return weights
 
     def _weights(
         self,
@@ -221,6 +258,28 @@ class BM25(ByIndex):
         idf = _idf(holding, len(lengths))
         weights: NDArray[np.float64] = saturated * np.where(idf < 0, floor, idf)[bags.terms]
         return weights
+
+
+@lru_cache(maxsize=_FEW)
+def _idf_of_few(chunks: int) -> list[float]:
+    """Returns the idf of terms by the number of chunks that hold them."""
+    import numpy as np
+
+    values: list[float] = _idf(np.arange(chunks + 1), chunks).tolist()
+    return values
+
+
+def _best_of_few(
+    weights: dict[str, Any], question: str, chunks: Sequence[Chunk], k: int
+) -> list[Hit]:
+    """Returns the k best chunks for a question, by what `_weights_of_few` returned."""
+    asked = Counter(term for term in question_grams(question) if term in weights)
+    scores = [0.0] * len(chunks)
+    for term in sorted(asked, key=lambda term: weights[term][0]):
+        for place, weight in weights[term][1]:
+            scores[place] += asked[term] * weight
+    best = sorted(range(len(chunks)), key=lambda place: -scores[place])[:k]
+    return [Hit(chunks[place], scores[place]) for place in best]
 
 
 def _idf(holding: NDArray[np.int64], chunks: int) -> NDArray[np.float64]:

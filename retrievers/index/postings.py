@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.core.calls.memory import known_of
 from leporello.core.records import Chunk, Hit, Index
-from leporello.text.tokens import terms
+from leporello.text.tokens import BYTES, folded_bytes, terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,8 @@ Split: TypeAlias = Callable[[str], list[str]]
 
 _BETWEEN = "\n"  # terms, which no term has in it
 _BLOCK = 1 << 20  # sums and what is added up to them that are in memory at once
+_WORD = 8  # bytes of a number
+_BLANK = 32
 
 
 def grams(text: str, longest: int, split: Split = terms) -> list[str]:
@@ -58,6 +60,9 @@ def count_terms(
     texts: Sequence[str], longest: int = 1, split: Split = terms
 ) -> tuple[TermCounts, dict[str, int]]:
     """Returns the counts of all terms of texts, of runs of up to `longest`, and their numbers."""
+    if split is terms and longest == 1 and (numbered := number_bytes(texts)):
+        numbers, lengths, known = numbered
+        return _counted(numbers, lengths), known
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__  # a new term gets the next number
     return _count((grams(text, longest, split) for text in texts), ids), dict(ids)
@@ -79,6 +84,13 @@ def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
             yield bag  # and forget it: terms are numbered while the processor's cache has them
 
     numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(noted())), np.int64)
+    return _counted(numbers, lengths)
+
+
+def _counted(numbers: NDArray[np.int64], lengths: Sequence[int] | NDArray[np.int64]) -> TermCounts:
+    """Returns the counts of terms, of their numbers in texts of these lengths."""
+    import numpy as np
+
     texts = np.repeat(np.arange(len(lengths)), lengths)
     pairs, counts = np.unique(numbers * len(lengths) + texts, return_counts=True)
     terms = pairs // max(1, len(lengths))
@@ -147,6 +159,60 @@ def add_up(
         products = np.repeat(weights[part], spans) * packed["weights"][entries]
         sums: NDArray[Any] = np.bincount(cells, products, minlength=(end - begin) * chunks)
         yield sums.reshape(end - begin, chunks)
+
+
+def number_bytes(
+    texts: Sequence[str],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, int]] | None:
+    """Returns the numbers of all terms of texts, as they first appear.
+
+    The numbers in the texts' order, how many each text has, and the terms. None where a character
+    of a text is more than a byte.
+    """
+    import numpy as np
+
+    parts = [folded_bytes(text) for text in texts]
+    whole = [part for part in parts if part is not None]
+    if not whole or len(whole) < len(parts):
+        return None
+    data = b" ".join([b"", *whole, b" " * _WORD])
+    codes = np.frombuffer(data, np.uint8)
+    ink = codes != _BLANK
+    starts, ends = (np.flatnonzero(ink[1:] != ink[:-1]) + 1).reshape(-1, 2).T
+    keys = _keys(data, starts, ends)
+    order = keys.argsort()
+    new = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))
+    first = np.minimum.reduceat(order, new) if new.size else new
+    rank = np.empty_like(first)
+    rank[first.argsort()] = np.arange(len(first))
+    numbers = np.empty_like(order)
+    numbers[order] = np.repeat(rank, np.diff(new, append=len(order)))
+    first.sort()
+    words = b" ".join(_slices(data, starts[first], ends[first])).decode(BYTES).split()
+    ids = dict(zip(words, range(len(words)), strict=True))
+    until = np.cumsum([len(part) + 1 for part in whole])
+    counts = np.diff(starts.searchsorted(until, "right"), prepend=0)
+    return numbers, counts, ids
+
+
+def _keys(data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Returns a number for each term, the same for the same: its bytes, or that of a long one."""
+    import numpy as np
+
+    keys = np.ndarray(len(data) - _WORD + 1, "<u8", data, strides=(1,))[starts]  # from any byte
+    lengths = ends - starts
+    masks = np.array([(1 << 8 * size) - 1 for size in range(_WORD + 1)], dtype=np.uint64)
+    keys &= masks[np.minimum(lengths, _WORD)]
+    long = np.flatnonzero(lengths > _WORD)
+    words = _slices(data, starts[long], ends[long])
+    known = {word: number for number, word in enumerate(dict.fromkeys(words), 1)}
+    # Their lowest byte is zero, which no term has in it.
+    keys[long] = np.fromiter(map(known.__getitem__, words), np.uint64, len(words)) << np.uint64(8)
+    return keys
+
+
+def _slices(data: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> list[bytes]:
+    return [data[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 class ByIndex:
