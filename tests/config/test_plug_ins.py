@@ -246,5 +246,7 @@ def test_a_backend_of_ones_own_is_part_of_what_results_depend_on(tmp_path: Path)
     with pytest.raises(UserError, match="Echo knows float32 alone"):
         load_config([file])
     file.write_text("pipelines:\n  mine: {reader: {class: Seq2Seq, model: ./m, backend: vllm}}\n")
-    with pytest.raises(UserError, match="'vllm' runs no such models; allowed: transformers, ctr"):
+    with pytest.raises(
+        UserError, match="'vllm' does not run such models; allowed: transformers"
+    ):
         load_config([file])

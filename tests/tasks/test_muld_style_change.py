@@ -106,7 +106,7 @@ def test_thresholds_are_chosen_on_validation_unless_told_otherwise(tmp_path: Pat
     assert done.scores["pan21_task3"] == record["scores"]["pan21_task3"]
     [used] = load_pipelines([done.config]).select([done.pipeline])
     assert used.stages["combiner"].params["threshold"] == float(chosen["combiner.threshold"])
-    with pytest.raises(UserError, match=r"train\.choose=\[\] chooses nothing"):
+    with pytest.raises(UserError, match=r"train\.choose=\[\] disables the choice"):
         train(name, overrides=["combiner.threshold=0.9"], out=tmp_path / "other")
     given = ["combiner.change_threshold=0.9", "train.choose=combiner.threshold=0.1"]
     train(name, overrides=given, out=tmp_path / "other")

@@ -240,7 +240,7 @@ def test_inputs_that_are_no_single_passage_are_refused(
     """Several, none, empty, a pair, or one too long for the window."""
     reader = make(folders["gpt2" if make is _generative else "bert"])
     for read, told in (
-        (Read(("a", "b")), "one passage, and the input has 2"),
+        (Read(("a", "b")), "one passage, but the input has 2"),
         (Read(()), "the input has 0"),
         (Read(("",)), "no tokens"),
         (Read((), pair=("a", "b")), "pair classifier"),
@@ -257,7 +257,7 @@ def test_inputs_that_are_no_single_passage_are_refused(
 
 def test_models_of_the_other_kind_are_told(folders: dict[str, str]) -> None:
     """No mask, no start token, too few positions: with what to do."""
-    with pytest.raises(UserError, match="no token that masks"):
+    with pytest.raises(UserError, match="has no mask token"):
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
     with pytest.raises(UserError, match="has no start token"):
         LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()

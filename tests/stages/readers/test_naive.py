@@ -81,7 +81,7 @@ def test_a_majority_answer_belongs_to_its_question() -> None:
     """A question that was not learned fails the input."""
     reader = MajorityAnswer({"Nobody sat.": "Contradiction"})
     assert answer(reader, Read((whole(),), "Nobody sat.")).text == "Contradiction"
-    with pytest.raises(ValueError, match="none for the question 'Somebody sat"):
+    with pytest.raises(ValueError, match="lacks the question 'Somebody sat"):
         answer(reader, Read((whole(),), "Somebody sat."))
 
 
@@ -91,7 +91,7 @@ def test_a_majority_answer_belongs_to_its_question() -> None:
 )
 def test_what_was_not_learned_is_refused(reader: Reader, parameter: str) -> None:
     """The message states what to give, before any work where a task is known."""
-    told = rf"`{parameter}` is not set: give the .* of the train split"
+    told = rf"`{parameter}` is not set: set it to the .* the train split"
     with pytest.raises(UserError, match=told):
         answer(reader, Read((whole(),), choices=("x",)))
     with pytest.raises(UserError, match=told):
@@ -111,7 +111,7 @@ def test_fixed_answers() -> None:
     ]
     assert answer(GivenOrder(), read) == Output("1, 2, 3", read=(), cut=len(TEXT))
     for without in (Read(("text",)), Read((whole(Document("d", TEXT)),))):
-        with pytest.raises(ValueError, match="here are none"):
+        with pytest.raises(ValueError, match="this one has none"):
             answer(GivenOrder(), without)
 
 

@@ -125,12 +125,12 @@ def test_what_it_cannot_read_or_learn_is_told(trained: str, tmp_path: Path) -> N
     """No model, no pair, labels of another task, one class, another reader's folder."""
     with pytest.raises(UserError, match="PairClassifier has no model"):
         PairClassifier().load()
-    with pytest.raises(ValueError, match="combine with AssignAuthors or ClusterAuthors"):
+    with pytest.raises(ValueError, match="use the combiner AssignAuthors or ClusterAuthors"):
         PairClassifier(trained).read([Read(("alone",))])
     reads, _ = pairs(6)
-    with pytest.raises(UserError, match="the combiner wants 'Hero'"):
+    with pytest.raises(UserError, match="the combiner's target is 'Hero'"):
         PairClassifier().learn(reads, ["Hero"] * 6, tmp_path)
-    with pytest.raises(UserError, match="two classes at least"):
+    with pytest.raises(UserError, match="at least two classes"):
         PairClassifier().learn(reads, ["same"] * 6, tmp_path)
     with pytest.raises(UserError, match="there is no such file or folder"):
         PairClassifier(str(tmp_path / "none")).load()
@@ -184,7 +184,7 @@ def test_a_pair_beyond_the_window_is_cut_longer_text_first_or_refused(tmp_path: 
     assert classifier.render(read) == f"{one.text}\n\n{document.text[14 : output.read[1].end]}"
     with pytest.raises(ValueError, match="on_overflow is 'error'"):
         PairClassifier(model, max_input_tokens=60, on_overflow="error").read([read])
-    with pytest.raises(ValueError, match="not a token of each text fits"):
+    with pytest.raises(ValueError, match="too few for one token of each text"):
         PairClassifier(model, max_input_tokens=4).read([read])
 
 
@@ -197,5 +197,5 @@ def test_a_label_that_says_same_is_found_or_missed(tmp_path: Path) -> None:
     [first], [second] = (PairClassifier(m, **given).read(pair) for m in (named, unnamed))
     assert first.score == pytest.approx(1 - (second.score or 0))
     other = _network(tmp_path / "other", labels=("entailment", "neutral"))
-    with pytest.raises(UserError, match="none is `same`"):
+    with pytest.raises(UserError, match="but not `same`"):
         PairClassifier(other, **given).load()

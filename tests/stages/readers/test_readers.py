@@ -274,7 +274,7 @@ def test_missing_model(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for made in (Seq2Seq(model=model), CausalLM(model=model)):
         with pytest.raises(
-            UserError, match=r"no such file or folder|Give the path of a folder|nor a hub id"
+            UserError, match=r"no such file or folder|Use the path of a folder|nor a hub id"
         ):
             made.read([Read(("a",))])
 
