@@ -88,7 +88,7 @@ def test_out_of_memory_halves_the_batches_for_good(caplog: pytest.LogCaptureFixt
     assert made.sizes() == {"batch_tokens": 30}
     assert made.counts()["halvings"] == 2
     assert len(caplog.records) == 2
-    assert "at most 30 tokens" in caplog.text
+    assert "to 30 tokens" in caplog.text
 
 
 def test_one_prompt_that_exhausts_the_memory_fails() -> None:

@@ -101,7 +101,7 @@ def test_it_takes_two_choices_that_are_scored() -> None:
 
     with pytest.raises(ValueError, match="a combiner that gives two"):
         Calibrated(Told()).read([Read(("1",), choices=("a", "b", "c"))])
-    with pytest.raises(ValueError, match="Writes only writes"):
+    with pytest.raises(ValueError, match="which Writes does not"):
         Calibrated(Writes()).read(_reads([1.0]))
 
 

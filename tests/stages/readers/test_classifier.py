@@ -114,7 +114,7 @@ def test_an_untrained_classifier_says_how_to_train_it() -> None:
     [
         (["Hero"] * 6, "at least two classes, but all of its 6 examples are 'Hero' 6"),
         (["Hero"] * 5 + ["Villain"], "too few of 'Villain'"),
-        ([], "there are none"),
+        ([], "has no examples"),
     ],
 )
 def test_too_little_to_learn_from_is_told(tmp_path: Path, targets: list[str], told: str) -> None:

@@ -241,8 +241,8 @@ def test_int8_is_near(name: str, reader: Callable[..., AnyReader]) -> None:
         ("bart", {"repetition_penalty": 1.2}, "repetition_penalty: .*begin with their end"),
         ("bart", {"no_repeat_ngram_size": 1}, "no_repeat_ngram_size: .*begin with their"),
         ("llama", {**BEAMS, "stop": ("a",)}, "stop: .*omit it"),
-        ("llama", {"no_repeat_ngram_size": 3}, "no_repeat_ngram_size: .*prompt's tokens"),
-        ("llama", {"repetition_penalty": 1.2}, "repetition_penalty: .*prompt's tokens"),
+        ("llama", {"no_repeat_ngram_size": 3}, "no_repeat_ngram_size: .*tokens of the prompt"),
+        ("llama", {"repetition_penalty": 1.2}, "repetition_penalty: .*tokens of the prompt"),
     ],
 )
 def test_what_would_differ_is_refused(
@@ -303,7 +303,7 @@ def test_what_cannot_be_converted_rightly_is_refused(
     fresh: Path, reader: Callable[..., AnyReader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A conversion is compared with the original; what differs from it leaves nothing."""
-    with pytest.raises(UserError, match="sliding window"):
+    with pytest.raises(UserError, match="sliding-window"):
         reader("sliding", backend="ctranslate2").load()
     monkeypatch.setattr(ctranslate2_conversion, "_prepare", lambda _: None)
     with pytest.raises(UserError, match="differs from that of the original"):

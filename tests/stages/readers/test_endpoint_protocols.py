@@ -121,7 +121,7 @@ def test_what_a_server_lacks_is_told_with_what_it_has() -> None:
     with running(script) as server:
         with pytest.raises(UserError, match="it has the models: m1, m2"):
             made(server).read(reads("a"))
-        with pytest.raises(UserError, match=r"redirects to http://127.0.0.1:9/.* as base_url"):
+        with pytest.raises(UserError, match=r"redirects to http://127.0.0.1:9/.* set base_url"):
             made(server).read(reads("moved"))
 
 

@@ -47,7 +47,7 @@ def test_usage_that_is_missing_is_counted_here(usage: object) -> None:
         [output] = reader.read(reads("one two three four"))
         assert output.input_tokens == 6 + 32
         assert output.output_tokens == 3
-        with pytest.raises(UserError, match="38 tokens to read and 3 to write"):
+        with pytest.raises(UserError, match="38 input tokens and 3 output tokens"):
             reader.read(reads("more"))
 
 
@@ -81,11 +81,11 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
         assert len(server.asked) == 40
     said = " ".join(stopped.stderr.split())
     assert "budget_tokens (300) is spent: " in said
-    counts = re.search(r"is spent: (\d+) answers took (\d+) tokens to read", said)
+    counts = re.search(r"is spent: (\d+) answers took (\d+) input tokens", said)
     assert counts is not None
     assert 25 <= int(counts[1]) <= answers  # what was under way came back afterwards
     assert int(counts[2]) == 10 * int(counts[1])
-    assert "the same command goes on" in said
+    assert "run the same command again to resume" in said
     rows = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
     assert [row["prediction"] for row in rows] == [
         f"WHAT IS {number}? TEXT {number}" for number in range(40)
@@ -185,7 +185,7 @@ def test_keys_that_cannot_be_are_the_users_mistake(monkeypatch: pytest.MonkeyPat
         made(server, api_key="$MY_KEY").read(reads("a"))
         assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
         for wrong in (f"{SECRET}\nX-Evil: 1", "clé"):
-            with pytest.raises(UserError, match="characters that no key has"):
+            with pytest.raises(UserError, match="the key has invalid characters"):
                 made(server, api_key=wrong).read(reads("a"))
         with pytest.raises(UserError, match="UNSET_KEY is not set"):
             made(server, api_key="$UNSET_KEY").read(reads("a"))

@@ -141,8 +141,8 @@ def test_only_refusals_stop_the_run_after_a_time() -> None:
             reader.read(reads("later"))
         assert len(server.asked) > asked + 1  # with as much patience again
         assert str(outputs[0]) == (
-            "the server answered 429: slow down; it says nothing else, and patience is 0.3 s;"
-            " the same command goes on where this one stopped"
+            "the server answered 429: slow down; it only answers this, and patience is 0.3 s;"
+            " run the same command again to resume"
         )
 
 

@@ -261,9 +261,9 @@ def test_models_of_the_other_kind_are_told(folders: dict[str, str]) -> None:
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
     with pytest.raises(UserError, match="has no start token"):
         LogLikelihood(folders["bert"], start_token=True, max_input_tokens=60).load()
-    with pytest.raises(UserError, match=r"has 256 positions and max_input_tokens needs 257"):
+    with pytest.raises(UserError, match=r"has 256 positions, but max_input_tokens needs 257"):
         LogLikelihood(folders["gpt2"], start_token=True, max_input_tokens=256).load()
-    with pytest.raises(UserError, match="has 65 positions and"):
+    with pytest.raises(UserError, match="has 65 positions, but"):
         PseudoLogLikelihood(folders["roberta"], max_input_tokens=66).load()
     PseudoLogLikelihood(folders["bert"], max_input_tokens=66).load()
 

@@ -73,7 +73,7 @@ def test_a_majority_option_is_the_choice_at_its_place() -> None:
     """Places count from 1; a place that is not there fails the input."""
     read = Read((whole(),), choices=("x", "y"))
     assert answer(MajorityOption(2), read) == Output("y", read=(), cut=len(TEXT))
-    with pytest.raises(ValueError, match="option 3 of 2 choices"):
+    with pytest.raises(ValueError, match="no option 3 among 2 choices"):
         answer(MajorityOption(3), read)
 
 

@@ -116,8 +116,8 @@ def test_families_can_be_left_out(tmp_path: Path) -> None:
     classifier = PairClassifier(str(tmp_path / "model"))
     reads, wanted = pairs(20, seed=4)
     assert [output.text for output in classifier.read(reads)] == wanted
-    assert classifier._style.compared.families == ("punctuation",)
-    with pytest.raises(ValueError, match="none twice"):
+    assert classifier._style.pair_features.families == ("punctuation",)
+    with pytest.raises(ValueError, match="without duplicates"):
         PairClassifier(features=("words", "words"))
 
 

@@ -207,7 +207,7 @@ def test_never_cut(name: str, reader: Callable[..., AnyReader]) -> None:
     """A question that exceeds the window alone is refused, with the numbers."""
     long = Read(("a cat",), "why? " * 200)
     assert reader(name).fit(long) == 0
-    with pytest.raises(ValueError, match=r"alone take \d+ tokens .* max_input_tokens is 160"):
+    with pytest.raises(ValueError, match=r"have \d+ tokens .* max_input_tokens is 160"):
         reader(name).read([long])
 
 
@@ -260,7 +260,7 @@ def test_chat_template(reader: Callable[..., AnyReader]) -> None:
 
 def test_positions(reader: Callable[..., AnyReader]) -> None:
     """A window that the model was not built for is refused before anything is read."""
-    with pytest.raises(UserError, match=r"256 positions and max_input_tokens needs 300"):
+    with pytest.raises(UserError, match=r"256 positions, but max_input_tokens needs 300"):
         reader("bart", max_input_tokens=300).read([])
     with pytest.raises(UserError, match=r"64 positions and max_new_tokens needs 65"):
         reader("led", max_new_tokens=65).read([])
