@@ -12,7 +12,7 @@ from typing import Any
 from leporello.cache.dependencies import dependencies, own_backends
 from leporello.cache.source_code import public_name
 from leporello.core.annotations import is_repeatable
-from leporello.core.calls.memory import SCALARS, UnknownParametersError, known_of, parameters_of
+from leporello.core.calls.memory import SCALARS, UnknownParametersError, facts_of, parameters_of
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 
@@ -35,7 +35,7 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
     Raises:
         UserError: A model, or a file that `depends_on` names, is missing.
     """
-    known, key = known_of(stage), ("fingerprint", frozenset(without))
+    known, key = facts_of(stage), ("fingerprint", frozenset(without))
     if key not in known:
         try:
             known[key] = _identity(stage, without)

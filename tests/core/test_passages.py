@@ -117,7 +117,7 @@ def test_a_passage_needs_text_and_something_that_it_stands_for(
     parts: list[str], sources: list[Chunk]
 ) -> None:
     """Else it is refused when it is made."""
-    with pytest.raises(ValueError, match="needs text, and chunks that it stands for"):
+    with pytest.raises(ValueError, match="needs text and source chunks"):
         Passage.of("summary", parts, sources)
 
 
@@ -130,15 +130,15 @@ def _circle() -> Chunk:
 @pytest.mark.parametrize(
     ("chunk", "told"),
     [
-        ("text", "str for a chunk"),
-        (Chunk(DOCUMENT, 0, 999), r"the span \(0, 999\), which lies outside document 'd'"),
+        ("text", "str instead of a chunk"),
+        (Chunk(DOCUMENT, 0, 999), r"the span \(0, 999\), which is outside document 'd'"),
         (Document("e", TEXT).chunk(0, 5), "a chunk of document 'e' for document 'd'"),
         (
             Passage.of("summary", ["a"], [Document("e", TEXT).chunk(0, 5)]),
             "a chunk of document 'e' for document 'd'",
         ),
-        (Passage(DOCUMENT, 0, 5, "summary", (), ()), "without text, or without chunks"),
-        (_circle(), "made of itself"),
+        (Passage(DOCUMENT, 0, 5, "summary", (), ()), "without text or without source chunks"),
+        (_circle(), "contains itself"),
     ],
 )
 def test_what_a_plug_in_made_wrongly_is_told(chunk: Any, told: str) -> None:

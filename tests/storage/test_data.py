@@ -118,7 +118,7 @@ def test_a_server_that_trickles_is_given_up(web: Web, monkeypatch: pytest.Monkey
     """However often it sends a byte."""
     monkeypatch.setattr("leporello.storage.http._TIMEOUT", 0.5)
     web.trickle = 0.05
-    with pytest.raises(UserError, match=r"no whole answer within 0.5 s"):
+    with pytest.raises(UserError, match=r"no complete answer within 0.5 s"):
         download(f"{web.url}/data/docs/one.txt")
 
 
