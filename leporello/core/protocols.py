@@ -265,8 +265,8 @@ class Supervises(Protocol):
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns the target outputs of the reads of the first round.
 
-        None leaves a read out of training. Of alternative texts, `train: {references: …}` selects
-        the first or all. The example includes its references and evidence.
+        None leaves a read out of training. `train: {references: …}` selects the first of several
+        alternative texts, or all of them. The example includes its references and evidence.
         """
         ...
 

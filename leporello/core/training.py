@@ -26,7 +26,7 @@ class Training:
     Attributes:
         preset: Name of settings that replace the defaults below.
         validation: Split for validation. If empty, the split `validation` when a model is
-            fine-tuned or a parameter is chosen; otherwise there is no validation.
+            fine-tuned or a parameter is chosen; otherwise validation is skipped.
         holdout: Share of the training documents that is drawn for validation instead of training.
         references: Whether to train on the first reference of an example, or on each of them.
         choose: Parameters to choose after training, by the task's first metric on the validation

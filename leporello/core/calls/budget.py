@@ -1,4 +1,4 @@
-"""Budgets, the ledgers of what was spent from them, and the shares of workers."""
+"""Budgets, ledgers of spending, and the shares of workers."""
 
 from __future__ import annotations
 

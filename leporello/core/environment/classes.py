@@ -101,7 +101,7 @@ def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> An
         ours: Whether a plain name means a built-in class even if a package has one of that name.
 
     Raises:
-        ClassError: There is no such class, or importing it failed.
+        ClassError: The class does not exist, or its import failed.
     """
     if not name or not name.isprintable() or len(name) > _LONGEST:
         shown = name if len(name) <= _LONGEST else f"{name[:40]}…"
@@ -184,7 +184,7 @@ def load_file(path: Path) -> ModuleType:
     """Loads a module from its file, once per process; it can import modules of its folder.
 
     Raises:
-        ClassError: There is no such file, or importing it failed.
+        ClassError: The file does not exist, or its import failed.
     """
     path = Path(REMAPPED_PATHS.get(str(path), path))
     name = file_module_name(path)
