@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retrieval import asked, chunked
+from retrieval import chunked, examples_of
 
 from leporello import Chunk, Example, Hit, Span
 from leporello.core.calls.contracts import StageError
@@ -47,7 +47,7 @@ class Peeks(Oracle):
 def test_only_oracles_see_the_gold() -> None:
     """Evidence reaches retrievers that declare `sees_gold`, also inside others, and no others."""
     chunks = chunked(STORY)
-    example = replace(asked(["x"], chunks)[0], evidence=(Span(30, 31),), references=("mill",))
+    example = replace(examples_of(["x"], chunks)[0], evidence=(Span(30, 31),), references=("mill",))
     for oracle in (Oracle(), Fusion((Oracle(),)), Neighbours(Fusion((Oracle(),)), 0, 0)):  # type: ignore[arg-type]  # take examples
         [[hit]] = retrieve(oracle, [example], chunks)
         assert hit.chunk == chunks[1]

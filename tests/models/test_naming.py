@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
-from endpoint_server import Asked, running, say
+from endpoint_server import Request, reply, running
 
 from leporello.config import Spec, load_config
 from leporello.core.errors import UserError
@@ -90,16 +90,16 @@ def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader_of("openai:gpt-4.1", "ask-smollm2", "combiner.keep=vote").name == "Endpoint"
 
 
-def serve(asked: Asked) -> None:
+def serve(request: Request) -> None:
     """Answers like Ollama and vLLM."""
     answers: dict[str, Any] = {
         "/v1/models": {"data": [{"id": "llama3.2:latest"}, {"id": "qwen", "max_model_len": 900}]},
         "/api/show": {"parameters": "stop x\nnum_ctx     6000"},
     }
-    if asked.path in answers:
-        asked.send(json.dumps(answers[asked.path]).encode())
+    if request.path in answers:
+        request.send(json.dumps(answers[request.path]).encode())
     else:
-        say(asked, "Ann Dunning")
+        reply(request, "Ann Dunning")
 
 
 def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,13 +120,13 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             resolve("ollama:qven")
         process = leporello("ask", file, "Who found it?", "--model", f"{server.base_url}#qwen")
         assert process.stdout.startswith("Ann Dunning\n")
-        requests = len(server.asked)
+        count = len(server.requests)
         (tmp_path / "own.yaml").write_text(
             f"pipelines: {{own: {{extends: default, model: '{server.base_url}#qwen'}}}}"
         )
         [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
         assert point.stages["reader"].params["model"] == "qwen"
-        assert len(server.asked) == requests
+        assert len(server.requests) == count
     with pytest.raises(UserError, match=r"answers at .*; start Ollama with `ollama serve`"):
         resolve("ollama:llama3.2")
 

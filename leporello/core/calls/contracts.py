@@ -57,8 +57,7 @@ def check_size(text: str, what: str) -> None:
         StageError: The text is too long.
     """
     if len(text) > _MOST_CHARACTERS:
-        most = f"at most {_MOST_CHARACTERS:,} are kept"
-        raise StageError(f"{what} has {len(text):,} characters; {most}")
+        raise StageError(f"{what} has {len(text):,} characters; the limit is {_MOST_CHARACTERS:,}")
 
 
 def sees_gold(stage: object) -> bool:
