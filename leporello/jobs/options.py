@@ -1,4 +1,4 @@
-"""Options of commands, which are arguments of the Python functions with the same names.
+"""Options of commands, which are the arguments of the API functions with the same names.
 
 A class below is the only declaration of its options. `takes` derives a function's arguments and
 their documentation from it, `leporello.cli.options` the parameters of a command.
@@ -91,13 +91,13 @@ class JobOptions(ConfigOptions):
 
     @property
     def directory(self) -> Path | None:
-        """Directory of the run; None where it is named after the pipelines and tasks."""
+        """Directory of the run; None to name it after the pipelines and tasks."""
         of_suite = Path("runs") / "-".join(filter(None, (self.suite, self.split)))
         return to_path(self.out) if self.out else of_suite if self.suite else None
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {}
 
 
@@ -136,7 +136,7 @@ class RunOptions(JobOptions):
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {name: getattr(self, name) for name in _PLACEMENT}
 
 
@@ -235,7 +235,7 @@ class TuneOptions(ConfigOptions):
 def takes(
     options: Callable[_Parameters, _Options],
 ) -> Callable[[Callable[[_Options], _Returned]], Callable[_Parameters, _Returned]]:
-    """Returns a decorator: a function of options takes the fields of their class as arguments."""
+    """Returns a decorator, which turns a function of options into one of the options' fields."""
 
     def decorate(function: Callable[[_Options], _Returned]) -> Callable[_Parameters, _Returned]:
         @wraps(function)
@@ -246,7 +246,7 @@ def takes(
         helps = docstring(options)[1]  # type: ignore[arg-type]  # a class
         arguments = "".join(f"\n    {name}: {helps[name]}" for name in signature.parameters)
         call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nArgs:{arguments}\n"
-        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # which `inspect` reads
+        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # `inspect` reads it
             return_annotation=inspect.signature(function).return_annotation
         )
         return call

@@ -20,10 +20,10 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import spans_of
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.enriching import Enriching
+from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress, ProgressListener
-from leporello.engine.reading import WindowReaders
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of
 from leporello.engine.results.serialization import prediction_of
 from leporello.engine.rounds import Rounds, rounds
@@ -123,7 +123,7 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._readers = WindowReaders(self.stages, self._cache)
+        self._readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
@@ -164,7 +164,7 @@ class Session:
             UserError: There is none, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-        self._readers = WindowReaders(self.stages, self._cache)
+        self._readers = BatchReaders(self.stages, self._cache)
 
     @property
     def follows_up(self) -> bool:
@@ -299,9 +299,9 @@ class Session:
 
     def _prepare(self, example: Example, listener: Listener) -> None:
         """Makes the passages of the document, which may take minutes, under the listener's eyes."""
-        enriching = Enriching(self.stages, self._readers, listener=listener)
+        enricher = EnricherRunner(self.stages, self._readers, listener=listener)
         with suppress(ExampleError), collect_notes():  # selecting tells them of each question
-            enriching.of(divided(self.stages.chunker, example))
+            enricher.passages_of(divided(self.stages.chunker, example))
 
 
 def ask(

@@ -205,7 +205,7 @@ def run_at(text: str) -> Path:
     path = to_path(text)
     copy = view(path)
     if isinstance(path, RemotePath) and not (copy / _MANIFEST).exists():
-        raise UserError(f"{path}: no run lies there (it has no {_MANIFEST})")
+        raise UserError(f"{path}: is not a run (it has no {_MANIFEST})")
     return copy
 
 

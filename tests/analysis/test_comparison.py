@@ -221,7 +221,7 @@ def test_a_ladder(made: Callable[..., Path], folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"), [("nowhere", "no run lies there"), ("twice", "is given twice")]
+    ("path", "told"), [("nowhere", "is not a run"), ("twice", "is given twice")]
 )
 def test_mistakes(path: str, told: str, made: Callable[..., Path]) -> None:
     """A directory without a run, and one given twice, are told in a line."""

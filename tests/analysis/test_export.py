@@ -136,7 +136,7 @@ def test_on_the_command_line(made: Run, tmp_path: Path) -> None:
     """The verb prints what it wrote; a directory without a run is told."""
     told = leporello("export", made.directory, "--format", "trec", "--out", tmp_path / "o").stdout
     assert (tmp_path / "o/breaks/mills.run") in map(Path, told.split())
-    assert "no run lies there" in leporello("export", tmp_path, "--format", "trec", status=2).stderr
+    assert "is not a run" in leporello("export", tmp_path, "--format", "trec", status=2).stderr
     for write in (write_parquet, write_trec):
-        with pytest.raises(UserError, match="no run lies there"):
+        with pytest.raises(UserError, match="is not a run"):
             write(tmp_path, tmp_path)

@@ -238,5 +238,5 @@ def test_data_that_changed_are_told(done: Path) -> None:
             with pytest.raises(UserError, match="no example 'missed' in its place; put the data"):
                 analyze_run(done)
         path.write_text(before)
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         funnels(done.parent)

@@ -107,7 +107,7 @@ class Searches:
         ("{class: ./bad.py:Bad, how: other}", "a chunk of document 'e' for document"),
         ("{class: ./bad.py:Bad, how: raises}", "cannot be summarised"),
         ("{class: ./bad.py:Bad}", "returned more than"),
-        ("./bad.py:Searches", "there is nothing to search before it has ended"),
+        ("./bad.py:Searches", "passages are only searched afterwards"),
     ],
 )
 def test_an_enricher_that_fails_fails_its_documents_questions(

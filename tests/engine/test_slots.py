@@ -19,7 +19,7 @@ from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import counts_in
 from leporello.engine.failures import Attempts, Phase
-from leporello.engine.reading import WindowReaders
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.rounds import Rounds
 from leporello.engine.selection import by_document, select_document
@@ -134,7 +134,7 @@ def test_examples_of_another_shard_that_finish_meanwhile_are_yielded() -> None:
 
     def shard(asked: Sequence[Example]) -> tuple[Rounds, list[int]]:
         stages = Pipeline(Words(), All(), Hash(), TwoRounds())
-        run = Rounds(CombinerRunner(stages), WindowReaders(stages), MemoryStore(), slots=slots)
+        run = Rounds(CombinerRunner(stages), BatchReaders(stages), MemoryStore(), slots=slots)
         found: list[FinishedExample] = []
         for first, group in by_document(asked):
             found += run.add(first, group, select_document(stages, group, None).selections)

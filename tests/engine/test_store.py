@@ -91,7 +91,7 @@ def test_a_store_of_something_else_begins_anew(
     Store(tmp_path / "s.sqlite", KEY).add_batch([(21, 0, READ, Output("yes"))])
     store = Store(tmp_path / "s.sqlite", other)
     assert not store.outputs(21)
-    assert ("its shard is done again" in caplog.text) is (other.examples == KEY.examples)
+    assert ("its shard runs again" in caplog.text) is (other.examples == KEY.examples)
     store.close()
     assert counts_in(tmp_path / "s.sqlite").key == other
 
@@ -137,7 +137,7 @@ def test_a_store_with_changed_tables_is_done_again(
     path.write_bytes(path.read_bytes().replace(before, after))
     counts_in(path)
     assert answered(path) == expected
-    assert "damaged; its shard is done again" in caplog.text
+    assert "damaged; its shard runs again" in caplog.text
 
 
 def test_a_store_that_lost_the_row_of_a_retry_is_done_again(
@@ -149,7 +149,7 @@ def test_a_store_that_lost_the_row_of_a_retry_is_done_again(
     with sqlite3.connect(path) as database:
         database.execute("DELETE FROM meta WHERE name = 'alone'")
     assert answered(path) == expected
-    assert "damaged; its shard is done again" in caplog.text
+    assert "damaged; its shard runs again" in caplog.text
 
 
 def test_passages_are_those_of_the_text(tmp_path: Path) -> None:

@@ -217,8 +217,8 @@ RAISED = {
         "texts": "Reader.read returned 'bad'; it must return Output(text)",
         "pops": "Reader.read changed the list of inputs that it was given",
         "span": "says that its answer stands at (700, 800), which lies in none of the chunks",
-        "untold": "UntoldError: (its text cannot be had: ValueError)",
-        "interrupting text": "InterruptedError: (its text cannot be had: KeyboardInterrupt)",
+        "untold": "UntoldError: (its text is not available: ValueError)",
+        "interrupting text": "InterruptedError: (its text is not available: KeyboardInterrupt)",
         "halves": "ValueError: half \N{REPLACEMENT CHARACTER}",
         "long": "ValueError: long long",
         "score": "Reader.read gave the score 'high'; it must be a number",
@@ -230,7 +230,7 @@ RAISED = {
         "title": "TypeError: a Read's title must be text, got PosixPath('x')",
         "yields": "a combiner must yield a list of Read, Search, Fit or Generates, got ['bad']",
         "foreign": "a passage must be text or a chunk of the example's own document",
-        "asks nothing": "asked 200 times, and has no answer yet",
+        "asks nothing": "yielded 200 times without returning an answer",
         "text": "Combiner.combine changed the text of document 'd1'",
     },
     "loader": {
@@ -243,17 +243,17 @@ RAISED = {
 # With a process that may be ended, though --workers 0 asks for none.
 ENDED = {
     "combiner": {
-        "loops": "took far longer than its time, and could not be interrupted",
-        "stops": "took far longer than its time, and could not be interrupted",
-        "calls off": "took far longer than its time, and could not be interrupted",
+        "loops": "exceeded its time limit by far, and could not be interrupted",
+        "stops": "exceeded its time limit by far, and could not be interrupted",
+        "calls off": "exceeded its time limit by far, and could not be interrupted",
         "waits": "TimeoutError: took longer than 0.5 s",
-        "asks on": "asked 200 times, and has no answer yet",
+        "asks on": "yielded 200 times without returning an answer",
     },
     "sliding": {"hangs": "TimeoutError: took longer than 0.5 s"},
 }
 REFUSED = {
     "far ids": "task 'own-far-ids' yields an id twice",
-    "fewer": "examples stand on other documents than when they were counted",
+    "fewer": "examples belong to other documents than when they were counted",
     "os._exit": "os._exit(0) was called",
 }
 CASES = [(kind, how) for group in (RAISED, ENDED) for kind, hows in group.items() for how in hows]
@@ -324,7 +324,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("LEPORELLO_UNSUPERVISED")
         done = leporello("run", *rest, *line, *timed, status=1)
-    assert "is no class of Leporello's: a process beside this one works at it" in done.stderr
+    assert "is not a class of Leporello: using a worker process" in done.stderr
     return folder
 
 
@@ -379,8 +379,8 @@ def test_a_broken_task_is_refused_in_clear_words(tmp_path: Path, how: str) -> No
 @pytest.mark.parametrize(
     ("how", "status", "told"),
     [
-        ("flaky", 1, "failed with others, and not alone (reader: ConnectionError: gone for a"),
-        ("memory", 0, "was done in smaller parts, since memory did not suffice (reader: Memory"),
+        ("flaky", 1, "failed in a batch, but not alone (reader: ConnectionError: gone for a"),
+        ("memory", 0, "was processed in smaller batches, since memory ran out (reader: Memory"),
     ],
 )
 def test_what_a_smaller_window_cures_is_told(

@@ -59,7 +59,7 @@ def test_a_process_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
     plug_in.write_text(plug_in.read_text() + sooner)
     project.run(workers=1, limits=Limits(example_timeout=0.2))
     assert project.failures() == {
-        "q1": ("retriever", "took far longer than its time, and could not be interrupted")
+        "q1": ("retriever", "exceeded its time limit by far, and could not be interrupted")
     }
     assert project.outcomes() == ["died", "died", "finished"]  # with the others, then alone
 

@@ -206,7 +206,7 @@ def test_a_mistake_of_the_users_ends_the_run_with_its_message(lamps: Lamps) -> N
         told.append(str(error.value))
     assert told[0] == told[1]
     for wanted, what in (("worker_gpus=2", "2 GPU"), ("worker_memory=9TB", "GiB of memory")):
-        with pytest.raises(UserError, match=f"each worker is to reserve .*{what}.*no node of the"):
+        with pytest.raises(UserError, match=f"each worker must reserve .*{what}.*no node of the"):
             lamps.run("none", f"placement.{wanted}", executor="ray")
 
 
@@ -227,7 +227,7 @@ def test_where_there_is_no_cluster_the_user_is_told(tmp_path: Path) -> None:
     line = command(*arguments, "--address", "127.0.0.1:1", "--out", tmp_path / "x")
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "Ray at 127.0.0.1:1 cannot be had" in done.stderr
+    assert "Ray at 127.0.0.1:1 is not available" in done.stderr
 
 
 @pytest.mark.slow
@@ -320,7 +320,7 @@ def test_a_worker_that_does_not_see_the_runs_directory_says_so(tmp_path: Path) -
     kind, said = load(actor.receive())
     assert kind == "failed"
     assert "elsewhere: machine " in said
-    assert "does not see this directory: give an --out that all machines share" in said
+    assert "does not see this directory; use an --out that all machines share" in said
 
 
 class Clock:
@@ -342,16 +342,16 @@ def test_workers_without_room_are_told_of_and_a_cluster_without_nodes_ends_the_r
     monkeypatch.setattr(ray_cluster, "free_resources", lambda: {"CPU": 0.5})
     watch = CapacityWatch(Placement("ray"))
     for clock.now in (20.0, 40.0, 80.0):
-        watch.look(1, 3)
-    assert caplog.text.count("2 of 3 workers have not begun") == 1
+        watch.check(1, 3)
+    assert caplog.text.count("2 of 3 workers have not started") == 1
     assert "'CPU': 0.5" in caplog.text
     nodes.clear()
     clock.now = 400.0
-    watch.look(1, 3)
+    watch.check(1, 3)
     assert "no node of the Ray cluster has more than 0" in caplog.text
     clock.now = 1100.0
-    with pytest.raises(UserError, match="each worker is to reserve 1 CPU"):
-        watch.look(1, 3)
+    with pytest.raises(UserError, match="each worker must reserve 1 CPU"):
+        watch.check(1, 3)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leporello.jobs.confidence import TOLD, reliability, scores_by_coverage, selectivity
+from leporello.jobs.confidence import SELECTIVITY_KEYS, reliability, scores_by_coverage, selectivity
 
 SURE = st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.0, 50.0, 100.0]))
 
@@ -42,7 +42,7 @@ def test_no_order_of_equals_counts(
 ) -> None:
     """Each answer stands in one bin, with those that are as sure."""
     told = selectivity(answers)
-    assert {*told} <= {*TOLD}
+    assert {*told} <= {*SELECTIVITY_KEYS}
     bins = [own for own, _, _ in reliability(answers)]
     assert sorted(one for own in bins for one in own) == sorted(answers)
     levels = [{sure for sure, _ in own} for own in bins]

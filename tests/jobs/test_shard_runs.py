@@ -182,7 +182,7 @@ def test_a_changed_result_is_told_and_made_again(config: Path, whole: Path, name
         pytest.skip("an empty file")
     path.write_bytes(kept.replace(b"1", b"2", 1))
     if name != "metrics.json":  # which is written anew
-        with pytest.raises(UserError, match=f"{name}: is gone, or changed since"):
+        with pytest.raises(UserError, match=f"{name}: is missing, or changed since"):
             [*JobFiles(RunDirectory(whole), "mine", "lamps").examples()]
         path.unlink()
     go(config, whole)

@@ -444,7 +444,7 @@ def test_a_plug_ins_mistakes_are_told() -> None:
         def layout(self) -> Iterator[Any]:
             yield from ("2", DocumentRows(2, 4))
 
-    with pytest.raises(UserError, match="task 't' yields a layout of '2', no DocumentRows"):
+    with pytest.raises(UserError, match="task 't' yields a layout with '2', not a DocumentRows"):
         [*layout_of(Odd(), "t")]
     for documents in ((DocumentRows(2, 4),), (DocumentRows(1, 4),) * 3):
         with pytest.raises(UserError, match="its data have changed, run again"):

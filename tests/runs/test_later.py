@@ -53,7 +53,7 @@ def test_what_was_ended_goes_on_behind_the_last_example(config: Path, tmp_path: 
     assert (ended.stopped, [*result.scores]) == ("interrupted", ["f1"])
     assert [
         *(text.partition(",")[0] for text in result.faults), *result.faults.values()
-    ] == ["metric bleu_coco: is computed once all is read", 2]  # fmt: skip
+    ] == ["metric bleu_coco: is computed after all reads", 2]  # fmt: skip
     before = kept.read_bytes()
     kept.write_bytes(before + b'{"key": ')
     done = run(["lead"], ["rows"], config=[config], out=tmp_path / "run", workers=0)

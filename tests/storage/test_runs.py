@@ -501,6 +501,6 @@ def test_a_run_at_a_url_can_be_looked_at(tmp_path: Path, store: Path) -> None:
     assert _files(first).keys() == {*names, "export/mine.parquet"}
     assert (first / "metrics.json").read_text() == "0.72"
     shutil.rmtree(store)
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         run_at(URL)
     assert run_at(str(tmp_path)) == tmp_path

@@ -13,7 +13,7 @@ from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable, frame, html
-from leporello.jobs.confidence import TOLD
+from leporello.jobs.confidence import SELECTIVITY_KEYS
 from leporello.jobs.results import marks
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def confidence_tables(
         task: Name of the task.
         entries: Labels of pipelines, with what `selectivity` says of them.
     """
-    names = [name for name in TOLD if any(name in told for _, told in entries)]
+    names = [name for name in SELECTIVITY_KEYS if any(name in told for _, told in entries)]
     rows = [
         (label, *(f"{told[name]:,.6g}" if name in told else _NO for name in names))
         for label, told in entries
@@ -294,5 +294,5 @@ def _row(task: TaskComparison, entry: PipelineScores, metric: str) -> dict[str, 
         "difference": apart.value if apart else None,
         **{f"difference_{n}" if n in ("low", "high") else n: v for n, v in tests.items()},
         **costs,
-        **{f"confidence_{name}": entry.confidence.get(name) for name in TOLD},
+        **{f"confidence_{name}": entry.confidence.get(name) for name in SELECTIVITY_KEYS},
     }

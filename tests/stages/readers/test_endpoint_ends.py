@@ -23,7 +23,7 @@ from endpoint_server import (
 
 from leporello.core.records import Output
 from leporello.engine.failures import time_limit
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import BatchReader
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def test_an_input_that_hangs_fails_by_the_engines_limit() -> None:
         asked.hang() if asked.prompt == "bad" else say(asked)
 
     with running(hanging) as server:
-        bad, good = WindowReader(made(server), timeout=3).read(reads("bad", "a"))
+        bad, good = BatchReader(made(server), timeout=3).read(reads("bad", "a"))
         assert "took longer than 3 s" in str(bad)
         assert isinstance(good, Output)
         assert (good.text, server.prompts()["a"]) == ("A", 1)
