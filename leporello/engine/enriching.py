@@ -17,7 +17,7 @@ from leporello.core.calls.stage_calls import stage_call
 from leporello.core.errors import ReadError
 from leporello.core.passages import fault_of, flat_read
 from leporello.core.protocols import ANSWER
-from leporello.core.records import Chunk, Document, Read, Reply, Request, Search
+from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply, Request, Search
 from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener, Silent
@@ -121,13 +121,11 @@ class EnricherRunner:
                 resume = partial(generator.throw, failed)
                 continue
             outputs = iter(replies)
-            resume = partial(
-                generator.send,
-                [
-                    next(outputs) if isinstance(r, Read) else reader_property(self.stages, r)
-                    for r in requests
-                ],
-            )
+            answers = [
+                reader_property(self.stages, r) if isinstance(r, Fit | Generates) else next(outputs)
+                for r in requests
+            ]
+            resume = partial(generator.send, answers)
         raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning passages")
 
 
