@@ -216,7 +216,7 @@ RAISED = {
         "few": "WrongCountError: Reader.read returned 0 for 1 inputs",
         "texts": "Reader.read returned 'bad'; it must return Output(text)",
         "pops": "Reader.read changed the list of inputs that it was given",
-        "span": "says that its answer stands at (700, 800), which lies in none of the chunks",
+        "span": "gave the span (700, 800), which is not within one of the chunks",
         "untold": "UntoldError: (its text is not available: ValueError)",
         "interrupting text": "InterruptedError: (its text is not available: KeyboardInterrupt)",
         "halves": "ValueError: half \N{REPLACEMENT CHARACTER}",
@@ -235,7 +235,7 @@ RAISED = {
     },
     "loader": {
         "text": "Loader.load returned 'Some bad words.'; it must return a Document",
-        "place": "among its places, which lies outside its text of 15 characters",
+        "place": "among its places, which is outside its text of 15 characters",
         "raises": "Loader.load failed (plug.py:",
         "sys.exit": "): SystemExit: 0",
     },
