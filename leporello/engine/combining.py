@@ -42,7 +42,7 @@ class CombinerRunner:
     rows: bool = True
 
     def __post_init__(self) -> None:
-        self._asking = metrics_that_ask(self.metrics)
+        self._asking_metrics = metrics_that_ask(self.metrics)
         self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
 
     def start(
@@ -94,10 +94,10 @@ class CombinerRunner:
     def _judge(self, active: ActiveExample) -> None:
         """Sets the prediction, and starts metrics that require reads."""
         prediction = active.prediction = self._prediction(active)
-        if not self._asking:
+        if not self._asking_metrics:
             active.value = {}
             return
-        active.judge(prediction, judgement(self._asking, prediction, active.example))
+        active.judge(prediction, judgement(self._asking_metrics, prediction, active.example))
         with stage_errors("metric"), time_limit(self.timeout):
             active.start()
 

@@ -153,11 +153,11 @@ class Rounds:
             if state.unread:
                 break
             state = self.runner.resume(state)
-        self._keep(state)
+        self._set_state(state)
         if time.monotonic() - self._committed > _COMMIT:
             self._commit()
 
-    def _keep(self, state: ActiveExample | FinishedExample) -> None:
+    def _set_state(self, state: ActiveExample | FinishedExample) -> None:
         """Adds an example to the active ones if it waits for reads; otherwise stores it."""
         if isinstance(state, ActiveExample):
             self._active[state.number] = state
@@ -177,7 +177,7 @@ class Rounds:
         self.store.commit()
         self._committed = time.monotonic()
 
-    def _take(
+    def _deliver(
         self, places: Sequence[_Place], replies: Sequence[Reply], notes: Sequence[str]
     ) -> None:
         """Stores the outputs of a batch, and sends them to examples whose step is complete."""
@@ -193,7 +193,7 @@ class Rounds:
             example.reply(index, reply, note)
         for example in {example.number: example for example, _ in places}.values():
             if not example.unread:
-                self._keep(self.runner.resume(example))
+                self._set_state(self.runner.resume(example))
         self._commit()
 
     # -- batches -------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Rounds:
         replies = self._read(reader, places)
         self.listener.has_read(reader.statistics)
         self.store.set_sizes(self.readers.sizes)
-        self._take(places, replies, [reader.cured.get(n, "") for n in range(len(places))])
+        self._deliver(places, replies, [reader.cured.get(n, "") for n in range(len(places))])
 
     def _next_batches(self) -> Iterator[tuple[BatchReader, list[_Place]]]:
         """Yields the batches of the next step; retried examples have separate batches."""
@@ -261,7 +261,7 @@ class Rounds:
         for index in [*example.unread]:
             reader = self.readers.of(example.reads[index].role)
             read = partial(self._timed, reader, example.reads[index])
-            then = partial(self._reply, example, index)
+            then = partial(self._deliver_one, example, index)
             if not self.attempts.deaths:
                 slots.submit(read, then)
                 continue
@@ -282,8 +282,8 @@ class Rounds:
             return reply
         return replace(reply, seconds=time.monotonic() - began)
 
-    def _reply(self, example: ActiveExample, index: int, reply: Reply) -> None:
-        self._take([(example, index)], [reply], [""])
+    def _deliver_one(self, example: ActiveExample, index: int, reply: Reply) -> None:
+        self._deliver([(example, index)], [reply], [""])
 
 
 def rounds(

@@ -121,7 +121,7 @@ def select_apart(
 
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
-        chunks = divided(stages.chunker, examples[0])
+        chunks = document_chunks(stages.chunker, examples[0])
         passages = chunks if stages.enricher is None else EnricherRunner(stages).passages_of(chunks)
         lists = retrieve(stages.retriever, examples, passages)
     document, chunker = examples[0].document, stages.chunker
@@ -145,7 +145,7 @@ def _unchunked(text: str, chunks: Sequence[Chunk]) -> int:
     return len("".join("".join(between).split()))
 
 
-def divided(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
+def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
     """Returns the chunks of an example's document, which examples share where possible.
 
     Raises:

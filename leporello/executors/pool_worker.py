@@ -37,7 +37,7 @@ def main() -> None:
         memory, remapped, spec = load(connection.recv_bytes())
         REMAPPED_PATHS.update(remapped)
         limit_memory(memory)
-        _Session(connection).run(spec)
+        _DriverConnection(connection).run(spec)
     except (EOFError, ConnectionError):  # the driver has ended
         pass
     except BaseException as error:
@@ -74,7 +74,7 @@ class _WithoutKeys(logging.Formatter):
         return redact(super().format(record))
 
 
-class _Session:
+class _DriverConnection:
     """Messages between this worker and its driver."""
 
     def __init__(self, connection: Connection) -> None:

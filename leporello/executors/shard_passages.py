@@ -12,7 +12,7 @@ from leporello.core.records import Chunk, Document, Example
 from leporello.engine.database import passages_in
 from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import divided
+from leporello.engine.selection import document_chunks
 from leporello.engine.store import MemoryStore
 
 
@@ -31,7 +31,7 @@ def prepare_passages(
         ExampleError: The chunker or the enricher failed; a retry runs it again.
         UserError: The user made a mistake.
     """
-    chunks, document = divided(enricher.stages.chunker, example), example.document
+    chunks, document = document_chunks(enricher.stages.chunker, example), example.document
     with collect_notes() as notes:
         if row := store.passages(number, document.sha256):
             enricher.passages_of(chunks, make=lambda: _restored(row, document))

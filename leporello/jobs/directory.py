@@ -179,7 +179,7 @@ class RunDirectory:
         write_json(self.manifest, manifest)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Locks the directory, so that no other process runs in it.
 
         Raises:

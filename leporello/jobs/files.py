@@ -107,7 +107,7 @@ class JobFiles:
 
     # -- progress ----------------------------------------------------------------------------
 
-    def begun(self) -> list[int]:
+    def stored_shards(self) -> list[int]:
         """Returns the numbers of all shards that have a store, ascending."""
         stems = (path.stem for path in self.stores.glob(f"*{_STORE}"))
         return sorted(int(stem) for stem in stems if stem.isdecimal())
@@ -118,7 +118,7 @@ class JobFiles:
         Raises:
             UserError: A store cannot be read.
         """
-        counts = {shard: counts_in(self.store(shard)) for shard in self.begun()}
+        counts = {shard: counts_in(self.store(shard)) for shard in self.stored_shards()}
         return {
             shard: count
             for shard, count in counts.items()
@@ -191,11 +191,11 @@ class JobFiles:
         Raises:
             UserError: A store is damaged.
         """
-        rows = (row for n in self.begun() for row in finished_in(self.store(n), example_id))
+        rows = (row for n in self.stored_shards() for row in finished_in(self.store(n), example_id))
         return next(rows, None)
 
     def _rows(self) -> Iterator[FinishedRow]:
-        for shard in self.begun():
+        for shard in self.stored_shards():
             yield from finished_in(self.store(shard))
 
     # -- results -----------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class JobFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
-            for shard in self.begun():
+            for shard in self.stored_shards():
                 examples = failures = 0
                 for row in finished_in(self.store(shard)):
                     predictions, calls, failed, statistics = files

@@ -30,8 +30,8 @@ class ConfigOptions:
     """Options of every command that builds pipelines.
 
     Attributes:
-        model: Read with this model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
-        config: Lay a YAML file of your own over the built-in one.
+        model: Use this reader model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
+        config: Add a YAML file of your own, which overrides the built-in config.
         overrides: Change or sweep a parameter: retriever.k=5,10.
         cached: Use and fill the cache.
     """
@@ -43,7 +43,7 @@ class ConfigOptions:
 
     @property
     def settings(self) -> list[str]:
-        """The overrides, after one for the model if there is one."""
+        """Overrides, preceded by one for the model if it is set."""
         return [*([f"model={json.dumps(self.model)}"] if self.model else []), *self.overrides]
 
 
@@ -106,7 +106,7 @@ class RunOptions(JobOptions):
     """Options of a run.
 
     Attributes:
-        update: Do again what an earlier run made with another config, source, model or data.
+        update: Recompute results of an earlier run that used another config, source, model or data.
         executor: Run in processes of this machine or on a Ray cluster, in place of the pipeline's
             `placement`.
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
@@ -145,9 +145,9 @@ class OneJobOptions(ConfigOptions):
     """Options of commands that take one pipeline and one task.
 
     Attributes:
-        pipeline: Take this pipeline, or this point of a sweep. [default: the default pipeline]
-        task: Take the examples of this task. [default: the task of the pipeline]
-        split: Take this split of the task. [default: train, if the task has splits]
+        pipeline: Use this pipeline, or this point of a sweep. [default: the default pipeline]
+        task: Use the examples of this task. [default: the task of the pipeline]
+        split: Use this split of the task. [default: train, if the task has splits]
         out: Write the results to this path.
         update: Replace the results of an earlier command.
     """
@@ -189,7 +189,7 @@ class CalibrateOptions(TrainOptions):
 
 @dataclass(frozen=True)
 class FewShotOptions(OneJobOptions):
-    """Options of drawing examples for prompts.
+    """Options for drawing examples for prompts.
 
     Attributes:
         count: Draw this many examples; a larger number adds examples to those of a smaller one.

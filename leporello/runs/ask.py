@@ -27,7 +27,7 @@ from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of
 from leporello.engine.results.serialization import prediction_of
 from leporello.engine.rounds import Rounds, rounds
-from leporello.engine.selection import divided, select_document
+from leporello.engine.selection import document_chunks, select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
@@ -301,7 +301,7 @@ class Session:
         """Makes the passages of the document, which may take minutes, under the listener's eyes."""
         enricher = EnricherRunner(self.stages, self._readers, listener=listener)
         with suppress(ExampleError), collect_notes():  # selecting tells them of each question
-            enricher.passages_of(divided(self.stages.chunker, example))
+            enricher.passages_of(document_chunks(self.stages.chunker, example))
 
 
 def ask(

@@ -175,10 +175,10 @@ def run(options: RunOptions) -> Run:
 def _locked(path: Path) -> Iterator[tuple[RunDirectory, RemoteRun | None]]:
     """Keeps other processes out of a run's directory; of one at a URL, the copy is worked in."""
     if not isinstance(path, RemotePath):
-        with (directory := RunDirectory(path)).held():
+        with (directory := RunDirectory(path)).locked():
             yield directory, None
         return
-    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).held():
+    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).locked():
         yield directory, run
 
 

@@ -17,7 +17,7 @@ from leporello.config import Pipeline
 from leporello.core.calls.segments import cached_chunks
 from leporello.core.members import join
 from leporello.core.records import Chunk, Index
-from leporello.engine.selection import divided, select
+from leporello.engine.selection import document_chunks, select
 from leporello.retrievers import BM25, TfIdf
 from leporello.text.outline import cited
 
@@ -35,7 +35,7 @@ def test_scores_equal_those_of_all_chunks(texts: list[str], question: str, size:
     """BM25 merged from the files' segments has the scores of BM25 over all chunks."""
     document = collection(*texts)
     bm25, example = BM25(k=5, k1=1.2, b=0.5), Example("q", document, question)
-    chunks = divided(FixedTokens(size=size), example)
+    chunks = document_chunks(FixedTokens(size=size), example)
     [selected] = select(Pipeline(FixedTokens(size=size), bm25, None, None), [example])
     [expected] = replace(bm25, k=len(chunks)).retrieve([question], chunks)
     by_chunk = {hit.chunk: hit.score for hit in expected}

@@ -403,7 +403,7 @@ def test_ask_reports_the_fault_of_a_plug_in(tmp_path: Path, kind: str, how: str)
     """In one sentence, with status 2."""
     line = ("ask", tmp_path / "d1.txt", "bad words?", "--config", _config(tmp_path), "--no-cache")
     loader = json.dumps({"class": str(tmp_path / "plug.py") + ":Loader", "how": how})
-    options = ("--pipeline", _name(kind, how))
+    options: tuple[str, ...] = ("--pipeline", _name(kind, how))
     if kind == "loader":
         options = ("--loader", loader, "--pipeline", "good")
     assert RAISED[kind][how] in leporello(*line, *options, status=2).stderr

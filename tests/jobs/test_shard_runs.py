@@ -99,9 +99,9 @@ def test_a_run_after_a_limit_repeats_only_the_last_shard(
     before = store(out).read_bytes()
     with caplog.at_level(logging.INFO, "leporello"):
         run_lamps(config, out)
-    assert "lamps: shard 1 is result again from its first example" in caplog.text
+    assert "lamps: shard 1 is done again from its first example" in caplog.text
     assert "--limit ended in it, behind " in caplog.text
-    assert caplog.text.count("result again") == 1
+    assert caplog.text.count("done again") == 1
     assert store(out).read_bytes() == before
     shards = [row["shard"] for row in read_lines(out / "workers.jsonl")]
     assert shards == [0, 1, *range(1, max(shards) + 1)]
@@ -138,7 +138,7 @@ def _truncate(path: Path) -> None:
 
 def _change(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE result SET data = substr(data, 1, length(data) - 1) || x'00'")
+        database.execute("UPDATE done SET data = substr(data, 1, length(data) - 1) || x'00'")
 
 
 DAMAGE: Mapping[str, Callable[[Path], object]] = {
