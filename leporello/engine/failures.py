@@ -223,9 +223,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
             if self._limit is not None:
                 self._limit.__exit__(kind, error, trace)
         finally:
-            if (
-                os.getpid() != self._process
-            ):  # a stage has forked: the copy must not work as a worker
+            if os.getpid() != self._process:  # a stage has forked: the copy is not a worker
                 os._exit(0)
 
 

@@ -30,7 +30,7 @@ class ConfigOptions:
     """Options of every command that builds pipelines.
 
     Attributes:
-        model: Use this reader model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
+        model: Read with this model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
         config: Add a YAML file of your own, which overrides the built-in config.
         overrides: Change or sweep a parameter: retriever.k=5,10.
         cached: Use and fill the cache.

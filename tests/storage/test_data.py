@@ -144,7 +144,7 @@ def test_a_run_on_changed_data_is_another_run(tmp_path: Path, web: Web) -> None:
     config = _config(tmp_path / "there", f"{web.url}/data/rows.jsonl")
     _predictions(tmp_path / "run", config)
     web.files["/data/docs/one.txt"] += b" It rained."
-    with pytest.raises(UserError, match=r"was made with something else:\n.*data: "):
+    with pytest.raises(UserError, match=r"was created with other settings:\n.*data: "):
         _predictions(tmp_path / "run", config)
 
 
