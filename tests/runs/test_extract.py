@@ -101,4 +101,4 @@ def test_ask_answers_with_a_type_in_json(folder: Path) -> None:
     assert told["value"]["people"] == 1200
     assert told["values"]["/people"]["place"].startswith("quern.txt characters")
     done = leporello("ask", file, question, "--type", "dat", status=2)
-    assert "there is no type 'dat'; did you mean 'date'" in done.stderr
+    assert "unknown type 'dat'; did you mean 'date'" in done.stderr
