@@ -1,6 +1,6 @@
-"""Files, folders, patterns, URLs and archives as one document, each file read at most once.
+"""Loads files, folders, patterns, URLs and archives as one document, each file at most once.
 
-What a file became is kept by its content, so that of a collection only what is new is read again.
+Extracted texts are cached by content, so that only new files of a collection are read again.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from leporello.text.subtitles import Cue
 
 def load_collection(
     paths: Sequence[str | Path],
-    id: str = "",  # noqa: A002 -- the record's own word
+    id: str = "",  # noqa: A002 -- as in Document
     *,
     cache: CacheProtocol | None = None,
     loader: Loader | None = None,
 ) -> Document:
-    """Returns files as one document with a member for each.
+    """Loads files as one document with a member for each file.
 
-    Hidden files and what links lead to outside of a folder are passed over, which notes tell. A
-    file that cannot be read is told as a loss, `unreadable file`.
+    Hidden files and links that lead out of a folder are skipped and reported in notes. A file that
+    cannot be read is reported as a loss, `unreadable file`.
 
     Args:
         paths: Files, folders, patterns (`notes/**/*.md`), URLs and `.zip` archives.
-        id: Id of the document; the paths' names where empty.
-        cache: Where texts of files are kept.
-        loader: Loader for files of its suffixes, or for all if it has none.
+        id: Id of the document; the names of the paths if empty.
+        cache: Cache of extracted texts.
+        loader: Loader for files with its suffixes, or for all files if it has no suffixes.
 
     Raises:
-        UserError: Nothing stands at a path, no file can be read, or all are too large together.
+        UserError: A path does not exist, no file can be read, or the collection is too large.
     """
     found = find_sources(paths)
     documents, size = [], 0
@@ -53,21 +53,21 @@ def load_collection(
             size += len(document.text)
         if size > LARGEST:
             raise UserError(
-                f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the most of a"
+                f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the limit of a"
                 " collection; divide it"
             )
     notes = [*found.notes()]
     if not documents:
         reasons = [loss.why for loss in found.losses[:MOST_NAMES]] or notes or ["it is empty"]
-        raise UserError(f"{_title(paths)}: holds no file with text: {'; '.join(reasons)}")
+        raise UserError(f"{_title(paths)}: contains no file with text: {'; '.join(reasons)}")
     return join(documents, id or _title(paths), found.losses, notes)
 
 
 def collection_hash(paths: Sequence[str | Path]) -> bytes:
-    """Returns the hash of the names and the content of all that `load_collection` would read.
+    """Returns a hash of the names and contents of all files that `load_collection` would read.
 
     Raises:
-        UserError: Nothing stands at a path.
+        UserError: A path does not exist.
     """
     digest = hashlib.sha256()
     for source in find_sources(paths).sources:
@@ -91,21 +91,21 @@ def _title(paths: Iterable[str | Path]) -> str:
 def _loaded(
     source: FoundFile, cache: CacheProtocol | None, loader: Loader | None
 ) -> tuple[Document | None, list[Loss]]:
-    """Returns a file's document, or why there is none."""
+    """Returns a file's document, or the reason why it cannot be loaded."""
     try:
         return _document(source, cache, loader), []
     except UserError as error:
         why = str(error)
-    except Exception as error:  # a broken file at which a format's library trips
+    except Exception as error:  # a format's library fails on a broken file
         why = f"{source.path}: {type(error).__name__}: {error}"
     return None, [Loss(UNREADABLE, why, source.name)]
 
 
 def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | None) -> Document:
-    """Returns a file's document, from the cache where it is kept by its content.
+    """Returns a file's document, from the cache if its content is cached.
 
     Raises:
-        UserError: It cannot be read as one.
+        UserError: The file cannot be read as a document.
     """
     data = source.read()
     reads, _ = loader_of(data, source.path, loader)

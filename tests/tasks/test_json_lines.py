@@ -212,12 +212,12 @@ def huge(path: Path) -> None:
         (
             "b.txt",
             lambda path: path.write_bytes(b"\x89PNG\0"),
-            "{path}: is not read: it looks like a PNG image",
+            "{path}: cannot be read: it looks like a PNG image",
         ),
         (
             "c.txt",
             lambda path: path.write_bytes(b"a\0b"),
-            "{path}: is not read: it looks like binary data",
+            "{path}: cannot be read: it looks like binary data",
         ),
         ("d.pdf", Path.touch, "{path}: the file has no text"),
         ("e.pdf", locked, "{path}: is locked"),

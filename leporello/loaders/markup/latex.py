@@ -1,7 +1,6 @@
-"""LaTeX: its text without comments and commands, mathematics as it is written.
+"""LaTeX: text without comments and commands, with the source of mathematics.
 
-Our own reader: the text that pylatexenc (2.10, of 2021) makes keeps no offsets, so neither lines
-nor headings could be told.
+It does not use pylatexenc (2.10, from 2021), whose text has no offsets for lines and headings.
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ _SILENT = {
 }  # fmt: skip
 _ELSEWHERE = {
     "includegraphics": ("image", "images are not read"),
-    "input": ("included file", "is another file; read it too"),
-    "include": ("included file", "is another file; read it too"),
-    "subfile": ("included file", "is another file; read it too"),
-    "bibliography": ("included file", "is another file; read it too"),
+    "input": ("included file", "is another file; load it too"),
+    "include": ("included file", "is another file; load it too"),
+    "subfile": ("included file", "is another file; load it too"),
+    "bibliography": ("included file", "is another file; load it too"),
 }
 _SPOKEN = {
     "ldots": "…", "dots": "…", "textellipsis": "…", "LaTeX": "LaTeX", "TeX": "TeX", "ss": "ß",
@@ -87,7 +86,7 @@ _LONGEST = 10_000  # characters that a command of the file's own may stand for
 
 @dataclass(frozen=True)
 class Latex(Format):
-    """LaTeX: text, tables and mathematics, sections by their commands."""
+    """LaTeX: text, tables and mathematics, with sections by LaTeX commands."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".tex", ".ltx", ".latex")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(
@@ -97,11 +96,12 @@ class Latex(Format):
     def extract(self, data: bytes, path: Path) -> Extracted:
         r"""Returns the text; places are `line 120`.
 
-        Title, author and date stand first. Commands that the file defines without arguments are
-        written out; of the others their arguments are kept. Nothing is run or included.
+        Title, author and date come first. Commands that the file defines without arguments are
+        expanded; all other unknown commands are replaced by their arguments. Nothing is run or
+        included.
 
         Raises:
-            UserError: It is no text.
+            UserError: The file is not text.
         """
         raw = decoded(data, path)
         text = raw.text.replace("\r\n", "\n")
@@ -119,15 +119,17 @@ class Latex(Format):
         reader.read(start, end)
         after = text[end:].removeprefix("\\end{document}").strip()
         left_out = (
-            ("preamble", "says how the text is set", len(text[:start].strip())),
+            ("preamble", "defines the layout", len(text[:start].strip())),
             ("comment", "LaTeX does not print it", reader.comments),
-            ("text not printed", "stands after the end of the document", len(after)),
+            ("text not printed", "is after the end of the document", len(after)),
         )
         reader.flow.losses += (
             Loss(what, why, "", size, furniture=True) for what, why, size in left_out if size
         )
         found_ = reader.flow.extracted()
-        told = f"arguments of commands of the file's own stand as they are: {', '.join(odd[:9])}"
+        told = (
+            f"commands that the file defines were replaced by their arguments: {', '.join(odd[:9])}"
+        )
         return replace(
             found_,
             losses=(*raw.losses, *found_.losses),
@@ -136,7 +138,7 @@ class Latex(Format):
 
 
 class _LatexReader:
-    """Goes through LaTeX and writes its text.
+    """Parses LaTeX and writes its text.
 
     Attributes:
         flow: What is written.

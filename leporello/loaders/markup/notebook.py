@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter: cells and what they gave."""
+"""Jupyter notebooks: cells and their outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 @dataclass(frozen=True)
 class Notebook(Format):
-    """Jupyter's notebooks (ipynb): texts, code, and what it gave, a place for each cell."""
+    """Jupyter notebooks (ipynb): texts, code and outputs, with one place per cell."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".ipynb",)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A\s*\{")
@@ -28,7 +28,7 @@ class Notebook(Format):
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
-        """Returns whether it is JSON with a notebook's cells."""
+        """Returns whether the file is JSON with the cells of a notebook."""
         named = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
         return named and b'"cells"' in head
 
@@ -36,12 +36,12 @@ class Notebook(Format):
         """Returns the cells' texts; places are named `cell 7`.
 
         Raises:
-            UserError: It is no JSON, or not that of a notebook.
+            UserError: The file is not JSON of a notebook.
         """
         try:
             cells = json.loads(data)["cells"]
         except ValueError as error:
-            raise UserError(f"{path}: is no notebook, or a broken one: {error}") from None
+            raise UserError(f"{path}: is not a notebook, or is corrupt: {error}") from None
         found = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
         return replace(found, title=found.sections[0].title if found.sections else "")
 

@@ -1,4 +1,4 @@
-"""reStructuredText: the text as it stands, its headings as sections."""
+"""reStructuredText: the unchanged text, with headings as sections."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _WHY = {"image": "image", "figure": "image", "include": "included file"}
 
 @dataclass(frozen=True)
 class RestructuredText(Format):
-    """reStructuredText: the text as it stands, headings by the order of their underlines."""
+    """reStructuredText: the unchanged text, with headings ranked by first use of an underline."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rst", ".rest")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text with its sections; places are `line 120`.
 
-        Nothing is run: what directives would include is told as lost.
+        No directive is run: files that directives include are reported as losses.
 
         Raises:
-            UserError: It is no text.
+            UserError: The file is not text.
         """
         raw = decoded(data, path)
         headings = [*_headings(raw.text)]
         starts = line_starts(raw.text)
         lost = (
-            Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is not read; it is another file",
+            Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is another file; load it too",
                  f"line {bisect_right(starts, m.start())}")
             for m in _ELSEWHERE.finditer(raw.text)
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""XML: articles (JATS), editions (TEI), books (DocBook, FictionBook), and any other by elements."""
+"""XML: articles (JATS), editions (TEI), books (DocBook, FictionBook), and all other XML."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _AS = {
 
 
 class XmlFlow(Flow):
-    """Writes XML's elements as those of HTML that they are like; what lxml calls.
+    """Writes XML elements as the most similar HTML elements; target of an lxml parser.
 
     Attributes:
-        names: HTML's name of an element, by its own name without a namespace.
-        hidden: What is lost in elements whose text is not written, and why, by their names.
+        names: Names of HTML elements, by names of XML elements without namespaces.
+        hidden: Losses and reasons, by names of elements whose text is not written.
     """
 
     names: ClassVar[Mapping[str, str]] = {}
@@ -86,24 +86,24 @@ class XmlFlow(Flow):
             self._size = 0
 
     def data(self, text: str) -> None:
-        """Writes text, or counts what is hidden."""
+        """Writes text, or counts hidden text."""
         if self._hidden:
             self._size += len(text)
         else:
             super().data(text)
 
     def like(self, name: str, attributes: Mapping[str, str]) -> str:  # noqa: ARG002 -- for others
-        """Returns what of HTML an element is like."""
+        """Returns the name of the most similar HTML element."""
         return self.names.get(name, "span")
 
 
 class _AnyXml(XmlFlow):
-    """Guesses what elements are like by the names that are usual."""
+    """Guesses similar HTML elements from common names."""
 
     names = _AS
     hidden: ClassVar[Mapping[str, tuple[str, str]]] = {
         "binary": ("image", "images are not read"),
-        "object-id": ("identifier", "is no text"),
+        "object-id": ("identifier", "is not text"),
     }
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class _AnyXml(XmlFlow):
 class Xml(Format):
     """XML: sections, titles, tables and references of JATS, TEI, DocBook and FictionBook.
 
-    Of any other: what its elements hold, and their attributes, a line for each element.
+    Other XML becomes text and attributes, with one line per element.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
@@ -157,7 +157,7 @@ class Xml(Format):
         """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.
 
         Raises:
-            UserError: It is no well-formed XML.
+            UserError: The file is not well-formed XML.
         """
         if Html.recognises(data, path):
             return Html().extract(data, path)
@@ -168,9 +168,9 @@ class Xml(Format):
 
 
 def feed(data: bytes, flow: XmlFlow) -> None:
-    """Has the elements of XML written; entities of other files are not fetched.
+    """Parses XML into a flow; entities in other files are not fetched.
 
-    HTML's own are known without; others stand as they are, and are told as lost.
+    Entities of HTML are resolved; unknown entities are written unchanged and reported as losses.
     """
     from lxml.etree import XMLParser
 
@@ -182,7 +182,7 @@ def feed(data: bytes, flow: XmlFlow) -> None:
         name = found[1].decode()
         if meant := html5.get(f"{name};"):
             return "".join(f"&#{ord(c)};" for c in meant).encode()
-        flow.losses.append(Loss("entity", f"&{name}; stands as it is; nothing says what it is"))
+        flow.losses.append(Loss("entity", f"&{name}; is not defined, and was copied unchanged"))
         return b"&amp;" + found[0][1:]
 
     # libxml2 bounds depth, text nodes and what entities grow to, as long as the tree is not huge.

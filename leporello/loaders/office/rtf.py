@@ -1,4 +1,4 @@
-"""RTF by striprtf, whose text we give headings, footnotes and cells."""
+"""RTF: text from striprtf, with headings, footnotes and table cells added."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _GROUP = re.compile(
 )
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _LOST = {
-    "header": ("header", "stands on pages"),
-    "footer": ("footer", "stands on pages"),
+    "header": ("header", "is on every page"),
+    "footer": ("footer", "is on every page"),
     "annotation": ("comment", "comments are not read"),
     "pict": ("image", "images are not read"),
-    "objdata": ("embedded object", "is not read; save it as a file of its own"),
+    "objdata": ("embedded object", "is not read; save it as a separate file"),
 }
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _MARK = 0xFDD0  # and as many as there are levels: code points that stand in no text
@@ -39,7 +39,7 @@ def _step(found: re.Match[str]) -> int:
 
 @dataclass(frozen=True)
 class Rtf(Format):
-    """RTF: text, notes in parentheses where they are referred to, table cells parted by tabs."""
+    """RTF: text, with notes in parentheses at their references, and tabs between table cells."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rtf",)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\{\\rtf")
@@ -49,10 +49,10 @@ class Rtf(Format):
         """Returns the text; sections are paragraphs with an outline level.
 
         Raises:
-            UserError: It is no RTF.
+            UserError: The file is not RTF.
         """
         if not self.begins.match(data):
-            raise UserError(f"{path}: is no RTF: it does not begin with {{\\rtf")
+            raise UserError(f"{path}: is not RTF: it does not begin with {{\\rtf")
         source = _ascii(data)
         if any(depth > RTF_DEPTH for depth in accumulate(map(_step, _BRACE.finditer(source)))):
             raise RecursionError
@@ -70,7 +70,7 @@ class Rtf(Format):
         text = "".join((*pieces, marked[at:]))
         braces = [b[0] for b in _BRACE.finditer(source)]
         cut = braces.count("{") > braces.count("}")
-        notes = (f"{path.name} is cut off: it ends within a group",) if cut else ()
+        notes = (f"{path.name} is truncated: it ends within a group",) if cut else ()
         title = headings[0].title if headings else ""
         return Extracted(text, title, outline(headings, len(text)), (), (*losses,), notes)
 
@@ -86,7 +86,7 @@ def _ascii(data: bytes) -> str:
 
 
 def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
-    """Yields RTF without the groups that are lost, which it tells; footnotes in parentheses."""
+    """Yields RTF with footnotes in parentheses, and appends skipped groups to losses."""
     at = 0
     while found := _GROUP.search(source, at):
         end = _end(source, found.start())
@@ -103,7 +103,7 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
 
 
 def _end(source: str, start: int) -> int:
-    """Returns one past the brace that closes the group at `start`; the end where none does."""
+    """Returns the end of the group at `start`; the end of the file if no brace closes it."""
     depth = 0
     for brace in _BRACE.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)

@@ -1,4 +1,4 @@
-"""Running heads, feet and page numbers: what stands at the edge of many pages at the same place."""
+"""Finds page headers, footers and page numbers: lines that recur at the edges of pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Steps = dict[Step, set[tuple[int, int]]]
 def furniture(
     pages: Sequence[Sequence[PageLine]], heights: Sequence[float]
 ) -> list[dict[int, str]]:
-    """Returns for each page which of its lines are furniture, and which kind.
+    """Returns for each page the kinds of its furniture, by index of the line.
 
     Args:
         pages: Lines of each page.

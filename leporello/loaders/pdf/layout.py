@@ -1,4 +1,4 @@
-"""Fragments of a page in reading order: columns, rows, cells, paragraphs."""
+"""Puts fragments of a page in reading order: columns, rows, cells, paragraphs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class PageLine:
     """A line of text.
 
     Attributes:
-        text: The text; a tab between the cells of a table, `HYPHEN` at the end if one stands there.
+        text: Text, with tabs between table cells, and `HYPHEN` for a hyphen at the end.
         y: Baseline, in points below the page's upper edge.
         size: Size of most of the type, in points.
-        bold: Whether all of it is bold.
-        opens: Whether a paragraph, a column or a table begins with it.
+        bold: Whether all of the type is bold.
+        opens: Whether a paragraph, column or table begins with the line.
     """
 
     text: str

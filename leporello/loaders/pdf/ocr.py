@@ -1,4 +1,4 @@
-"""Pages without text read by OCR, each at most once: what was read is kept."""
+"""Reads pages without text by OCR, and caches the result."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _log = logging.getLogger("leporello")
 def recognised(
     pdf: PdfDocument, indices: Sequence[int], name: str
 ) -> Iterator[tuple[int, list[Fragment], int]]:
-    """Yields the number of each page, its lines, and how many of their characters stayed blank.
+    """Yields the index of each page, its lines, and the number of unrecognised characters.
 
     Args:
-        pdf: The file.
-        indices: Numbers of the pages.
+        pdf: PDF file.
+        indices: Indices of the pages.
         name: Name of the file, for the log.
     """
     told = time.monotonic()

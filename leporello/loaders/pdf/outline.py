@@ -1,4 +1,4 @@
-"""A PDF's outline: its bookmarks, or else what is set in larger or bolder type than the rest."""
+"""Outline of a PDF: bookmarks, otherwise lines in larger or bolder type than the body."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Style = tuple[int, bool]
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of the file's own outline: title, page, points downwards or None, and level."""
+    """Bookmark of the file: title, page, points downwards or None, and level."""
 
     title: str
     page: int
@@ -60,7 +60,7 @@ def of_bookmarks(
     starts: Sequence[Sequence[int]],
     tops: Sequence[float],
 ) -> list[Heading]:
-    """Returns a heading for each bookmark, where its title stands on the page that it leads to.
+    """Returns a heading for each bookmark, at the line of its page with its title.
 
     Args:
         entries: Bookmarks.
@@ -99,7 +99,7 @@ def _letters(text: str) -> str:
 def of_types(
     pages: Sequence[Sequence[PageLine]], starts: Sequence[Sequence[int]]
 ) -> tuple[str, list[Heading]]:
-    """Returns the title and the headings that type alone tells, the largest at level 1.
+    """Returns the title and the headings by type, with the largest type at level 1.
 
     Args:
         pages: Lines of each page.

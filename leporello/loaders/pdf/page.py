@@ -1,4 +1,4 @@
-"""What pdfium says of one page: runs of words and where they stand, and what is no text."""
+"""Reads a page with pdfium: runs of words with their positions, pictures and notes."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _NESTED = 15  # forms within forms
 
 @dataclass(slots=True)
 class Fragment:
-    """Words that follow each other in a line, no wide gap between them.
+    """Adjacent words in a line, without a wide gap between them.
 
     Attributes:
-        text: The words, a space between them.
+        text: Words, separated by spaces.
         x0: Beginning, in points along the line.
-        x1: End, likewise.
+        x1: End, in points along the line.
         y: Baseline, in points below the page's upper edge.
         size: Size of the type, in points.
         bold: Whether the type is bold, from the first character to the last.
-        order: Number in the order in which the file has them.
+        order: Position in the order of the file.
     """
 
     text: str
@@ -61,17 +61,17 @@ class Fragment:
 
 @dataclass(slots=True)
 class RawPage:
-    """One page, as pdfium has it.
+    """Content of a page from pdfium.
 
     Attributes:
         fragments: Fragments of the page's main direction, in the file's order.
-        turned: Texts that stand in other directions, likewise.
+        turned: Fragments in other directions, in the file's order.
         top: The page's upper edge, in points downwards from the file's zero.
         height: Height of the page, in points.
-        undecodable: Number of characters that no letter is known of.
+        undecodable: Number of characters without a known letter.
         pictures: Number of pictures.
-        scanned: Whether a picture covers most of it.
-        blank: Whether nothing at all is drawn.
+        scanned: Whether a picture covers most of the page.
+        blank: Whether the page is empty.
         notes: Texts of form fields and comments.
     """
 

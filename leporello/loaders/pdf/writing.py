@@ -1,4 +1,4 @@
-"""Lines of pages as one text: paragraphs parted, words that were hyphenated made whole."""
+"""Joins lines of pages to one text, with paragraphs, and joins hyphenated words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
 @dataclass(slots=True)
 class Written:
-    """The text of all pages.
+    """Text of all pages.
 
     Attributes:
-        text: The text.
+        text: Text of all pages.
         pages: First character of each page.
         starts: First character of each line, page by page.
     """
@@ -31,10 +31,10 @@ class Written:
 
 
 def write(pages: Sequence[Sequence[PageLine]]) -> Written:
-    """Returns the pages' lines as one text, an empty line between paragraphs.
+    """Joins the lines of pages to one text, with empty lines between paragraphs.
 
-    A sentence goes on over the end of a column or page. A hyphen at the end of a line goes if the
-    document has the joined word elsewhere, or if one of its parts is no word of its own there.
+    A sentence may continue in the next column or page. A hyphen at the end of a line is removed if
+    the joined word occurs elsewhere in the document, or if one of its parts occurs nowhere.
     """
     known = _vocabulary(line.text for page in pages for line in page)
     parts: list[str] = []
