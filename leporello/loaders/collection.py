@@ -43,11 +43,11 @@ def load_collection(
     Raises:
         UserError: A path does not exist, no file can be read, or the collection is too large.
     """
-    found = find_sources(paths)
+    files = find_sources(paths)
     documents, size = [], 0
-    for source in found.sources:
+    for source in files.sources:
         document, losses = _loaded(source, cache, loader)
-        found.losses += losses
+        files.losses += losses
         if document:
             documents.append(document)
             size += len(document.text)
@@ -56,11 +56,11 @@ def load_collection(
                 f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the limit of a"
                 " collection; divide it"
             )
-    notes = [*found.notes()]
+    notes = [*files.notes()]
     if not documents:
-        reasons = [loss.why for loss in found.losses[:MOST_NAMES]] or notes or ["it is empty"]
+        reasons = [loss.why for loss in files.losses[:MOST_NAMES]] or notes or ["it is empty"]
         raise UserError(f"{_title(paths)}: contains no file with text: {'; '.join(reasons)}")
-    return join(documents, id or _title(paths), found.losses, notes)
+    return join(documents, id or _title(paths), files.losses, notes)
 
 
 def collection_hash(paths: Sequence[str | Path]) -> bytes:
@@ -109,13 +109,13 @@ def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | N
     """
     data = source.read()
     reads, _ = loader_of(data, source.path, loader)
-    known = cache.fingerprint(reads) if cache else None
-    if cache is None or known is None:
+    loader_id = cache.fingerprint(reads) if cache else None
+    if cache is None or loader_id is None:
         return dataclasses.replace(load_bytes(data, source.path, loader), id=source.name)
     content = hashlib.sha256(data).hexdigest()
-    key: dict[str, JSON] = {"loader": {**known}, "file": content, "name": source.path.name}
-    if (kept := cache.get("texts", key)) is not None:
-        return _unpacked_document(kept, source.name)
+    key: dict[str, JSON] = {"loader": {**loader_id}, "file": content, "name": source.path.name}
+    if (cached := cache.get("texts", key)) is not None:
+        return _unpacked_document(cached, source.name)
     packed = _packed(load_bytes(data, source.path, loader))
     cache.put("texts", key, packed)
     return _unpacked_document(packed, source.name)
@@ -137,8 +137,8 @@ def _packed(document: Document) -> Index:
     }
 
 
-def _unpacked_document(kept: Index, name: str) -> Document:
-    packed: Any = kept
+def _unpacked_document(index: Index, name: str) -> Document:
+    packed: Any = index
     document = Document(
         name,
         str(packed["text"].data, "utf-8", "surrogatepass"),

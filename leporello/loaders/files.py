@@ -177,8 +177,8 @@ def loader_of(data: bytes, path: Path, loader: Loader | None = None) -> tuple[Lo
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         return loader, ""
     format_, note = _recognised(data, path)
-    own = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
-    return (loader if own and loader else format_()), note
+    fits = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
+    return (loader if fits and loader else format_()), note
 
 
 def _takes(loader: Loader, path: Path) -> bool:
@@ -196,18 +196,18 @@ def _recognised(data: bytes, path: Path) -> tuple[type[Format], str]:
     Raises:
         UserError: The file's format is not supported.
     """
-    named = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
-    if named and _is_of(named, data, path):
-        return named, ""
-    found = next((f for f in formats() if _is_of(f, data, path)), None)
-    if not found and (known := looks(data)):
-        raise UserError(f"{path}: cannot be read: it looks like {known}")
-    if not found and named and named.marked:
-        found = formats()[-1]
-    if found and found is not named:
-        suffix_format = f", not as {named.__name__}, the format of its suffix" if named else ""
-        return found, f"{path.name} was read as {found.__name__}{suffix_format}"
-    return named or formats()[-1], ""
+    by_suffix = next((f for f in formats() if path.suffix.lower() in f.suffixes), None)
+    if by_suffix and _is_of(by_suffix, data, path):
+        return by_suffix, ""
+    by_content = next((f for f in formats() if _is_of(f, data, path)), None)
+    if not by_content and (kind := looks(data)):
+        raise UserError(f"{path}: cannot be read: it looks like {kind}")
+    if not by_content and by_suffix and by_suffix.marked:
+        by_content = formats()[-1]
+    if by_content and by_content is not by_suffix:
+        expected = f", not as {by_suffix.__name__}, the format of its suffix" if by_suffix else ""
+        return by_content, f"{path.name} was read as {by_content.__name__}{expected}"
+    return by_suffix or formats()[-1], ""
 
 
 def _is_of(format_: type[Format], data: bytes, path: Path) -> bool:
@@ -227,7 +227,7 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         UserError: The file has another format, is corrupt or locked, or has no text.
     """
     try:
-        found = format.extract(data, path)
+        extracted = format.extract(data, path)
     except UserError:
         raise
     except MemoryError:
@@ -239,12 +239,14 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         raise UserError(
             f"{path}: is not a {type(format).__name__} file, or is corrupt ({reason})"
         ) from error
-    if not found.text.strip():
-        reasons = "; ".join(dict.fromkeys(f"{loss.what}: {loss.why}" for loss in found.losses))
+    if not extracted.text.strip():
+        reasons = "; ".join(dict.fromkeys(f"{loss.what}: {loss.why}" for loss in extracted.losses))
         raise UserError(f"{path}: the file has no text" + (f" ({reasons})" if reasons else ""))
-    title = " ".join(found.title.split()) or path.stem
-    outline = (title, found.sections, ())
-    return Document(path.name, found.text, *outline, found.places, found.losses, found.notes)
+    title = " ".join(extracted.title.split()) or path.stem
+    outline = (title, extracted.sections, ())
+    return Document(
+        path.name, extracted.text, *outline, extracted.places, extracted.losses, extracted.notes
+    )
 
 
 def is_binary(data: bytes) -> bool:
@@ -263,8 +265,8 @@ def looks(data: bytes) -> str:
     if data.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(io.BytesIO(data)):
         return "a zip archive that is corrupt or incomplete; download it again"
     if data.startswith(_OLE):
-        named = (t for name, t in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
-        return next(named, "an Office file from before 2007; save it in a current format")
+        kinds = (kind for name, kind in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
+        return next(kinds, "an Office file from before 2007; save it in a current format")
     if data[4:8] == b"ftyp":
         return "a video or sound (MP4)"
     return next((what for mark, what in _KNOWN.items() if data.startswith(mark)), "")

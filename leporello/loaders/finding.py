@@ -74,12 +74,12 @@ def find_sources(paths: Sequence[str | Path]) -> _Found:
     Raises:
         UserError: A path does not exist.
     """
-    found, alone = _Found(), len(paths) == 1
+    files, is_single = _Found(), len(paths) == 1
     for path in paths:
-        for each in _expanded(path):
-            _find(each, found, "" if alone else f"{each.name}/")
-    found.sources = [*_named_apart(found.sources)]
-    return found
+        for match in _expanded(path):
+            _find(match, files, "" if is_single else f"{match.name}/")
+    files.sources = [*_unique_names(files.sources)]
+    return files
 
 
 def _expanded(text: str | Path) -> Iterator[Path]:
@@ -205,7 +205,7 @@ def _read(path: Path) -> bytes:
     raise UserError(f"{path}: changes while it is read")
 
 
-def _named_apart(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
+def _unique_names(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
     """Yields each file once, named by its path if another file has the same name."""
     once: dict[Path, FoundFile] = {}
     for source in sources:

@@ -70,14 +70,14 @@ class Flow:
         self.losses: list[Loss] = []
         self._headings: list[Heading] = []
         self._places: list[tuple[str, int]] = []  # names, and where they begin
-        self._place = ""  # the one that begins with the next text
+        self._place = ""  # name of the place that begins with the next text
         self._lost: Counter[str] = Counter()  # elements, by their names
         self._length = 0
         self._gap = _Gap.NONE
         self._unseen: list[str] = []  # the unseen elements that are open
         self._preformatted = 0  # how many <pre> are open
         self._heading = 0  # the level of the heading that is open
-        self._heading_from = 0  # how many pieces stood before it
+        self._heading_from = 0  # number of pieces before it
 
     def start(self, tag: str, attributes: Mapping[str, str] = {}) -> None:
         """Begins an element, and separates it from the text before it."""

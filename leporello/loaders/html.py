@@ -49,8 +49,8 @@ class Html(Format):
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
         """Returns whether the file begins with HTML's doctype or root, or any tag if named so."""
-        named = path.suffix.lower() in Html.suffixes and head.lstrip().startswith(b"<")
-        return named or _BEGINS.match(head) is not None
+        has_suffix = path.suffix.lower() in Html.suffixes and head.lstrip().startswith(b"<")
+        return has_suffix or _BEGINS.match(head) is not None
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text between the tags; scripts and styles are left out.
@@ -83,7 +83,7 @@ def _charset(data: bytes, path: Path) -> str:
     name = (declared[1] or declared[2]).decode("ascii")
     try:
         codec = codecs.lookup(name).name
-        b"a".decode(codec, "ignore")  # raises for codecs that are no charsets, such as `hex`
+        b"a".decode(codec, "ignore")  # raises for codecs that are not charsets, such as `hex`
     except LookupError:
         raise UserError(
             f"{path}: declares the charset {name!r}, which is unknown; convert the file to UTF-8"

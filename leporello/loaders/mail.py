@@ -55,9 +55,11 @@ class Mail(Format):
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
         """Returns whether the file begins with mail headers."""
-        found = _HEAD.match(head[: 2**16])
+        headers = _HEAD.match(head[: 2**16])
         names = (
-            {line.partition(b":")[0].lower() for line in found[1].splitlines()} if found else {*()}
+            {line.partition(b":")[0].lower() for line in headers[1].splitlines()}
+            if headers
+            else {*()}
         )
         return b"from" in names and bool({b"date", b"subject", b"received"} & names)
 
@@ -69,14 +71,14 @@ class Mail(Format):
         """
         starts = [m.start() for m in _MAILS.finditer(data)] or [0]
         raw = [data[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
-        mails = _in_order([_parsed(each) for each in raw])
+        mails = _in_order([_parsed(mail) for mail in raw])
         many = len(mails) > 1
         parts = (
             (f"mail {n} of {len(mails)}, {_day(mail)}" if many else "", _written(mail, path, 0))
             for n, mail in enumerate(mails, 1)
         )
-        found = joined(parts, "\n\n\n")
-        return replace(found, title="" if many else str(mails[0]["subject"] or ""))
+        text = joined(parts, "\n\n\n")
+        return replace(text, title="" if many else str(mails[0]["subject"] or ""))
 
 
 def _parsed(raw: bytes) -> EmailMessage:
@@ -109,7 +111,7 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
         threads.append(above[0] if above else str(mail["message-id"] or id(mail)))
         first[threads[-1]] = min(_date(mail), first.get(threads[-1], _NEVER))
     keyed = zip(threads, mails, strict=True)
-    return [m for _, m in sorted(keyed, key=lambda each: (first[each[0]], each[0], _date(each[1])))]
+    return [m for _, m in sorted(keyed, key=lambda pair: (first[pair[0]], pair[0], _date(pair[1])))]
 
 
 def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
@@ -119,7 +121,9 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
     text = _body(body, path) if isinstance(body, EmailMessage) else Extracted("")
     parts = [("", Extracted("\n".join(lines))), ("", text)]
     attached = [*mail.iter_attachments()] if mail.is_multipart() else []
-    parts += (each for part in attached[:MAIL_PARTS] for each in _attached(part, path, depth))
+    parts += (
+        extracted for part in attached[:MAIL_PARTS] for extracted in _attached(part, path, depth)
+    )
     if len(attached) > MAIL_PARTS:
         parts.append(("", _lost(f"{len(attached):,} attachments", f"only {MAIL_PARTS:,} are read")))
     for header, value in mail.raw_items():
@@ -131,10 +135,10 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
                 len(value),
             )
             parts.append(("", Extracted("", losses=(loss,))))
-    found = joined(parts)
-    subject = Section(str(mail["subject"] or "mail"), 0, len(found.text))
-    inner = (replace(section, level=section.level + 1) for section in found.sections)
-    return replace(found, sections=(subject, *inner))
+    whole_mail = joined(parts)
+    subject = Section(str(mail["subject"] or "mail"), 0, len(whole_mail.text))
+    inner = (replace(section, level=section.level + 1) for section in whole_mail.sections)
+    return replace(whole_mail, sections=(subject, *inner))
 
 
 def _body(part: EmailMessage, path: Path) -> Extracted:
@@ -158,12 +162,15 @@ def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extra
         yield name, _written(part.get_payload(0), path, depth + 1)  # type: ignore[arg-type]  # one mail
     elif isinstance(data := part.get_payload(decode=True), bytes):
         try:
-            own = load_bytes(data, path / Path(name).name)
+            file = load_bytes(data, path / Path(name).name)
         except UserError as error:
             yield "", _lost(name, str(error).partition(": ")[2], len(data))
         else:
             yield "", Extracted(f"Attachment: {name}")
-            yield name, Extracted(own.text, "", own.sections, own.places, own.losses, own.notes)
+            yield (
+                name,
+                Extracted(file.text, "", file.sections, file.places, file.losses, file.notes),
+            )
 
 
 def _lost(name: str, why: str, size: int = 0) -> Extracted:

@@ -33,15 +33,17 @@ class Subtitles(Format):
         raw = decoded(data, path)
         text = raw.text
         web = path.suffix.lower() == ".vtt" or bool(self.begins.match(data))
-        found = list(cues(same_length(text), web))
-        if not found:
+        timed = list(cues(same_length(text), web))
+        if not timed:
             raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
-        bodies = (_plain(text[body.start : body.end]) for _, body, _ in found)
+        bodies = (_plain(text[body.start : body.end]) for _, body, _ in timed)
         joined, spans = tile([html.unescape(body) if web else body for body in bodies], "\n")
-        ends = [0, *(body.end for _, body, _ in found[:-1]), len(text)]
-        names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in found)
-        heads = (text[begin : own.start] for begin, (_, _, own) in zip(ends, found, strict=False))
-        tails = (text[own.end : end] for end, (_, _, own) in zip(ends[1:], found, strict=True))
+        ends = [0, *(body.end for _, body, _ in timed[:-1]), len(text)]
+        names = (_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed)
+        heads = (
+            text[begin : inner.start] for begin, (_, _, inner) in zip(ends, timed, strict=False)
+        )
+        tails = (text[inner.end : end] for end, (_, _, inner) in zip(ends[1:], timed, strict=True))
         cues_ = zip(names, spans, heads, tails, strict=True)
         places = tuple(Cue(n, s.start, s.end, h, t) for n, s, h, t in cues_)
         return replace(raw, text=joined, places=places)

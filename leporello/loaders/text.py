@@ -83,9 +83,9 @@ def decoded(data: bytes, path: Path, encoding: str = "") -> Extracted:
         raise UserError(f"{path}: unknown encoding {name!r}; use a name such as cp1252") from None
     except UnicodeDecodeError:
         text = body.decode(name, "replace")
-    own = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
-    text = text.replace("\0", _REPLACED)  # no tokenizer takes a NUL
-    bad = text.count(_REPLACED) - own
+    original = body.count(_REPLACED.encode(name)) if name.startswith("utf") else 0
+    text = text.replace("\0", _REPLACED)  # tokenizers refuse NUL
+    bad = text.count(_REPLACED) - original
     why = f"not {name.upper()}; replaced by {_REPLACED}"
     losses = (Loss("undecodable bytes", why, characters=bad, count=bad),) if bad > 0 else ()
     return Extracted(text, losses=losses, notes=notes)

@@ -62,7 +62,7 @@ def test_parquet_has_columns_of_the_types(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: there is"),
+        ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: unknown type"),
         ("a.yaml", 'fields:\n  a: {type: text,\n    pattern: "("}\n', "a.yaml:3: properties.a"),
         ("a.json", '{"fields": {"a": "date",}}', "a.json:1: not JSON"),
         ("a.yaml", "fields: {a: [", "a.yaml:1: not valid YAML"),

@@ -82,11 +82,11 @@ def _headings(text: str, suffix: str) -> Iterator[Heading]:
     """Yields definitions; a definition is inside those above it with less indentation."""
     run_by = text.partition("\n")[0] if text.startswith("#!/") else ""
     suffix = (".py" if "python" in run_by else ".sh") if run_by else suffix
-    rule, passed_over = _OF.get(suffix, _OF[".hs"])
+    rule, comments = _OF.get(suffix, _OF[".hs"])
     open_: list[int] = []
-    for match in rule.finditer(passed_over.sub(_blanked, text)):
-        found = [group for group in match.groups() if group is not None]
-        indent, name = len(found[0].expandtabs(4)), found[-1]
+    for match in rule.finditer(comments.sub(_blanked, text)):
+        groups = [group for group in match.groups() if group is not None]
+        indent, name = len(groups[0].expandtabs(4)), groups[-1]
         while open_ and open_[-1] >= indent:
             open_.pop()
         open_.append(indent)

@@ -59,8 +59,8 @@ class Json(Format):
                     raise UserError(f"{path}: would grow {_GROWTH} times with its paths; divide it")
             places += [Place(name, start, at)] if name and at > start else []
         text = "\n".join(lines)
-        kept = (replace(place, end=min(place.end, len(text))) for place in places)
-        return replace(raw, text=text, places=(*kept,))
+        clipped = (replace(place, end=min(place.end, len(text))) for place in places)
+        return replace(raw, text=text, places=(*clipped,))
 
 
 def _read(text: str) -> object:
@@ -77,7 +77,7 @@ def _parts(value: object) -> list[tuple[str, object]]:
     if isinstance(value, _Pairs):
         return [*value]
     if isinstance(value, list):
-        return [(f"[{i}]", each) for i, each in enumerate(value)]
+        return [(f"[{i}]", item) for i, item in enumerate(value)]
     return [("", value)]
 
 
@@ -87,9 +87,9 @@ def _leaves(value: object, where: str) -> Iterator[tuple[str, str]]:
     while waiting:
         where, value = waiting.pop()
         if isinstance(value, list) and value:
-            named = isinstance(value, _Pairs)
-            inner = cast("list[tuple[str, object]]", value if named else _parts(value))
-            dot = "." if named and where else ""
-            waiting += ((f"{where}{dot}{name}", each) for name, each in reversed(inner))
+            is_object = isinstance(value, _Pairs)
+            inner = cast("list[tuple[str, object]]", value if is_object else _parts(value))
+            dot = "." if is_object and where else ""
+            waiting += ((f"{where}{dot}{name}", item) for name, item in reversed(inner))
         else:
             yield where, value if isinstance(value, str) else json.dumps(value)

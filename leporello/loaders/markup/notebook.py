@@ -29,8 +29,8 @@ class Notebook(Format):
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
         """Returns whether the file is JSON with the cells of a notebook."""
-        named = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
-        return named and b'"cells"' in head
+        is_marked = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
+        return is_marked and b'"cells"' in head
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the cells' texts; places are named `cell 7`.
@@ -42,8 +42,10 @@ class Notebook(Format):
             cells = json.loads(data)["cells"]
         except ValueError as error:
             raise UserError(f"{path}: is not a notebook, or is corrupt: {error}") from None
-        found = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
-        return replace(found, title=found.sections[0].title if found.sections else "")
+        joined_cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
+        return replace(
+            joined_cells, title=joined_cells.sections[0].title if joined_cells.sections else ""
+        )
 
 
 def _cell(cell: dict[str, Any], path: Path) -> Extracted:
@@ -55,7 +57,7 @@ def _cell(cell: dict[str, Any], path: Path) -> Extracted:
 
 
 def _output(output: dict[str, Any], path: Path) -> Extracted:
-    """Returns the text of an output, or what of it is lost."""
+    """Returns the text of an output, or its loss."""
     data = output.get("data", {})
     text = _text(output.get("text", "")) or _text(data.get("text/plain", ""))
     text = text or "\n".join(output.get("traceback", []))
@@ -67,5 +69,5 @@ def _output(output: dict[str, Any], path: Path) -> Extracted:
 
 
 def _text(value: object) -> str:
-    """Returns what a notebook has as a text or as its lines."""
+    """Returns a text that a notebook stores as a string or as lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -62,18 +62,18 @@ class RestructuredText(Format):
 
 
 def _headings(text: str) -> Iterator[Heading]:
-    """Yields headings; a kind of underline is as deep as it is late to be used first."""
+    """Yields headings; underlines rank by their first use."""
     levels: dict[tuple[str, bool], int] = {}
-    text, at = text.replace("\r\n", " \n"), 0  # as long as before
-    while found := _HEADING.search(text, at):
-        at, over, under = found.end(), found["over"], found["under"]
-        whole = not over or over == under
+    text, at = text.replace("\r\n", " \n"), 0  # of the same length
+    while match := _HEADING.search(text, at):
+        at, over, under = match.end(), match["over"], match["under"]
+        is_closed = not over or over == under
         if (
-            not whole
-            or set(found["title"]) == {under[0]}
-            or (len(under) < min(len(found["title"]), _LEAST))
+            not is_closed
+            or set(match["title"]) == {under[0]}
+            or (len(under) < min(len(match["title"]), _LEAST))
         ):
-            at = found.start("title") if over else found.start("under")
+            at = match.start("title") if over else match.start("under")
             continue
         level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
-        yield Heading(found["title"], found.start(), level)
+        yield Heading(match["title"], match.start(), level)

@@ -59,14 +59,14 @@ class XmlFlow(Flow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[tuple[str, str]] = []  # own names and HTML's of the elements that are open
+        self.open: list[tuple[str, str]] = []  # XML and HTML names of open elements
         self._hidden: list[str] = []
         self._size = 0  # characters that were hidden
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, or hides it."""
         name = tag.rpartition("}")[2]
-        if len(self.open) + len(self._hidden) > XML_DEPTH:  # libxml2's own bound is no longer one
+        if len(self.open) + len(self._hidden) > XML_DEPTH:  # libxml2 no longer limits the depth
             raise RecursionError
         if self._hidden or name in self.hidden:
             self._hidden.append(name)
@@ -108,19 +108,19 @@ class _AnyXml(XmlFlow):
 
     def __init__(self) -> None:
         super().__init__()
-        self._has_text: list[bool] = []  # whether each open element has text of its own
+        self._has_text: list[bool] = []  # whether each open element directly contains text
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         super().start(tag, attributes)
         if attributes and not self._hidden and self.open[0][0] not in _KNOWN:
-            own = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
-            self.data(" ".join(own) + " ")
+            values = (f"{k.rpartition('}')[2]}={v}" for k, v in attributes.items())
+            self.data(" ".join(values) + " ")
         self._has_text.append(False)
 
     def end(self, tag: str) -> None:
         self._has_text.pop()
         super().end(tag)
-        if tag in _PARTED:  # no white space stands between them
+        if tag in _PARTED:  # no white space is between them
             self.data(" ")
 
     def data(self, text: str) -> None:
@@ -163,8 +163,9 @@ class Xml(Format):
             return Html().extract(data, path)
         flow = _AnyXml()
         feed(data, flow)
-        found = flow.extracted()
-        return replace(found, title=found.sections[0].title if found.sections else "")
+        extracted = flow.extracted()
+        title = extracted.sections[0].title if extracted.sections else ""
+        return replace(extracted, title=title)
 
 
 def feed(data: bytes, flow: XmlFlow) -> None:
@@ -174,20 +175,20 @@ def feed(data: bytes, flow: XmlFlow) -> None:
     """
     from lxml.etree import XMLParser
 
-    own = {b"amp", b"lt", b"gt", b"quot", b"apos", *_DECLARED.findall(data, 0, _WITHIN)}
+    declared = {b"amp", b"lt", b"gt", b"quot", b"apos", *_DECLARED.findall(data, 0, _WITHIN)}
 
-    def known(found: re.Match[bytes]) -> bytes:
-        if not found[1] or found[1] in own:
-            return found[0]
-        name = found[1].decode()
-        if meant := html5.get(f"{name};"):
-            return "".join(f"&#{ord(c)};" for c in meant).encode()
+    def resolved(match: re.Match[bytes]) -> bytes:
+        if not match[1] or match[1] in declared:
+            return match[0]
+        name = match[1].decode()
+        if characters := html5.get(f"{name};"):
+            return "".join(f"&#{ord(c)};" for c in characters).encode()
         flow.losses.append(Loss("entity", f"&{name}; is not defined, and was copied unchanged"))
-        return b"&amp;" + found[0][1:]
+        return b"&amp;" + match[0][1:]
 
-    # libxml2 bounds depth, text nodes and what entities grow to, as long as the tree is not huge.
+    # libxml2 limits depth, text nodes and the growth of entities, unless huge_tree is set.
     parser = XMLParser(target=flow, no_network=True, load_dtd=False, resolve_entities="internal")  # type: ignore[arg-type]  # its stubs ask for more than lxml
-    whole = _ENTITY.sub(known, data)
-    for start in range(0, len(whole), _PART):  # it takes no 10 MB at once
-        parser.feed(whole[start : start + _PART])
+    data = _ENTITY.sub(resolved, data)
+    for start in range(0, len(data), _PART):  # lxml refuses 10 MB at once
+        parser.feed(data[start : start + _PART])
     parser.close()

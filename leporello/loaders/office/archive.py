@@ -31,8 +31,8 @@ def members(data: bytes) -> frozenset[str]:
         _check_entries(data)  # first: each takes a kilobyte of memory
         return frozenset(zipfile.ZipFile(io.BytesIO(data)).namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        found = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
-        return frozenset(name[:length].decode() for length, name in found)
+        entries = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
+        return frozenset(name[:length].decode() for length, name in entries)
 
 
 class ArchiveFormat(Format):

@@ -31,7 +31,7 @@ _CELL = re.compile(r"(?<=<td>)<p>|</p>(?=</td>)|(?<=<th>)<p>|</p>(?=</th>)")
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_SIGNS = {"den": "/", "sup": "^", "sub": "_"}  # what stands before parts of a formula
+_SIGNS = {"den": "/", "sup": "^", "sub": "_"}  # signs before parts of a formula
 _EMBEDDED = {
     r"word/charts/chart\d": ("chart", "charts and their figures are not read"),
     r"word/embeddings/": ("embedded object", "is not read; save it as a separate file"),
@@ -67,16 +67,18 @@ class Docx(ArchiveFormat):
             data = _with_formulas(archive, body) or data
             embedded = losses_of(archive.namelist(), _EMBEDDED)
             title = title_of(archive)
-            made: Any = mammoth.convert_to_html(
+            converted: Any = mammoth.convert_to_html(
                 BytesIO(data),
                 style_map=_STYLES,
                 convert_image=mammoth.images.img_element(lambda _: {}),
                 external_file_access=False,
             )
-        page = _CELL.sub("", _BACK.sub("", made.value))
-        found = Html().extract(page.encode(), path)
-        first = found.sections[0].title if found.sections and not found.sections[0].start else ""
-        return replace(found, title=title or first, losses=(*found.losses, *losses, *embedded))
+        page = _CELL.sub("", _BACK.sub("", converted.value))
+        extracted = Html().extract(page.encode(), path)
+        sections = extracted.sections
+        first = sections[0].title if sections and not sections[0].start else ""
+        losses = (*extracted.losses, *losses, *embedded)
+        return replace(extracted, title=title or first, losses=losses)
 
 
 def title_of(archive: ZipFile) -> str:
@@ -100,10 +102,10 @@ def _with_formulas(archive: ZipFile, body: _Element) -> bytes:
     if not formulas:
         return b""
     buffer = BytesIO()
-    with zipfile.ZipFile(buffer, "w") as made:
+    with zipfile.ZipFile(buffer, "w") as copy:
         for name in archive.namelist():
-            own = name == "word/document.xml"
-            made.writestr(name, tostring(body) if own else archive.read(name))
+            is_body = name == "word/document.xml"
+            copy.writestr(name, tostring(body) if is_body else archive.read(name))
     return buffer.getvalue()
 
 
@@ -117,9 +119,9 @@ def _deleted(body: _Element) -> Iterator[Loss]:
 def _running(archive: ZipFile) -> Iterator[Loss]:
     """Yields losses of page headers and footers, which are furniture."""
     for name in archive.namelist():
-        if found := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
+        if match := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
             text = "".join(e.text or "" for e in parsed(archive.read(name)).iter(f"{_WORD}t"))
             if text.strip():
                 yield Loss(
-                    found[1], f"is on every page: {text[:80]}", "", len(text), furniture=True
+                    match[1], f"is on every page: {text[:80]}", "", len(text), furniture=True
                 )

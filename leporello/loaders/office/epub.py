@@ -46,9 +46,9 @@ class Epub(ArchiveFormat):
             container = parsed(archive.read("META-INF/container.xml"))
             [package, *_] = (e.get("full-path") or "" for e in container.iter("{*}rootfile"))
             book = parsed(archive.read(package))
-            found = joined(_chapters(archive, book, posixpath.dirname(package), path))
+            chapters = joined(_chapters(archive, book, posixpath.dirname(package), path))
         title = next((e.text or "" for e in book.iter("{*}title")), "")
-        return replace(found, title=title)
+        return replace(chapters, title=title)
 
 
 def _chapters(
@@ -60,14 +60,14 @@ def _chapters(
     for number, place in enumerate(book.iter("{*}itemref"), 1):
         item, name = items.get(place.get("idref")), names.get(place.get("idref"), "")
         if item is None or name not in archive.namelist():
-            found = Extracted("", losses=(Loss("chapter", "is not in the file", name),))
+            chapter = Extracted("", losses=(Loss("chapter", "is not in the file", name),))
         elif item.get("media-type") not in _PAGES:
-            found = Extracted("", losses=(Loss("image", "images are not read", name),))
+            chapter = Extracted("", losses=(Loss("image", "images are not read", name),))
         else:
-            found = Html().extract(archive.read(name), path / name)
-        if (label := labels.get(name)) and not found.sections and found.text:
-            found = replace(found, sections=(Section(label, 0, len(found.text)),))
-        yield f"chapter {number}", found
+            chapter = Html().extract(archive.read(name), path / name)
+        if (label := labels.get(name)) and not chapter.sections and chapter.text:
+            chapter = replace(chapter, sections=(Section(label, 0, len(chapter.text)),))
+        yield f"chapter {number}", chapter
 
 
 def _labels(archive: ZipFile, names: list[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ _EMBEDDED = {
     r"ppt/comments/": ("comments", "comments on slides are not read"),
     r"ppt/vbaProject": ("macro", "macros are not run"),
 }
-_FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # what programs describe images by
+_FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # programs use file names as descriptions
 _NO_TEXT = {"PICTURE": "image", "LINKED_PICTURE": "image", "MEDIA": "sound or video"}
 
 
@@ -52,12 +52,12 @@ class Pptx(ArchiveFormat):
         flow = Flow()
         for number, slide in enumerate(shown.slides, 1):
             place = f"slide {number}"
-            own = Flow() if self._is_hidden(slide) else flow
-            own.place(place)
-            for loss in _write(slide, own):
+            target = Flow() if self._is_hidden(slide) else flow
+            target.place(place)
+            for loss in _write(slide, target):
                 flow.losses.append(replace(loss, place=place))
-            if own is not flow:
-                size = len(own.extracted().text)
+            if target is not flow:
+                size = len(target.extracted().text)
                 why = "is hidden; the loader {class: Pptx, hidden: true} reads it"
                 flow.losses.append(Loss("hidden slide", why, place, size))
         flow.title = shown.core_properties.title
@@ -92,9 +92,9 @@ def _write_shape(shape: Any, flow: Flow) -> Iterator[Loss]:  # noqa: ANN401 -- a
         _write_chart(shape.chart, flow)
     elif what := _NO_TEXT.get(getattr(shape.shape_type, "name", "")):
         described = " ".join(shape._element.xpath(".//p:cNvPr/@descr"))
-        told = "" if _FILE_NAME.fullmatch(described) else described
-        flow.element("p", told)
-        if not told.strip():
+        alternative = "" if _FILE_NAME.fullmatch(described) else described
+        flow.element("p", alternative)
+        if not alternative.strip():
             yield Loss(what, "has no alternative text; images are not read")
 
 
@@ -111,8 +111,8 @@ def _write_chart(chart: Any, flow: Flow) -> None:  # noqa: ANN401 -- a type of t
     flow.element("p", chart.chart_title.text_frame.text if titled else "")
     for plot in chart.plots:
         series = [*plot.series]
-        rows = [("", *(one.name for one in series))]
-        rows += zip(plot.categories, *(one.values for one in series), strict=False)
+        rows = [("", *(column.name for column in series))]
+        rows += zip(plot.categories, *(column.values for column in series), strict=False)
         _write_rows(rows, flow)
 
 

@@ -29,12 +29,12 @@ _LOST = {
     "objdata": ("embedded object", "is not read; save it as a separate file"),
 }
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
-_MARK = 0xFDD0  # and as many as there are levels: code points that stand in no text
+_MARK = 0xFDD0  # first of nine code points for levels, which no text contains
 _MARKED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
 
 
-def _step(found: re.Match[str]) -> int:
-    return {"{": 1, "}": -1}.get(found[0], 0)
+def _step(brace: re.Match[str]) -> int:
+    return {"{": 1, "}": -1}.get(brace[0], 0)
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Rtf(Format):
         marked = _plain(_LEVEL.sub(lambda m: m[0] + chr(_MARK + int(m[1])), source))
         marked = marked.replace("\t\n", "\n").strip()
         pieces, headings, at, size = [], [], 0, 0
-        for found in _MARKED.finditer(marked):
-            pieces.append(marked[at : found.start()])
-            size, at = size + len(pieces[-1]), found.start(2)
-            if found[2].strip():
-                headings.append(Heading(found[2].strip(), size, ord(found[1]) - _MARK + 1))
+        for match in _MARKED.finditer(marked):
+            pieces.append(marked[at : match.start()])
+            size, at = size + len(pieces[-1]), match.start(2)
+            if match[2].strip():
+                headings.append(Heading(match[2].strip(), size, ord(match[1]) - _MARK + 1))
         text = "".join((*pieces, marked[at:]))
         braces = [b[0] for b in _BRACE.finditer(source)]
         cut = braces.count("{") > braces.count("}")
@@ -78,9 +78,9 @@ class Rtf(Format):
 def _ascii(data: bytes) -> str:
     """Returns RTF without binary data, whose bytes beyond ASCII are escaped."""
     pieces, at = [], 0
-    while found := _BINARY.search(data, at):
-        pieces.append(data[at : found.start()])
-        at = found.end() + int(found[1])
+    while match := _BINARY.search(data, at):
+        pieces.append(data[at : match.start()])
+        at = match.end() + int(match[1])
     plain = b"".join((*pieces, data[at:]))
     return re.sub(rb"[\x80-\xff]", lambda m: b"\\'%02x" % m[0][0], plain).decode("ascii")
 
@@ -88,10 +88,10 @@ def _ascii(data: bytes) -> str:
 def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
     """Yields RTF with footnotes in parentheses, and appends skipped groups to losses."""
     at = 0
-    while found := _GROUP.search(source, at):
-        end = _end(source, found.start())
-        yield source[at : found.start()]
-        at, body, kind = end, source[found.end() : end - 1], found[1]
+    while match := _GROUP.search(source, at):
+        end = _end(source, match.start())
+        yield source[at : match.start()]
+        at, body, kind = end, source[match.end() : end - 1], match[1]
         if kind == "footnote":
             yield f" ({{{body.lstrip()}}})"
         elif kind in _LOST:

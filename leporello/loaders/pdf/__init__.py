@@ -81,22 +81,22 @@ class Pdf(Format):
         if self.ocr == "always":
             require("the loader Pdf with ocr: always", "rapidocr")
         with _PDFIUM, _opened(data, path, self.password) as pdf:
-            found = pages(pdf)
-            self._read_scans(pdf, found, path)
-            written = write([page.lines for page in found])
+            texts = pages(pdf)
+            self._read_scans(pdf, texts, path)
+            written = write([page.lines for page in texts])
             names = page_names(pdf)
-            title, headings = _outline(pdf, found, written)
-            lost = (*losses(found, names, self._unread()), *_attached(pdf))
+            title, headings = _outline(pdf, texts, written)
+            lost = (*losses(texts, names, self._unread()), *_attached(pdf))
         ends = [*written.pages, len(written.text)]
         places = (Place(n, a, b) for n, (a, b) in zip(names, pairwise(ends), strict=True))
         sections = outline(headings, len(written.text))
-        read = sum(page.ocr for page in found)
-        notes = (f"{read} of {len(found)} pages were read by OCR",) if read else ()
+        read = sum(page.ocr for page in texts)
+        notes = (f"{read} of {len(texts)} pages were read by OCR",) if read else ()
         return Extracted(written.text, title, sections, tuple(places), lost, notes)
 
     def _read_scans(self, pdf: PdfDocument, found: list[PageText], path: Path) -> None:
         """Removes furniture, then reads scans: a page with only a footer counts as a scan."""
-        whole = [page.lines for page in found]
+        complete = [page.lines for page in found]
         if not self.furniture:
             take_furniture(found)
         if self.ocr == "never" or not is_installed("rapidocr"):
@@ -105,7 +105,7 @@ class Pdf(Format):
         which = [i for i, p in enumerate(found) if not p.fault and (every or p.lacks_text)]
         if not which:
             return
-        for page, lines in zip(found, whole, strict=True):
+        for page, lines in zip(found, complete, strict=True):
             page.lines, page.furniture = lines, []
         read_scans(pdf, found, which, path.name)
         if not self.furniture:
@@ -162,9 +162,10 @@ def _outline(
     """Returns the title and the headings, from bookmarks or from type sizes."""
     lines, tops = [page.lines for page in found], [page.top for page in found]
     title, headings = of_types(lines, written.starts)
-    own = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
-    said = " ".join(pdf.get_metadata_value("Title").split())
-    return said if said and not _NO_TITLE.search(said) else title, own or headings
+    marked = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
+    declared = " ".join(pdf.get_metadata_value("Title").split())
+    is_title = declared and not _NO_TITLE.search(declared)
+    return declared if is_title else title, marked or headings
 
 
 def _attached(pdf: PdfDocument) -> Iterator[Loss]:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 
-_STAMP = 100  # characters of text on a scan that are no text of its own
+_STAMP = 100  # characters on a scan up to which they are only a stamp
 
 
-_NAMED = 5  # stretches of pages that a place names
+_NAMED = 5  # ranges of pages that a place names
 
 
 @dataclass(slots=True)
@@ -110,11 +110,11 @@ def read_scans(
 def take_furniture(found: Sequence[PageText]) -> None:
     """Removes page headers, footers and page numbers, unless no other text would remain."""
     kinds = furniture([page.lines for page in found], [page.height for page in found])
-    if all(len(page.lines) == len(taken) for page, taken in zip(found, kinds, strict=True)):
+    if all(len(page.lines) == len(removed) for page, removed in zip(found, kinds, strict=True)):
         return
-    for page, taken in zip(found, kinds, strict=True):
-        page.furniture += [(kind, page.lines[i].text) for i, kind in taken.items()]
-        page.lines = [line for i, line in enumerate(page.lines) if i not in taken]
+    for page, removed in zip(found, kinds, strict=True):
+        page.furniture += [(kind, page.lines[i].text) for i, kind in removed.items()]
+        page.lines = [line for i, line in enumerate(page.lines) if i not in removed]
 
 
 def page_names(pdf: PdfDocument) -> list[str]:
@@ -139,7 +139,7 @@ def losses(pages: Sequence[PageText], names: Sequence[str], unread: str) -> list
     for i, page in enumerate(pages):
         for loss in _of_page(page, usual, unread):
             kinds.setdefault(loss.what, []).append((i, loss))
-    return [_together(found, names) for found in kinds.values()]
+    return [_together(same, names) for same in kinds.values()]
 
 
 def _of_page(page: PageText, usual: int, unread: str) -> Iterator[Loss]:

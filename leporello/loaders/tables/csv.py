@@ -47,8 +47,8 @@ class Csv(Format):
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         delimiter = self._delimiter(text)
         rows = csv.reader(_lines(text, delimiter, path), delimiter=delimiter)
-        found = written(rows, self.header, lambda row: f"row {row + 1}")
-        return replace(found, losses=raw.losses, notes=raw.notes)
+        table = written(rows, self.header, lambda row: f"row {row + 1}")
+        return replace(table, losses=raw.losses, notes=raw.notes)
 
     def _delimiter(self, text: str) -> str:
         """Returns the delimiter that splits the first rows into equally many values, and most."""

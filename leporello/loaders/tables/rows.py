@@ -37,18 +37,20 @@ def written(
         cell_name: Function that returns the name of a cell by row and column; None for rows as
             places.
     """
-    kept = [(n, [_flat(c) for c in row]) for n, row in enumerate(rows) if any(map(str.strip, row))]
-    top = _header([row for _, row in kept], header)
-    names = kept[top][1] if top is not None else []
-    if cell_name and sum(len(row) for _, row in kept) > _MOST_CELLS:
+    filled = [
+        (n, [_flat(c) for c in row]) for n, row in enumerate(rows) if any(map(str.strip, row))
+    ]
+    top = _header([row for _, row in filled], header)
+    names = filled[top][1] if top is not None else []
+    if cell_name and sum(len(row) for _, row in filled) > _MOST_CELLS:
         cell_name = None
     lines: list[str] = []
     places: list[Place] = []
     at = 0
-    for i, (number, row) in enumerate(kept):
+    for i, (number, row) in enumerate(filled):
         cells = _cells(row, names if top is not None and i > top else [])
         lines.append("\t".join(text for _, text in cells))
-        end = at + len(lines[-1]) + (i < len(kept) - 1)
+        end = at + len(lines[-1]) + (i < len(filled) - 1)
         if cell_name:
             start = at
             for column, text in cells:
@@ -66,8 +68,8 @@ def letters(column: int) -> str:
     name = ""
     column += 1
     while column:
-        column, rest = divmod(column - 1, 26)
-        name = chr(65 + rest) + name
+        column, letter = divmod(column - 1, 26)
+        name = chr(65 + letter) + name
     return name
 
 
@@ -80,8 +82,8 @@ def _cells(row: Sequence[str], names: Sequence[str]) -> list[tuple[int, str]]:
     if not names:
         last = max(i for i, cell in enumerate(row) if cell)
         return [*enumerate(row[: last + 1])]
-    named = [*names, *[""] * (len(row) - len(names))]
-    pairs = enumerate(zip(named, row, strict=False))
+    padded = [*names, *[""] * (len(row) - len(names))]
+    pairs = enumerate(zip(padded, row, strict=False))
     return [(i, f"{name}: {cell}" if name else cell) for i, (name, cell) in pairs if cell]
 
 
@@ -100,6 +102,6 @@ def _header(rows: Sequence[Sequence[str]], header: Header) -> int | None:
         if len(cells) < max(widest, 2) or not below:
             continue
         words = len({*cells}) == len(cells) and not any(map(_FIGURE.fullmatch, cells))
-        figures = any(_FIGURE.fullmatch(cell) for other in below for cell in other)
+        figures = any(_FIGURE.fullmatch(cell) for row in below for cell in row)
         return i if words and (figures or len(cells) > 2) else None  # noqa: PLR2004 -- see above
     return None

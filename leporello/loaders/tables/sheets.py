@@ -87,7 +87,7 @@ class Sheets(Format):
                 losses, title = (*_lost(archive, path),), title_of(archive)
         try:
             with load_workbook(BytesIO(data)) as book:
-                found = joined(self._sheets(book))
+                sheets = joined(self._sheets(book))
         except PasswordError:
             raise UserError(f"{path}: is locked by a password; save an open copy first") from None
         except CalamineError as error:
@@ -98,7 +98,7 @@ class Sheets(Format):
             ):  # Rust's, which does not inherit from Exception
                 raise UserError(f"{path}: is not a spreadsheet, or is corrupt ({error})") from None
             raise
-        return replace(found, title=title, losses=(*found.losses, *losses))
+        return replace(sheets, title=title, losses=(*sheets.losses, *losses))
 
     def _sheets(self, book: CalamineWorkbook) -> Iterator[tuple[str, Extracted]]:
         from python_calamine import SheetTypeEnum, SheetVisibleEnum
@@ -108,22 +108,22 @@ class Sheets(Format):
                 loss = Loss("sheet without cells", "charts and macros are not read", about.name)
                 yield "", Extracted("", losses=(loss,))
                 continue
-            found = self._sheet(book, about.name)
+            sheet = self._sheet(book, about.name)
             if about.visible != SheetVisibleEnum.Visible and not self.hidden:
                 why = "the loader {class: Sheets, hidden: true} reads it"
-                loss = Loss("hidden sheet", why, about.name, len(found.text))
-                found = Extracted("", losses=(loss,) if found.text else ())
-            yield "", found
+                loss = Loss("hidden sheet", why, about.name, len(sheet.text))
+                sheet = Extracted("", losses=(loss,) if sheet.text else ())
+            yield "", sheet
 
     def _sheet(self, book: CalamineWorkbook, name: str) -> Extracted:
         sheet = book.get_sheet_by_name(name)
-        top, left = sheet.start or (0, 0)
+        first_row, first_column = sheet.start or (0, 0)
         rows = ([*map(_text, row)] for row in sheet.to_python(skip_empty_area=True))
         return written(
             rows,
             self.header,
-            lambda row: f"{name}!{row + top + 1}",
-            lambda row, column: f"{name}!{letters(column + left)}{row + top + 1}",
+            lambda row: f"{name}!{row + first_row + 1}",
+            lambda row, column: f"{name}!{letters(column + first_column)}{row + first_row + 1}",
         )
 
 
@@ -150,10 +150,10 @@ def _lost(archive: ZipFile, path: Path) -> Iterator[Loss]:
                 why = "was never computed; open the file in a spreadsheet program and save it"
                 yield Loss("formula without a value", why, count=count)
     yield from losses_of(names, _EMBEDDED)
-    for pattern, told in _TEXTS.items():
+    for pattern, kind in _TEXTS.items():
         texts = [t for n in names if re.fullmatch(pattern, n) for t in _texts(archive.read(n))]
         if texts:
-            yield Loss(*told, characters=sum(map(len, texts)), count=len(texts))
+            yield Loss(*kind, characters=sum(map(len, texts)), count=len(texts))
 
 
 def _texts(data: bytes) -> Iterable[str]:
@@ -168,9 +168,11 @@ def _check_size(sheet: bytes, path: Path) -> None:
     wide = 16_384 if re.search(rb'<c [^<>]*?r="[A-Z]{3}\d', sheet) else 702
     cells = last * wide
     if cells > _MOST_CELLS:
-        found = [(len(m[1]), m[1], int(m[2])) for m in _CELL.finditer(sheet)]
-        columns = sum((ord(c) - 64) * 26**i for i, c in enumerate(reversed(max(found)[1].decode())))
-        cells = columns * (max(f[2] for f in found) - min(f[2] for f in found) + 1)
+        corners = [(len(m[1]), m[1], int(m[2])) for m in _CELL.finditer(sheet)]
+        columns = sum(
+            (ord(c) - 64) * 26**i for i, c in enumerate(reversed(max(corners)[1].decode()))
+        )
+        cells = columns * (max(c[2] for c in corners) - min(c[2] for c in corners) + 1)
     repeated = sum(map(int, _REPEATED.findall(sheet)))
     if max(cells, repeated) > _MOST_CELLS:
         raise UserError(f"{path}: has a sheet of {max(cells, repeated):,} cells, too many")
