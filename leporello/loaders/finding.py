@@ -97,12 +97,12 @@ def _expanded(text: str | Path) -> Iterator[Path]:
     yield from (Path(match) for match in matches if Path(match).is_file())
 
 
-def _find(path: Path, found: _Found, prefix: str) -> None:
+def _find(path: Path, collected: _Found, prefix: str) -> None:
     """Adds the files at a path.
 
     Args:
         path: File, folder, archive, or URL of one of these.
-        found: Files at other paths, to which files are added.
+        collected: Files at other paths, to which files are added.
         prefix: Text before the names of files in a folder or archive.
 
     Raises:
@@ -110,19 +110,21 @@ def _find(path: Path, found: _Found, prefix: str) -> None:
     """
     if isinstance(path, RemotePath) and path.is_dir():
         for name in sorted(Location(str(path)).files()):
-            found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
+            collected.sources.append(
+                FoundFile(prefix + name, path / name, partial(_read, path / name))
+            )
     elif path.is_dir():
-        _walk(path, found, prefix)
+        _walk(path, collected, prefix)
     else:
         opened(path).close()  # a path of the user must exist
-        _add(path, _shown(path.name), found, f"{path.name}/" if prefix else "")
+        _add(path, _shown(path.name), collected, f"{path.name}/" if prefix else "")
 
 
-def _walk(folder: Path, found: _Found, prefix: str) -> None:
+def _walk(folder: Path, collected: _Found, prefix: str) -> None:
     """Adds the files below a folder."""
 
     def failed(error: OSError) -> None:
-        found.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
+        collected.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
 
     root = folder.resolve()
     for at, folders, files in os.walk(folder, onerror=failed):
@@ -131,29 +133,29 @@ def _walk(folder: Path, found: _Found, prefix: str) -> None:
             path = Path(at, name)
             shown = prefix + _shown(path.relative_to(folder).as_posix())
             if name.startswith("."):
-                found.hidden.append(shown)
+                collected.hidden.append(shown)
             elif path.is_symlink() and not path.resolve().is_relative_to(root):
-                found.links.append(shown)
+                collected.links.append(shown)
             elif name in files and not path.is_symlink():  # a link inside is found by its target
-                _add(path, shown, found, f"{shown}/")
+                _add(path, shown, collected, f"{shown}/")
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _add(path: Path, name: str, found: _Found, prefix: str) -> None:
+def _add(path: Path, name: str, collected: _Found, prefix: str) -> None:
     """Adds a file, or the files of an archive."""
     if path.suffix.lower() == ".zip":
         try:
-            _unpack(path, found, prefix)
+            _unpack(path, collected, prefix)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-            found.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
+            collected.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
     else:
-        found.sources.append(FoundFile(name, path, partial(_read, path)))
+        collected.sources.append(FoundFile(name, path, partial(_read, path)))
 
 
-def _unpack(path: Path, found: _Found, prefix: str) -> None:
+def _unpack(path: Path, collected: _Found, prefix: str) -> None:
     archive = zipfile.ZipFile(os.fspath(path))  # stays open until its files are read
     if "[Content_Types].xml" in archive.namelist():  # an Office file with the suffix .zip
-        found.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
+        collected.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
         return
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if sum(entry.file_size for entry in entries) > LARGEST:
@@ -161,12 +163,14 @@ def _unpack(path: Path, found: _Found, prefix: str) -> None:
     for entry in entries:
         name = prefix + _shown(entry.filename)
         if _HIDDEN.search(entry.filename):
-            found.hidden.append(name)
+            collected.hidden.append(name)
         elif why := _refused(entry):
-            found.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
+            collected.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
         else:
             inner = Path(path, entry.filename)
-            found.sources.append(FoundFile(name, inner, partial(_unpacked, archive, entry, name)))
+            collected.sources.append(
+                FoundFile(name, inner, partial(_unpacked, archive, entry, name))
+            )
 
 
 def _refused(entry: zipfile.ZipInfo) -> str:

@@ -40,8 +40,8 @@ class F1Macro:
             return None
         text, references, choices = prediction.prediction, example.references, example.choices
         if choices and (unknown := [label for label in references if label not in choices]):
-            listed = ", ".join(choices)
-            raise GoldError(example, f"the reference {unknown[0]!r:.80} is not one of: {listed}")
+            allowed = ", ".join(choices)
+            raise GoldError(example, f"the reference {unknown[0]!r:.80} is not one of: {allowed}")
         return {
             "wanted": text if text in references else references[0],
             "given": text if not choices or text in choices else None,

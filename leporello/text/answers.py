@@ -52,14 +52,14 @@ def option_letter(text: str, choices: Sequence[str]) -> str:
     An answer that repeats an option word for word means that option, even if it begins with an
     article that the metric would read as the letter A.
     """
-    bare = _BARE.fullmatch(text)
-    if bare and bare[1].isupper():
-        return bare[1]
+    single = _BARE.fullmatch(text)
+    if single and single[1].isupper():
+        return single[1]
     if (index := _option(text, choices)) is not None:
         return _LETTERS[index]
     if letter := LETTER.search(text):
         return letter.group()
-    marked = bare or _MARKED.match(text)
+    marked = single or _MARKED.match(text)
     return marked[1].upper() if marked else text
 
 

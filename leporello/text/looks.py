@@ -91,8 +91,8 @@ def _wide(head: bytes) -> str:
 
 
 def _is_clean(text: str) -> bool:
-    odd = sum(not (c.isprintable() or c.isspace()) or c == _REPLACED for c in text)
-    return odd * 100 < len(text)
+    unprintable = sum(not (c.isprintable() or c.isspace()) or c == _REPLACED for c in text)
+    return unprintable * 100 < len(text)
 
 
 def _beyond_ascii(data: bytes) -> bytes:

@@ -14,15 +14,15 @@ _LONGEST = 120  # characters of a name; longer texts are not names
 _MOST = 8  # phrases of a name
 
 
-def _listed(words: str) -> frozenset[str]:
+def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-MEN = _listed(
+MEN = _word_set(
     "mr mister sir lord king prince duke count baron father brother uncle grandpa grandfather herr"
     " monsieur senor don signor"
 )
-WOMEN = _listed(
+WOMEN = _word_set(
     "mrs ms miss mistress madam madame mme mlle lady dame queen princess duchess countess baroness"
     " mother sister aunt auntie grandma grandmother frau fraulein mademoiselle senora senorita"
     " dona signora"
@@ -30,7 +30,7 @@ WOMEN = _listed(
 TITLES = (
     MEN
     | WOMEN
-    | _listed(
+    | _word_set(
         "mx dr doctor prof professor captain capt major maj general gen colonel col lieutenant lt"
         " sergeant sgt corporal cpl private pvt admiral commander cmdr officer detective det"
         " inspector insp agent reverend rev rabbi pastor bishop cardinal pope saint st fr emperor"
@@ -39,12 +39,12 @@ TITLES = (
     )
 )
 # They identify a person only together with a name.
-ROLES = _listed(
+ROLES = _word_set(
     "old young younger older little big fat tall short man woman boy girl guy kid child lady"
     " gentleman male female voice cop guard soldier waiter waitress driver"
 )
-SUFFIXES = _listed("jr sr junior senior ii iii iv esq phd ph.d md m.d")
-PARTICLES = _listed("van von zu de la le du der den di da del della dos el al bin ibn y")
+SUFFIXES = _word_set("jr sr junior senior ii iii iv esq phd ph.d md m.d")
+PARTICLES = _word_set("van von zu de la le du der den di da del della dos el al bin ibn y")
 _ARTICLES = frozenset(("the", "a", "an"))
 _PLACED = frozenset(("of", "from", "in", "with", "at", "on"))  # Lawrence of Arabia
 
@@ -100,17 +100,17 @@ def _parsed(words: list[str]) -> Name:
         return _one_phrase(words)
     title = words[titles - 1] if titles else ""
     placed = next((n for n, word in enumerate(remaining) if n and word in _PLACED), len(remaining))
-    alone = _alone(remaining[:placed])
-    if has_article or not alone or remaining[-1] in ROLES:  # the Man in Black, Old Man, Iron Man
+    phrases = _sufficient_words(remaining[:placed])
+    if has_article or not phrases or remaining[-1] in ROLES:  # the Man in Black, Old Man, Iron Man
         return Name(_one_phrase(remaining).phrases, title)
-    return Name(tuple(dict.fromkeys(alone)), title)
+    return Name(tuple(dict.fromkeys(phrases)), title)
 
 
 def _one_phrase(words: Sequence[str]) -> Name:
     return Name((" ".join(words),) if words else ())
 
 
-def _alone(words: Sequence[str]) -> list[str]:
+def _sufficient_words(words: Sequence[str]) -> list[str]:
     """Returns the words of a name that may refer to the character alone."""
     inside = range(1, len(words) - 1)
     return [

@@ -40,8 +40,8 @@ _BLANK_LINE = regex.compile(r"[\n\r\u2028][^\S\n\r\u2028]*+[\n\r]|\u2029")
 _CONTINUES = regex.compile(r"[\p{Ll},;:.!?…)\]}%]")
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 # They never end a sentence.

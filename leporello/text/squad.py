@@ -15,5 +15,5 @@ def normalise(text: str) -> str:
     In this order: convert to lower case, delete ASCII punctuation, replace articles by blanks, and
     collapse white space to single blanks.
     """
-    bare = text.lower().translate(_NO_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", bare).split())
+    plain = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", plain).split())

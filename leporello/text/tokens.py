@@ -93,7 +93,7 @@ def _between_blanks(text: str) -> NDArray[np.int64]:
     """Returns the offsets of runs of non-blank characters."""
     import numpy as np
 
-    blank = white(f" {text} ")  # so that no word begins or ends the text
+    blank = white_mask(f" {text} ")  # so that no word begins or ends the text
     return np.flatnonzero(blank[:-2] != blank[1:-1]).reshape(-1, 2)
 
 
@@ -181,12 +181,12 @@ def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
     import numpy as np
 
     starts, ends = offsets[offsets[:, 0] < offsets[:, 1]].T
-    after = next_ink(white(text), starts)
+    after = next_nonblank(white_mask(text), starts)
     starts = np.maximum.accumulate(np.where(after < ends, after, starts))
     return np.stack([starts, np.maximum(ends, starts + 1)]).T  # by columns, as they are used
 
 
-def white(text: str) -> NDArray[np.bool_]:
+def white_mask(text: str) -> NDArray[np.bool_]:
     """Returns a flag per character: whether it is white space by `str.isspace`.
 
     One more flag, for the end of the text, is false.
@@ -200,11 +200,11 @@ def white(text: str) -> NDArray[np.bool_]:
     return blank
 
 
-def next_ink(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+def next_nonblank(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """Moves positions on white space to the next character that is not white space.
 
     Args:
-        blank: Flags as `white` returns them for the text, shape (characters,).
+        blank: Flags as `white_mask` returns them for the text, shape (characters,).
         positions: Positions up to the length of the text; the same array is returned if none moves.
     """
     import numpy as np
@@ -212,9 +212,9 @@ def next_ink(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[
     moved = np.flatnonzero(blank[positions])
     if not moved.size:
         return positions
-    inked = np.flatnonzero(~blank)
+    nonblank = np.flatnonzero(~blank)
     shifted = positions.copy()
-    shifted[moved] = inked[np.searchsorted(inked, positions[moved])]
+    shifted[moved] = nonblank[np.searchsorted(nonblank, positions[moved])]
     return shifted
 
 

@@ -103,10 +103,10 @@ def test_pages_have_the_labels_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by_rows", [False, True], ids=["column by column", "row by row"])
 def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool) -> None:
     """Lines over both columns keep their position, whatever the order in the file."""
-    left = [(72, 120 + 12 * i, f"L{i} {PROSE[:40]}") for i in range(20)]
-    right = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
-    columns = [line for pair in zip(left, right, strict=True) for line in pair]
-    drawn = columns if by_rows else left + right
+    first = [(72, 120 + 12 * i, f"L{i} {PROSE[:40]}") for i in range(20)]
+    second = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
+    columns = [line for pair in zip(first, second, strict=True) for line in pair]
+    lines = columns if by_rows else first + second
     head = (
         72,
         90,
@@ -114,7 +114,7 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool)
         12.0,
     )
     foot = (72, 400, "Below, something goes over both columns again, " + PROSE)
-    words = read(tmp_path, pdf([texts(foot, *drawn, head)])).text.split()
+    words = read(tmp_path, pdf([texts(foot, *lines, head)])).text.split()
     marks = [word for word in words if word in ("title", "Below,") or word[1:].isdigit()]
     numbers = [f"{side}{i}" for side in "LR" for i in range(20)]
     assert marks == ["title", *numbers, "Below,"]

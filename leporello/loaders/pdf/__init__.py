@@ -94,22 +94,22 @@ class Pdf(Format):
         notes = (f"{read} of {len(texts)} pages were read by OCR",) if read else ()
         return Extracted(written.text, title, sections, tuple(places), lost, notes)
 
-    def _read_scans(self, pdf: PdfDocument, found: list[PageText], path: Path) -> None:
+    def _read_scans(self, pdf: PdfDocument, texts: list[PageText], path: Path) -> None:
         """Removes furniture, then reads scans: a page with only a footer counts as a scan."""
-        complete = [page.lines for page in found]
+        complete = [page.lines for page in texts]
         if not self.furniture:
-            take_furniture(found)
+            take_furniture(texts)
         if self.ocr == "never" or not is_installed("rapidocr"):
             return
         every = self.ocr == "always"
-        which = [i for i, p in enumerate(found) if not p.fault and (every or p.lacks_text)]
+        which = [i for i, p in enumerate(texts) if not p.fault and (every or p.lacks_text)]
         if not which:
             return
-        for page, lines in zip(found, complete, strict=True):
+        for page, lines in zip(texts, complete, strict=True):
             page.lines, page.furniture = lines, []
-        read_scans(pdf, found, which, path.name)
+        read_scans(pdf, texts, which, path.name)
         if not self.furniture:
-            take_furniture(found)
+            take_furniture(texts)
 
     def _unread(self) -> str:
         """Returns why a page has no text."""
@@ -157,10 +157,10 @@ def _refused(path: Path, code: int | None, password: str) -> UserError:
 
 
 def _outline(
-    pdf: PdfDocument, found: list[PageText], written: Written
+    pdf: PdfDocument, texts: list[PageText], written: Written
 ) -> tuple[str, list[Heading]]:
     """Returns the title and the headings, from bookmarks or from type sizes."""
-    lines, tops = [page.lines for page in found], [page.top for page in found]
+    lines, tops = [page.lines for page in texts], [page.top for page in texts]
     title, headings = of_types(lines, written.starts)
     marked = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
     declared = " ".join(pdf.get_metadata_value("Title").split())

@@ -86,9 +86,9 @@ def _outermost(lines: Sequence[PageLine], kinds: dict[int, str]) -> dict[int, st
 
 def _kind(line: PageLine, words: Words, texts: set[tuple[Words, int]]) -> str:
     """Returns the kind of furniture of a line at the edge; empty if the line is text."""
-    others = [word for word in words if word != _HERE]
-    counted = "/" in line.text or not _AROUND.isdisjoint(others)  # 3 of 12
-    if _HERE in words and all(w in _AROUND or (counted and w.isdigit()) for w in others):
+    remaining = [word for word in words if word != _HERE]
+    counted = "/" in line.text or not _AROUND.isdisjoint(remaining)  # 3 of 12
+    if _HERE in words and all(w in _AROUND or (counted and w.isdigit()) for w in remaining):
         return NUMBER
     repeated = (words, _bucket(line)) in texts
     return HEAD if words and (repeated or _HERE in words[:1] + words[-1:]) else ""
@@ -148,15 +148,15 @@ def _words(text: str) -> list[str]:
 def _masked(line: PageLine, page: int, steps: Steps) -> Words:
     """Replaces the page number in a line's words; in a short line the height does not matter."""
     words = [(word, *_number(word)) for word in _words(line.text)]
-    alone = (
+    is_short = (
         len(words) <= _NUMBER_WORDS and sum(not c.isspace() for c in line.text) <= _NUMBER_LENGTH
     )
-    here = {
+    page_numbers = {
         word
         for word, roman, n in words
-        if n and (at := steps.get((roman, n - page))) and (alone or (page, _bucket(line)) in at)
+        if n and (at := steps.get((roman, n - page))) and (is_short or (page, _bucket(line)) in at)
     }
-    return tuple(_HERE if word in here else word for word, _, _ in words)
+    return tuple(_HERE if word in page_numbers else word for word, _, _ in words)
 
 
 def _number(word: str) -> tuple[bool, int]:

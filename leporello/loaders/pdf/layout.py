@@ -113,20 +113,20 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
     return best[0] if best else None
 
 
-def _are_columns(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+def _are_columns(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
     """Returns whether two sides are columns, not cells of a table.
 
     They are columns if the file has them in turn, or if both are prose.
     """
-    if min(len(_rows(left)), len(_rows(right))) < _LEAST:
+    if min(len(_rows(first)), len(_rows(second))) < _LEAST:
         return False
-    return _in_turn(left, right) or (_is_prose(left) and _is_prose(right))
+    return _in_turn(first, second) or (_is_prose(first) and _is_prose(second))
 
 
-def _in_turn(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+def _in_turn(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
     """Returns whether nearly all of one side is before the other side in the file."""
     sides = [
-        side for _, side in sorted([(f.order, 0) for f in left] + [(f.order, 1) for f in right])
+        side for _, side in sorted([(f.order, 0) for f in first] + [(f.order, 1) for f in second])
     ]
     return sum(a != b for a, b in pairwise(sides)) <= 1 + len(sides) // 20
 

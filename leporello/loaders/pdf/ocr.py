@@ -46,7 +46,7 @@ def recognised(
             _log.info("%s: %d of %d scanned pages read", name, count, len(indices))
         page = pdf[index]
         try:
-            lines = _kept(page)
+            lines = _cached_lines(page)
         finally:
             page.close()
         read = [line for line in lines if line[0].count(" ") < _BLANK * len(line[0])]
@@ -64,7 +64,7 @@ def _fragment(i: int, line: Line) -> Fragment:
     return Fragment(text, x0, x1, y1, max(1.0, 0.7 * (y1 - y0)), False, i)
 
 
-def _kept(page: PdfPage) -> list[Line]:
+def _cached_lines(page: PdfPage) -> list[Line]:
     """Returns a page's lines, from the cache if the same picture was read before."""
     width, height = page.get_size()
     scale = _SIDE / max(width, height, 1.0)

@@ -79,13 +79,13 @@ def of_bookmarks(
 
 def _line_of(title: str, y: float | None, lines: Sequence[PageLine]) -> int:
     """Returns the index of the line of a bookmark."""
-    wanted = _letters(title)
+    letters = _letters(title)
     near = range(len(lines))
     if y is not None:
         near = sorted(near, key=lambda i: abs(lines[i].y - y))  # type: ignore[assignment]
     for i in near:
         text = _letters(lines[i].text)
-        if wanted and text and (text.startswith(wanted) or wanted.startswith(text)):
+        if letters and text and (text.startswith(letters) or letters.startswith(text)):
             return i
     below = (i for i, line in enumerate(lines) if y is not None and line.y >= y)
     return next(below, 0)

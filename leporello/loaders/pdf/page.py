@@ -97,17 +97,17 @@ def raw_page(pdf: PdfDocument, index: int) -> RawPage:
         words = _FragmentReader(page)
         words.read()
         counts = Counter[int]()
-        for fragment, turn in words.found:
+        for fragment, turn in words.fragments:
             counts[turn] += len(fragment.text)
         main = max(counts, key=counts.__getitem__, default=0)
         west, south, east, north = page.get_bbox()
         edges = sorted(_turned(main, x, y)[1] for x, y in ((west, south), (east, north)))
-        for fragment, _ in words.found:
+        for fragment, _ in words.fragments:
             fragment.y -= edges[0]
-        pictures, covered, blank = _drawn(page, abs((east - west) * (north - south)) or 1.0)
+        pictures, covered, blank = _pictures(page, abs((east - west) * (north - south)) or 1.0)
         return RawPage(
-            [fragment for fragment, turn in words.found if turn == main],
-            [fragment for fragment, turn in words.found if turn != main],
+            [fragment for fragment, turn in words.fragments if turn == main],
+            [fragment for fragment, turn in words.fragments if turn != main],
             edges[0], edges[1] - edges[0], words.undecodable,
             pictures, covered > _COVERED, blank, tuple(_notes(pdf, page)),
         )  # fmt: skip
@@ -127,7 +127,7 @@ class _FragmentReader:
         from pypdfium2 import raw
 
         self.page, self.raw = page, raw
-        self.found: list[tuple[Fragment, int]] = []
+        self.fragments: list[tuple[Fragment, int]] = []
         self.ends: list[int] = []  # number of each fragment's last character
         self.undecodable = 0
         self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
@@ -140,21 +140,21 @@ class _FragmentReader:
             end = turn = 0
             for match in _WORD.finditer(text):
                 at, stop = match.span()
-                if not self.found or text[end - 1] in "\2\ufffe" or "\n" in text[end:at]:
+                if not self.fragments or text[end - 1] in "\2\ufffe" or "\n" in text[end:at]:
                     turn = _quarter(self.raw.FPDFText_GetCharAngle(textpage, at))
                 if word := self._decoded(match[0]) if odd else match[0]:
-                    self._put(word, at, stop - 1, turn)
+                    self._add_word(word, at, stop - 1, turn)
                 end = stop
-            for (fragment, _), last in zip(self.found, self.ends, strict=True):
+            for (fragment, _), last in zip(self.fragments, self.ends, strict=True):
                 fragment.bold = fragment.bold and _type(textpage, last)[1]
         finally:
             textpage.close()
 
-    def _put(self, word: str, first: int, last: int, turn: int) -> None:
+    def _add_word(self, word: str, first: int, last: int, turn: int) -> None:
         """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
         x0, x1, y = self._place(first, last, turn)
-        if self.found and self.found[-1][1] == turn:
-            before = self.found[-1][0]
+        if self.fragments and self.fragments[-1][1] == turn:
+            before = self.fragments[-1][0]
             size = before.size
             if -size / 2 < x0 - before.x1 < _GAP * size and abs(y - before.y) < _SAME_LINE * size:
                 before.text += f" {word}"
@@ -162,7 +162,7 @@ class _FragmentReader:
                 self.ends[-1] = last
                 return
         size, bold = _type(self._textpage, first)
-        self.found.append((Fragment(word, x0, x1, y, size, bold, len(self.found)), turn))
+        self.fragments.append((Fragment(word, x0, x1, y, size, bold, len(self.fragments)), turn))
         self.ends.append(last)
 
     def _place(self, first: int, last: int, turn: int) -> tuple[float, float, float]:
@@ -224,7 +224,7 @@ def _type(textpage: Handle, at: int) -> tuple[float, bool]:
     return max(size, 1.0), _BOLD.search(name.value.decode("latin-1")) is not None
 
 
-def _drawn(page: PdfPage, area: float) -> tuple[int, float, bool]:
+def _pictures(page: PdfPage, area: float) -> tuple[int, float, bool]:
     """Returns the number of pictures, the largest one's share of the page, and if it is blank."""
     from pypdfium2 import raw
 

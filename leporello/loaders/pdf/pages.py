@@ -59,8 +59,12 @@ class PageText:
     @property
     def lacks_text(self) -> bool:
         """Whether the page likely shows text that was not extracted."""
-        bare = self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
-        return not self.ocr and not self.blank and (bare or self.undecodable > self.characters)
+        lacks_lines = (
+            self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
+        )
+        return (
+            not self.ocr and not self.blank and (lacks_lines or self.undecodable > self.characters)
+        )
 
 
 def pages(pdf: PdfDocument) -> list[PageText]:
@@ -76,12 +80,12 @@ def _page(pdf: PdfDocument, index: int) -> PageText:
     except PdfiumError as error:
         return PageText([], fault=str(error))
     return PageText(
-        [*lines(raw.fragments), *_others(raw)], raw.top, raw.height,
+        [*lines(raw.fragments), *_extra_lines(raw)], raw.top, raw.height,
         raw.undecodable, raw.pictures, raw.scanned, raw.blank and not raw.notes,
     )  # fmt: skip
 
 
-def _others(page: RawPage) -> Iterable[PageLine]:
+def _extra_lines(page: RawPage) -> Iterable[PageLine]:
     """Yields turned texts, comments and form fields as lines."""
     middle = page.height / 2  # never at an edge
     for fragment in page.turned:
@@ -91,28 +95,28 @@ def _others(page: RawPage) -> Iterable[PageLine]:
 
 
 def read_scans(
-    pdf: PdfDocument, found: Sequence[PageText], which: Sequence[int], name: str
+    pdf: PdfDocument, texts: Sequence[PageText], which: Sequence[int], name: str
 ) -> None:
     """Replaces the text of pages by OCR.
 
     Args:
         pdf: PDF file.
-        found: All pages.
+        texts: All pages.
         which: Indices of the pages to read.
         name: Name of the file, for the log.
     """
     for index, fragments, blank in recognised(pdf, which, name):
-        page = found[index]
+        page = texts[index]
         page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
         page.pictures -= page.scanned
 
 
-def take_furniture(found: Sequence[PageText]) -> None:
+def take_furniture(texts: Sequence[PageText]) -> None:
     """Removes page headers, footers and page numbers, unless no other text would remain."""
-    kinds = furniture([page.lines for page in found], [page.height for page in found])
-    if all(len(page.lines) == len(removed) for page, removed in zip(found, kinds, strict=True)):
+    kinds = furniture([page.lines for page in texts], [page.height for page in texts])
+    if all(len(page.lines) == len(removed) for page, removed in zip(texts, kinds, strict=True)):
         return
-    for page, removed in zip(found, kinds, strict=True):
+    for page, removed in zip(texts, kinds, strict=True):
         page.furniture += [(kind, page.lines[i].text) for i, kind in removed.items()]
         page.lines = [line for i, line in enumerate(page.lines) if i not in removed]
 
@@ -160,12 +164,12 @@ def _of_page(page: PageText, usual: int, unread: str) -> Iterator[Loss]:
         yield Loss(kind, why, characters=len(text), furniture=True)
 
 
-def _together(found: Sequence[tuple[int, Loss]], names: Sequence[str]) -> Loss:
-    first = found[0][1]
+def _together(entries: Sequence[tuple[int, Loss]], names: Sequence[str]) -> Loss:
+    first = entries[0][1]
     characters, count = (
-        sum(getattr(loss, name) for _, loss in found) for name in ("characters", "count")
+        sum(getattr(loss, name) for _, loss in entries) for name in ("characters", "count")
     )
-    place = _place(sorted({i for i, _ in found}), names)
+    place = _place(sorted({i for i, _ in entries}), names)
     return Loss(first.what, first.why, place, characters, count, first.furniture)
 
 

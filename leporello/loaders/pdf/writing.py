@@ -58,26 +58,26 @@ def write(pages: Sequence[Sequence[PageLine]]) -> Written:
     return written
 
 
-def _between(last: str, line: PageLine, known: set[str], *, first: bool) -> tuple[str, bool]:
+def _between(last: str, line: PageLine, vocabulary: set[str], *, first: bool) -> tuple[str, bool]:
     """Returns the separator of two lines, and whether a hyphen before it stays."""
     if not last:
         return "", True
     before, after = _HYPHENATED.search(last), _BEGINNING.match(line.text)
     if before and after and "\t" not in last and "\t" not in line.text:
-        return "", not _is_one_word(before[1], after[0], known)
+        return "", not _is_one_word(before[1], after[0], vocabulary)
     continues = after is not None and after[0][0].islower() and not _ENDS.search(last)
     opens = line.opens and not (continues and (first or "\t" not in line.text + last))
     return ("\n\n" if opens or (first and not continues) else "\n"), True
 
 
-def _is_one_word(before: str, after: str, known: set[str]) -> bool:
+def _is_one_word(before: str, after: str, vocabulary: set[str]) -> bool:
     """Returns whether only the end of the line requires the hyphen between two parts."""
     if len(before) == 1 or not before[-1].islower() or not after[0].islower():
         return False  # x-axis, DNA-binding, Chambers-Smith
     first, second = before.lower(), after.lower()
-    if first + second in known:
+    if first + second in vocabulary:
         return True
-    return f"{first}-{second}" not in known and not {first, second} <= known
+    return f"{first}-{second}" not in vocabulary and not {first, second} <= vocabulary
 
 
 def _vocabulary(lines: Iterable[str]) -> set[str]:

@@ -28,7 +28,7 @@ def chinese_words(text: str) -> tuple[str, ...]:
     return tuple(_jieba().cut(text, cut_all=False))
 
 
-def bare(text: str) -> str:
+def without_punctuation(text: str) -> str:
     """Returns a text in small letters, without punctuation and blanks."""
     return "".join(text.lower().translate(_PUNCTUATION).split())
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from leporello.core.protocols import Count
 from leporello.core.records import Example
 from leporello.metrics.f1 import best_f1, token_f1
-from leporello.metrics.long_context.chinese import bare
+from leporello.metrics.long_context.chinese import without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
 from leporello.text.squad import normalise
@@ -91,7 +91,9 @@ def _longdialogue_qa_eng(text: str, gold: Gold) -> float:
 
 
 def _longbook_qa_chn(text: str, gold: Gold) -> float:
-    return max(token_f1(bare(text), bare(reference)) for reference in gold)
+    return max(
+        token_f1(without_punctuation(text), without_punctuation(reference)) for reference in gold
+    )
 
 
 def _longbook_sum_eng(text: str, gold: Gold) -> float:

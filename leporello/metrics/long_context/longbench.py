@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from leporello.core.environment.extras import require
 from leporello.core.records import Example, Prediction
 from leporello.metrics.f1 import token_f1
-from leporello.metrics.long_context.chinese import bare, chinese_words
+from leporello.metrics.long_context.chinese import chinese_words, without_punctuation
 from leporello.metrics.long_context.rouge_sets import rouge_l
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 from leporello.text.squad import normalise
@@ -79,7 +79,8 @@ def _f1(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- sam
 
 def _f1_zh(text: str, gold: str, example: Example) -> float:  # noqa: ARG001 -- same signature for all scores
     answer, reference = (
-        list(filter(None, map(bare, chinese_words(chinese)))) for chinese in (text, gold)
+        list(filter(None, map(without_punctuation, chinese_words(chinese))))
+        for chinese in (text, gold)
     )
     return token_f1(answer, reference)
 

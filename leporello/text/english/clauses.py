@@ -77,10 +77,12 @@ def strongest(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([two[1], two.mean(axis=0)])
 
 
-def nearest(text: str, others: Sequence[str], count: int) -> list[int]:
+def nearest(text: str, candidates: Sequence[str], count: int) -> list[int]:
     """Returns indices of the texts that share most terms with a text; rare terms weigh more."""
-    wanted = set(terms(text))
-    sets = [wanted.intersection(terms(candidate)) for candidate in others]
+    text_terms = set(terms(text))
+    sets = [text_terms.intersection(terms(candidate)) for candidate in candidates]
     frequencies = Counter(term for common in sets for term in common)
-    shared = [fsum(log1p(len(others) / frequencies[term]) for term in common) for common in sets]
-    return sorted(range(len(others)), key=lambda i: -shared[i])[:count]
+    shared = [
+        fsum(log1p(len(candidates) / frequencies[term]) for term in common) for common in sets
+    ]
+    return sorted(range(len(candidates)), key=lambda i: -shared[i])[:count]

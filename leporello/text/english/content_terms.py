@@ -8,8 +8,8 @@ from __future__ import annotations
 from leporello.text.tokens import terms
 
 
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 EMPTY_TERMS = _words(

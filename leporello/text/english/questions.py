@@ -166,8 +166,8 @@ def _is_name(words: list[str]) -> bool:
 
 
 def _is_capital(word: str) -> bool:
-    bare = word.lstrip("'\"(")
-    return bool(bare) and (bare[0].isupper() or bare[0].isdigit())
+    stripped = word.lstrip("'\"(")
+    return bool(stripped) and (stripped[0].isupper() or stripped[0].isdigit())
 
 
 class Wanted(Enum):

@@ -60,10 +60,10 @@ def headings(document: Document) -> tuple[Section, ...]:
 
 def is_bare(document: Document, section: Section) -> bool:
     """Returns whether a section's heading is directly followed by its first subsection."""
-    return section in document.memo("bare headings", lambda: _bare(document))
+    return section in document.memo("bare headings", lambda: _bare_sections(document))
 
 
-def _bare(document: Document) -> frozenset[Section]:
+def _bare_sections(document: Document) -> frozenset[Section]:
     return frozenset(
         above
         for above, below in pairwise(headings(document))
@@ -94,8 +94,8 @@ def _headings(document: Document) -> tuple[Section, ...]:
     if len(candidates) < _FEW:
         candidates = _unmarked(lines)
     levels = {level: n for n, level in enumerate(sorted({c.level for c in candidates}), start=1)}
-    listed = [Heading(c.title, lines.starts[c.line], levels[c.level]) for c in candidates]
-    return outline(listed, len(document.text))
+    ordered = [Heading(c.title, lines.starts[c.line], levels[c.level]) for c in candidates]
+    return outline(ordered, len(document.text))
 
 
 def _loaded(document: Document) -> tuple[Section, ...] | None:
@@ -207,8 +207,8 @@ def _labelled(lines: TextLines, line: int, label: Label) -> HeadingCandidate | N
     apart = lines.apart(line)
     if label.word:
         return HeadingCandidate(line, text, "word", 0, label, apart) if apart else None
-    bare = not label.title or (label.style != "1" and label.depth == 1)
-    if lines.indents[line] > INDENT * (4 if bare else 1) or (bare and apart < ALONE):
+    is_bare = not label.title or (label.style != "1" and label.depth == 1)
+    if lines.indents[line] > INDENT * (4 if is_bare else 1) or (is_bare and apart < ALONE):
         return None
     return HeadingCandidate(line, text, "number", 0, label, apart)
 

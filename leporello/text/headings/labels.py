@@ -33,8 +33,8 @@ class Label:
         return len(self.path)
 
 
-def _words(meaning: str, listed: str) -> dict[str, str]:
-    return dict.fromkeys(listed.split(), meaning)
+def _words(meaning: str, words: str) -> dict[str, str]:
+    return dict.fromkeys(words.split(), meaning)
 
 
 _WORDS: Mapping[str, str] = {
@@ -46,7 +46,7 @@ _WORDS: Mapping[str, str] = {
 }
 _NUMBERS: Mapping[str, int] = {
     word: number
-    for listed in (
+    for words in (
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
         " sixteen seventeen eighteen nineteen twenty",
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
@@ -57,7 +57,7 @@ _NUMBERS: Mapping[str, int] = {
         "erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter",
         "erstes zweites drittes viertes fünftes sechstes siebtes achtes neuntes zehntes",
     )
-    for number, word in enumerate(listed.split(), start=1)
+    for number, word in enumerate(words.split(), start=1)
 }
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
 
@@ -102,11 +102,11 @@ def label_of(title: str) -> Label | None:
 
 def name_of(title: str) -> str:
     """Returns a title's words for comparison: without label, case and surrounding punctuation."""
-    bare = _ATTRIBUTES.sub("", title[:_LONGEST].strip(_EDGES + "#"))
-    if is_name(bare):
-        return _folded(bare)
-    label = label_of(bare)
-    return _folded(label.title) if label else _folded(bare)
+    stripped = _ATTRIBUTES.sub("", title[:_LONGEST].strip(_EDGES + "#"))
+    if is_name(stripped):
+        return _folded(stripped)
+    label = label_of(stripped)
+    return _folded(label.title) if label else _folded(stripped)
 
 
 def is_name(title: str) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from leporello.core.records import JSON
-from leporello.text.typed.parse import bare, kind_of
+from leporello.text.typed.parse import kind_of, without_null
 
 _DEEPEST = 5  # objects within objects
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
@@ -43,12 +43,12 @@ def fields_of(schema: str) -> tuple[AnswerField, ...]:
 def _fields(
     schema: Mapping[str, Any], root: Mapping[str, Any], pointer: str, depth: int
 ) -> Iterator[AnswerField]:
-    for name, inner in bare(schema, root).get("properties", {}).items():
+    for name, inner in without_null(schema, root).get("properties", {}).items():
         field_pointer = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if kind_of(inner, root) == "object" and depth < _DEEPEST:
             yield from _fields(inner, root, field_pointer, depth + 1)
             continue
-        plain = bare(inner, root)
+        plain = without_null(inner, root)
         shared = {"$defs": root["$defs"]} if "$defs" in root else {}
         question = inner.get("description") or plain.get("description") or in_words(name)
         text = json.dumps({**shared, **plain}, ensure_ascii=False)

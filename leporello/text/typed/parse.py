@@ -31,7 +31,7 @@ _MOST_CHARACTERS = 50_000  # of an answer; the remainder is ignored
 
 def kind_of(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) -> Kind:
     """Returns the answer type of a schema, ignoring null as an alternative."""
-    schema = bare(schema, root or schema)
+    schema = without_null(schema, root or schema)
     if "enum" in schema or "const" in schema:
         return "enum"
     name = schema.get("type", "object" if "properties" in schema else "")
@@ -42,7 +42,7 @@ def kind_of(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) ->
     return _KINDS.get(name, "other")
 
 
-def bare(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_null(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Follows references, and returns the schema without the alternative null."""
     for _ in range(10):
         if "$ref" in schema:
@@ -65,7 +65,7 @@ def choices_of(schema: str) -> tuple[str, ...]:
         case "yes_no":
             return ("yes", "no")
         case "enum":
-            values = bare(loaded, loaded).get("enum", ())
+            values = without_null(loaded, loaded).get("enum", ())
             return tuple(values) if values and all(isinstance(v, str) for v in values) else ()
     return ()
 
@@ -112,7 +112,7 @@ def parse(text: str, schema: str) -> JSON:
     return value
 
 
-def found_in(text: str, schema: str) -> Iterator[FoundValue]:
+def values_in(text: str, schema: str) -> Iterator[FoundValue]:
     """Yields the values of a type in a text, in order; for texts and lists, the entire text."""
     root = _checked(schema)[0]
     for candidate in _candidates(text, root, root):
@@ -174,7 +174,7 @@ def _coerced(value: JSON, schema: Any, root: Mapping[str, Any]) -> JSON:  # noqa
     """Converts a value to the form of its type, where the meaning is unambiguous."""
     if not isinstance(schema, dict):
         return value
-    non_null = bare(schema, root)
+    non_null = without_null(schema, root)
     if value is None or (non_null is not schema and str(value).strip().casefold() in _NOTHING):
         return None
     kind = kind_of(non_null, root)
@@ -234,7 +234,7 @@ def _choice(text: str, choices: Sequence[JSON]) -> JSON:
 def _candidates(
     text: str, schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> Iterator[FoundValue]:
-    non_null = bare(schema, root)
+    non_null = without_null(schema, root)
     match kind_of(non_null, root):
         case "number" | "integer":
             yield from numbers(text)

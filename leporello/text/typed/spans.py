@@ -10,7 +10,7 @@ from typing import NamedTuple
 from leporello.core.coverage import Span
 from leporello.core.records import JSON, Chunk
 from leporello.text.sentences import sentence_spans
-from leporello.text.typed.parse import as_answer, found_in, kind_of, parse
+from leporello.text.typed.parse import as_answer, kind_of, parse, values_in
 from leporello.text.typed.values import dates, numbers
 
 _SENTENCES = 10  # best spans whose sentences are searched for a value
@@ -62,7 +62,7 @@ def best_typed(
 def _within(schema: str, text: str, start: int, end: int) -> tuple[int, int, JSON] | None:
     """Returns the first value in a span of a text, otherwise the value that the span states."""
     part = text[start:end]
-    first = next(found_in(part, schema), None)
+    first = next(values_in(part, schema), None)
     if first is not None:
         return start + first.start, start + first.end, first.value
     try:
