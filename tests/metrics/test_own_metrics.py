@@ -102,7 +102,7 @@ def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path
                        "--task", "asked", *metrics, "--json")  # fmt: skip
     assert "ids of the task are missing" in str(scored.exception)
     changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run)
-    assert "was made with something else" in str(changed.exception)
+    assert "was created with other settings" in str(changed.exception)
 
 
 def row_id(run: Path) -> str:
