@@ -39,7 +39,7 @@ def test_a_run_of_both_teaches_which_to_take(tmp_path: Path) -> None:
     write_files(tmp_path, {"rows.jsonl": rows, "mine.yaml": CONFIG})
     given = ("--task", "tale", "--config", tmp_path / "mine.yaml", *HERE)
     missing = leporello("run", "routed", *given, "--out", tmp_path / "none", status=2)
-    assert "docs/deciding.md shows how to learn such a file" in missing.stderr
+    assert "docs/deciding.md shows how to create the file" in missing.stderr
     leporello("run", "whole", "short", *given, "--out", tmp_path / "both")
     settings = tmp_path / "settings.yaml"
     settings.write_text("{run: both, task: tale, pipelines: [whole, short]}")
