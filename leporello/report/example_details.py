@@ -1,4 +1,4 @@
-"""Examples as the browser of a report shows them: plain JSON, documents by excerpt."""
+"""Details of examples for the report's browser, as plain JSON with excerpts of documents."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from leporello.text.outline import place_of_span
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
 _LONG = 4_000  # of predictions, references and questions
 _OUTPUT, _LITERAL = 1_000, 1_000
-_PASSAGES = 30  # of one input
-_PLENTY = 6_000  # characters of excerpts an example: from there on nothing need be saved
-_SPANS = 200  # of a strip
+_PASSAGES = 30  # passages per read
+_PLENTY = 6_000  # characters of excerpts per example that allow showing all hits and reads
+_SPANS = 200  # spans of a strip
 
 
 def cut(text: str, limit: int) -> str:
-    """Returns a text, or its beginning and how much is left out."""
+    """Returns a text; if it is too long, its beginning and the number of omitted characters."""
     return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit:,} characters]"
 
 
 class ExcerptLimits(NamedTuple):
-    """How many hits and inputs of an example are shown, of each job."""
+    """Maximum numbers of hits and reads that are shown per example and job."""
 
     hits: int
     calls: int
@@ -36,11 +36,11 @@ class ExcerptLimits(NamedTuple):
 
 @dataclass
 class ExcerptBudget:
-    """How many characters of documents a report holds: so it stays small with many examples.
+    """Limits the characters of documents in a report, so that it stays small with many examples.
 
     Attributes:
-        per_example: Characters for one example; what earlier ones have left over is added.
-        left: Characters that are left so far.
+        per_example: Characters per example; unused characters are available to later examples.
+        left: Unused characters so far.
     """
 
     per_example: float
@@ -48,11 +48,11 @@ class ExcerptBudget:
 
     @property
     def limits(self) -> ExcerptLimits:
-        """What is shown of an example of each job."""
+        """Limits per example and job."""
         return ExcerptLimits(100, 30) if self.per_example >= _PLENTY else ExcerptLimits(20, 8)
 
     def excerpts(self, example: Example, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
-        """Returns the beginnings of these passages, by `start-end`."""
+        """Returns the beginnings of passages, by `start-end`."""
         self.left += self.per_example
         most = max(1, int(self.left // _SHORTEST))
         distinct = list(islice(dict.fromkeys(spans), most))
@@ -74,8 +74,8 @@ class Detail:
         jobs: Jobs whose rows are shown.
         budget: Budget of excerpts.
         prompts: Renderer of exact inputs.
-        documents: Documents of the present piece: id, title, length and excerpts.
-        examples: Examples of the present piece.
+        documents: Documents of the current piece: id, title, length and excerpts.
+        examples: Examples of the current piece.
     """
 
     jobs: Sequence[JobRows]
@@ -92,23 +92,25 @@ class Detail:
 
         Args:
             joined: Example with its rows.
-            shown: Details of the rows, as `job_detail` made them.
-            exactly: Whether its inputs are rendered.
+            shown: Details of the rows, from `job_detail`.
+            exactly: Whether to render the exact inputs.
         """
         row: dict[str, Any] = {"id": joined.id, "jobs": [*shown]}
         if joined.example is not None:
-            row |= self._of_data(joined.example, shown)
+            row |= self._data_fields(joined.example, shown)
             if exactly:
                 self._render(joined, joined.example, shown)
         self.examples.append(row)
 
     def taken(self) -> dict[str, JSON]:
-        """Returns the piece, and begins another."""
+        """Returns the current piece, and starts another one."""
         piece: dict[str, JSON] = {"documents": [*self.documents], "examples": self.examples}
         self.documents, self.examples, self._indices = [], [], {}
         return piece
 
-    def _of_data(self, example: Example, shown: Sequence[dict[str, Any] | None]) -> dict[str, JSON]:
+    def _data_fields(
+        self, example: Example, shown: Sequence[dict[str, Any] | None]
+    ) -> dict[str, JSON]:
         index, document = self._document(example), example.document
         evidence = [(span.start, span.end) for span in example.evidence[:_PASSAGES]]
         excerpts = self.documents[index]["excerpts"]
@@ -158,7 +160,7 @@ class Detail:
 def job_detail(
     row: Row, scores: Mapping[str, float], lost_at: str, limits: ExcerptLimits
 ) -> dict[str, Any]:
-    """Returns what one job left of an example."""
+    """Returns the results of one job for an example."""
     failure, prediction = row.failure, row.prediction
     shown: dict[str, Any] = {
         "scores": dict(scores),
@@ -200,11 +202,11 @@ def job_detail(
 
 
 def _selected(prediction: Mapping[str, Any]) -> list[list[int]]:
-    made = prediction.get("passages", {})
+    passages = prediction.get("passages", {})
     spans = (
         span
         for rank, (start, end, _) in enumerate(prediction["hits"])
-        for span in (made[str(rank)]["spans"] if str(rank) in made else [(start, end)])
+        for span in (passages[str(rank)]["spans"] if str(rank) in passages else [(start, end)])
     )
     merged = merge(Span(*span) for span in spans)
     return [[span.start, span.end] for span in merged[:_SPANS]]
@@ -238,15 +240,15 @@ def _places(
     wanted: Iterable[tuple[int, int]],
     shown: Sequence[Mapping[str, Any] | None],
 ) -> dict[str, str]:
-    """Returns where passages and cited answers stand, by `start-end`, as far as is known."""
+    """Returns the known places of passages and cited answers, by `start-end`."""
     answers = (call["span"] for job in shown if job for call in job["calls"] if "span" in call)
     spans = dict.fromkeys((start, end) for start, end in (*wanted, *answers))
-    told = ((span, place_of_span(document, Span(*span))) for span in spans)
-    return {f"{start}-{end}": place for (start, end), place in told if place}
+    places = ((span, place_of_span(document, Span(*span))) for span in spans)
+    return {f"{start}-{end}": place for (start, end), place in places if place}
 
 
 def _spans(shown: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
-    """Yields the passages whose text is shown: hits first, best first."""
+    """Yields the passages whose text is shown; hits are first, best first."""
     for start, end, _ in shown["hits"]:
         yield start, end
     for passage in shown["passages"].values():
