@@ -12,7 +12,7 @@ from typing import Any
 from leporello.cache.dependencies import dependencies, own_backends
 from leporello.cache.source_code import public_name
 from leporello.core.annotations import is_repeatable
-from leporello.core.calls.memory import SCALARS, UnknownParametersError, known_of, parameters_of
+from leporello.core.calls.memory import SCALARS, UnknownParametersError, facts_of, parameters_of
 from leporello.core.records import JSON
 from leporello.models.locate import model_fingerprint
 
@@ -34,13 +34,13 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
     Raises:
         UserError: A model, or a file that `depends_on` names, is missing.
     """
-    memory, key = known_of(stage), ("fingerprint", frozenset(without))
-    if key not in memory:
+    facts, fact = facts_of(stage), ("fingerprint", frozenset(without))
+    if fact not in facts:
         try:
-            memory[key] = _identity(stage, without)
+            facts[fact] = _identity(stage, without)
         except UnknownParametersError:
-            memory[key] = None
-    result: Mapping[str, JSON] | None = memory[key]
+            facts[fact] = None
+    result: Mapping[str, JSON] | None = facts[fact]
     return result
 
 

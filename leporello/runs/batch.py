@@ -325,7 +325,7 @@ class Batch:
     def _timings(self, index: int) -> dict[str, JSON]:
         """Returns the amount of work that this process did for a job, and its duration."""
         share = self._shares[index]
-        roles = {
+        roles: dict[str, JSON] = {
             role: work.row() for role, work in share.reading.items() if work.reads or work.cached
         }
         return {

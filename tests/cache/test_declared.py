@@ -98,11 +98,11 @@ def test_a_base_classs_files_count_from_its_own_source_file(
 @pytest.mark.parametrize(
     ("declarations", "message"),
     [
-        ('depends_on = "words.txt"', "is 'words.txt'; it must be a tuple of files .* of one ends"),
+        ('depends_on = "words.txt"', "is 'words.txt'; it must be a tuple of files .* of one entry"),
         ("depends_on = (1,)", r"is \(1,\); it must be a tuple of files and variables"),
         ('depends_on = ("",)', "it must be a tuple"),
-        ('depends_on = ("env:",)', "names no environment variable: write env:NAME"),
-        ('depends_on = ("env:A=B",)', "names no environment variable"),
+        ('depends_on = ("env:",)', "is not the name of an environment variable; write env:NAME"),
+        ('depends_on = ("env:A=B",)', "is not the name of an environment variable"),
         ('depends_on = ("var:WORDS",)', "prefix 'var:' is unknown; write env:NAME for a variable"),
         ('depends_on = ("wrods.txt",)', "/wrods.txt does not exist; did you mean 'words.txt'"),
         ('depends_on = ("words\\0.txt",)', "does not exist"),

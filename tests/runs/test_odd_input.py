@@ -147,8 +147,8 @@ def test_odd_files_do_not_affect_other_examples(tmp_path: Path) -> None:
         "gone.txt": "there is no such file",
         "nul.txt": "it looks like binary data",
         "blank.txt": "the file has no text",
-        "pipe.txt": "is no file but a pipe or a device",
-        "/dev/zero": "is no file but a pipe or a device",
+        "pipe.txt": "is a pipe or a device",
+        "/dev/zero": "is a pipe or a device",
         ".": "is a folder; name one file",
     }
     assert failures.keys() == reasons.keys()

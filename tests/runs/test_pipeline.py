@@ -43,9 +43,9 @@ def test_a_pipeline_comes_from_a_name_a_file_or_a_mapping(tmp_path: Path) -> Non
         assert pipeline.stages.retriever.k == 2
     file.write_text("pipelines: {a: {extends: lead}, b: {extends: lead}}", "utf-8")
     faults: dict[str, Any] = {
-        "It declares: a, b": {"source": file},
+        "the source declares: a, b": {"source": file},
         "no pipeline 'c'": {"source": file, "name": "c"},
-        "is a pipeline's name already": {"source": "lead", "name": "c"},
+        "but 'lead' is a pipeline": {"source": "lead", "name": "c"},
         "<mapping>:1: mine: unknown key 'x'": {"source": {"x": 1}},
         "there is no such file": {"source": tmp_path / "none.yaml"},
     }
