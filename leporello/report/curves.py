@@ -57,8 +57,8 @@ def _against_positions(
 ) -> Iterator[Plot]:
     series = []
     for job, scores in zip(packed.jobs, packed.scores, strict=True):
-        traced = facts.by_job.get(job.key, {})
-        positions = [traced[id_].position if id_ in traced else None for id_ in packed.ids]
+        traces = facts.by_job.get(job.key, {})
+        positions = [traces[id_].position if id_ in traces else None for id_ in packed.ids]
         percent = [None if position is None else _SPAN * position for position in positions]
         series.append(Series(job.label, _binned(list(zip(percent, scores[metric], strict=True)))))
     title = f"{score} against the position of the evidence, {packed.task}"
@@ -68,8 +68,8 @@ def _against_positions(
 def _recall(packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
     series = []
     for job in packed.jobs:
-        traced = facts.by_job.get(job.key, {}).values()
-        recalls = [_recall_by_rank(example.gains) for example in traced if example.gold]
+        traces = facts.by_job.get(job.key, {}).values()
+        recalls = [_recall_by_rank(example.gains) for example in traces if example.gold]
         ranks = enumerate(zip(*recalls, strict=True), 1)
         series.append(Series(job.label, tuple(_mean(rank, shares) for rank, shares in ranks)))
     title = f"Recall of the evidence by the first k hits, {packed.task}"
@@ -88,10 +88,10 @@ def _confidence(metrics: Sequence[tuple[str, str]], packed: Packed) -> Iterator[
             means = ((_SPAN * c, [s for _, s in pairs]) for pairs, c, _ in reliability(answers))
             bins.append(Series(job.label, tuple(_mean(*point) for point in means)))
     for _, score in metrics:
-        shown = [line for line in risks if line.points]
-        if shown:
+        nonempty = [line for line in risks if line.points]
+        if nonempty:
             title = f"Risk against coverage: most confident answers first, {packed.task}"
-            yield lines(title, shown, x_name="% of the answers", y_name=f"100 - {score}")
+            yield lines(title, nonempty, x_name="% of the answers", y_name=f"100 - {score}")
         title = f"{score} against confidence in bins, equality dotted, {packed.task}"
         places = [point.x for line in bins for point in line.points]
         equal = [Point(x, x, x, x) for x in (min(places), max(places))] if places else []
@@ -123,9 +123,9 @@ def _plot(
     front: Sequence[Point] = (),
 ) -> Iterator[Plot]:
     """Yields the plot, if any series has a point."""
-    if shown := [line for line in series if line.points]:
+    if nonempty := [line for line in series if line.points]:
         title = f"{title}: {_BAND}"
-        yield lines(title, shown, x_name=x, y_name=y, logarithmic=logarithmic, front=front)
+        yield lines(title, nonempty, x_name=x, y_name=y, logarithmic=logarithmic, front=front)
 
 
 def _binned(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[Point, ...]:
@@ -153,10 +153,10 @@ def _sweeps(comparison: TaskComparison, metric: str, score: str) -> Iterator[Plo
             sweeps[name][label].append(measured(value, entry, metric, ""))
     for name, series in sweeps.items():
         sorted_series = [Series(label, ascending(points)) for label, points in series.items()]
-        shown = [line for line in sorted_series if len({p.x for p in line.points}) > 1]
-        if shown:
+        nonempty = [line for line in sorted_series if len({p.x for p in line.points}) > 1]
+        if nonempty:
             title = f"{score} against {name}, {comparison.task}: with 95 % intervals"
-            yield lines(title, shown, x_name=name, y_name=score)
+            yield lines(title, nonempty, x_name=name, y_name=score)
 
 
 def _swept(entry: PipelineScores) -> Iterator[tuple[str, float, str]]:
@@ -165,10 +165,10 @@ def _swept(entry: PipelineScores) -> Iterator[tuple[str, float, str]]:
     settings = [setting.partition("=") for setting in re.split(r",(?=[\w.]+=)", point) if setting]
     for name, _, value in settings:
         with suppress(ValueError):
-            others = ",".join(f"{key}={setting}" for key, _, setting in settings if key != name)
+            suffix = ",".join(f"{key}={setting}" for key, _, setting in settings if key != name)
             number = float(value)
             if math.isfinite(number):
-                yield name, number, f"{base}@{others}" if others else base
+                yield name, number, f"{base}@{suffix}" if suffix else base
 
 
 def ascending(points: Sequence[Point]) -> tuple[Point, ...]:

@@ -86,38 +86,38 @@ class Detail:
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, joined: JoinedExample, shown: Sequence[dict[str, Any] | None], *, exactly: bool
+        self, joined: JoinedExample, details: Sequence[dict[str, Any] | None], *, exactly: bool
     ) -> None:
         """Adds an example to the piece.
 
         Args:
             joined: Example with its rows.
-            shown: Details of the rows, from `job_detail`.
+            details: Details of the rows, from `job_detail`.
             exactly: Whether to render the exact inputs.
         """
-        row: dict[str, Any] = {"id": joined.id, "jobs": [*shown]}
+        row: dict[str, Any] = {"id": joined.id, "jobs": [*details]}
         if joined.example is not None:
-            row |= self._data_fields(joined.example, shown)
+            row |= self._data_fields(joined.example, details)
             if exactly:
-                self._render(joined, joined.example, shown)
+                self._render(joined, joined.example, details)
         self.examples.append(row)
 
-    def taken(self) -> dict[str, JSON]:
+    def take_piece(self) -> dict[str, JSON]:
         """Returns the current piece, and starts another one."""
         piece: dict[str, JSON] = {"documents": [*self.documents], "examples": self.examples}
         self.documents, self.examples, self._indices = [], [], {}
         return piece
 
     def _data_fields(
-        self, example: Example, shown: Sequence[dict[str, Any] | None]
+        self, example: Example, details: Sequence[dict[str, Any] | None]
     ) -> dict[str, JSON]:
         index, document = self._document(example), example.document
         evidence = [(span.start, span.end) for span in example.evidence[:_PASSAGES]]
         excerpts = self.documents[index]["excerpts"]
-        wanted = [*evidence, *(span for joined in shown if joined for span in _spans(joined))]
-        new = (span for span in wanted if f"{span[0]}-{span[1]}" not in excerpts)
+        spans = [*evidence, *(span for detail in details if detail for span in _spans(detail))]
+        new = (span for span in spans if f"{span[0]}-{span[1]}" not in excerpts)
         excerpts |= self.budget.excerpts(example, new)
-        self.documents[index]["places"] |= _places(example.document, wanted, shown)
+        self.documents[index]["places"] |= _places(example.document, spans, details)
         return {
             "question": cut(example.question, _LONG),
             "instruction": cut(example.instruction, _LONG),
@@ -147,11 +147,11 @@ class Detail:
         return self._indices[document.sha256]
 
     def _render(
-        self, joined: JoinedExample, example: Example, shown: Sequence[dict[str, Any] | None]
+        self, joined: JoinedExample, example: Example, details: Sequence[dict[str, Any] | None]
     ) -> None:
-        for job, row, detail in zip(self.jobs, joined.rows, shown, strict=True):
+        for job, row, detail in zip(self.jobs, joined.rows, details, strict=True):
             if row and detail and detail["calls"]:
-                rendered = self.prompts.of(job, row.calls[: self.budget.limits.calls], example)
+                rendered = self.prompts.render(job, row.calls[: self.budget.limits.calls], example)
                 for call, prompt in zip(detail["calls"], rendered, strict=True):
                     if prompt is not None:
                         call["prompt"] = prompt
@@ -162,7 +162,7 @@ def job_detail(
 ) -> dict[str, Any]:
     """Returns the results of one job for an example."""
     failure, prediction = row.failure, row.prediction
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "scores": dict(scores),
         "lost_at": lost_at,
         "calls": [],
@@ -172,12 +172,12 @@ def job_detail(
     if prediction is None:
         assert failure is not None
         return {
-            **shown,
+            **fields,
             "failure": {"stage": failure["stage"], "error": cut(failure["error"], _LONG)},
         }
     calls = row.calls
     return {
-        **shown,
+        **fields,
         "prediction": cut(prediction["prediction"], _LONG),
         **_raw(prediction),
         "hits": prediction["hits"][: limits.hits],
@@ -237,23 +237,23 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _places(
     document: Document,
-    wanted: Iterable[tuple[int, int]],
-    shown: Sequence[Mapping[str, Any] | None],
+    passages: Iterable[tuple[int, int]],
+    details: Sequence[Mapping[str, Any] | None],
 ) -> dict[str, str]:
     """Returns the known places of passages and cited answers, by `start-end`."""
-    answers = (call["span"] for job in shown if job for call in job["calls"] if "span" in call)
-    spans = dict.fromkeys((start, end) for start, end in (*wanted, *answers))
+    answers = (call["span"] for job in details if job for call in job["calls"] if "span" in call)
+    spans = dict.fromkeys((start, end) for start, end in (*passages, *answers))
     places = ((span, place_of_span(document, Span(*span))) for span in spans)
     return {f"{start}-{end}": place for (start, end), place in places if place}
 
 
-def _spans(shown: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
+def _spans(detail: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
     """Yields the passages whose text is shown; hits are first, best first."""
-    for start, end, _ in shown["hits"]:
+    for start, end, _ in detail["hits"]:
         yield start, end
-    for passage in shown["passages"].values():
+    for passage in detail["passages"].values():
         yield from ((start, end) for start, end in passage["spans"])
-    for call in shown["calls"]:
+    for call in detail["calls"]:
         for passage in call["passages"]:
             if not isinstance(passage, str):
                 yield passage[0], passage[1]

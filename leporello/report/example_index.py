@@ -83,11 +83,12 @@ def pack(
         source = prompts.config(jobs[0].run).tasks[task].spec.build()
         rows = with_data(jobs, examples_of(source, task))
         detail = Detail(jobs, ExcerptBudget(characters), prompts)
-        return _Packing(Packed(task, jobs), scorers, facts, detail).of(rows, inputs)
+        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
     detail = Detail(jobs, ExcerptBudget(characters), Prompts())
-    examples = _Packing(Packed(task, jobs), scorers, facts, detail).of(without_data(jobs), 0)
+    packing = _Packing(Packed(task, jobs), scorers, facts, detail)
+    examples = packing.pack(without_data(jobs), 0)
     examples.notes.insert(0, note)
     return examples
 
@@ -107,21 +108,21 @@ class _Packing:
         self.states: list[list[int]] = [[] for _ in jobs]
         self.lost: list[list[int]] = [[] for _ in jobs]
 
-    def of(self, examples: Iterable[JoinedExample], inputs: int) -> Packed:
+    def pack(self, examples: Iterable[JoinedExample], inputs: int) -> Packed:
         """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
         for number, example in enumerate(examples):
             self._add(example, exactly=number < inputs)
             if len(self.detail.examples) == _PIECE:
-                self.result.pieces.append(packed(self.detail.taken()))
+                self.result.pieces.append(packed(self.detail.take_piece()))
         if self.detail.examples:
-            self.result.pieces.append(packed(self.detail.taken()))
+            self.result.pieces.append(packed(self.detail.take_piece()))
         self.result.index = packed(self._index())
         self.result.notes += self.detail.prompts.notes
         return self.result
 
     def _add(self, example: JoinedExample, *, exactly: bool) -> None:
-        shown = [self._job(index, example.id, row) for index, row in enumerate(example.rows)]
-        self.detail.add(example, shown, exactly=exactly)
+        details = [self._job(index, example.id, row) for index, row in enumerate(example.rows)]
+        self.detail.add(example, details, exactly=exactly)
         self.result.ids.append(example.id)
         self.questions.append(example.example.question[:_SHORT] if example.example else "")
         self.result.lengths.append(_length(example))

@@ -35,9 +35,9 @@ def length_plots(boards: Sequence[TaskComparison]) -> Iterator[Plot]:
 
 
 def _plot(title: str, series: _Lines, score: str) -> Iterator[Plot]:
-    shown = [Series(label, ascending(points)) for label, points in series.items()]
-    if len({point.x for line in shown for point in line.points}) > 1:
-        yield lines(title, shown, x_name=_AXIS, y_name=score, logarithmic=True)
+    nonempty = [Series(label, ascending(points)) for label, points in series.items()]
+    if len({point.x for line in nonempty for point in line.points}) > 1:
+        yield lines(title, nonempty, x_name=_AXIS, y_name=score, logarithmic=True)
 
 
 def ruler_averages(boards: Sequence[TaskComparison]) -> dict[str, tuple[int, dict[int, float]]]:
@@ -70,10 +70,10 @@ def effective_lengths(boards: Sequence[TaskComparison]) -> str:
     phrases = []
     for label, (tasks, means) in ruler_averages(boards).items():
         length = effective_length(means)
-        shown = f"{length:,} tokens" if length else "none of the lengths"
-        phrases.append(f"{label}: {shown} ({tasks} of 13 tasks)")
-    head = f"Effective length, the longest with a mean of at least {THRESHOLD} (RULER)"
-    return f"{head}: {'; '.join(phrases)}." if phrases else ""
+        longest = f"{length:,} tokens" if length else "none of the lengths"
+        phrases.append(f"{label}: {longest} ({tasks} of 13 tasks)")
+    heading = f"Effective length, the longest with a mean of at least {THRESHOLD} (RULER)"
+    return f"{heading}: {'; '.join(phrases)}." if phrases else ""
 
 
 # Llama2-7b's average at 4K: "exceeding a qualitative threshold, Llama-2-7b performance at 4K
@@ -95,5 +95,5 @@ def length_of(task: str) -> tuple[str, int] | None:
     base, _, settings = task.partition("@")
     pairs = [setting.partition("=") for setting in settings.split(",")]
     lengths = [int(value) for name, _, value in pairs if name == "length" and value.isdecimal()]
-    others = ",".join(f"{name}={value}" for name, _, value in pairs if name != "length")
-    return (f"{base}@{others}" if others else base, lengths[0]) if lengths else None
+    suffix = ",".join(f"{name}={value}" for name, _, value in pairs if name != "length")
+    return (f"{base}@{suffix}" if suffix else base, lengths[0]) if lengths else None

@@ -43,7 +43,7 @@ class Prompts:
             self._configs[run] = load_config([RunDirectory(run).config])
         return self._configs[run]
 
-    def of(
+    def render(
         self, job: JobRows, calls: Sequence[Mapping[str, Any]], example: Example
     ) -> list[str | None]:
         """Returns the input of each call, shortened in the middle if it is long; or None."""
@@ -63,12 +63,12 @@ class Prompts:
         try:
             [point] = self.config(job.run).select([job.pipeline])
             stages = point.build()
-            then = directory.jobs()[job.pipeline, job.task].get("files", {})
-            changed = named_files(point) != then
+            recorded = directory.jobs()[job.pipeline, job.task].get("files", {})
+            has_changed = named_files(point) != recorded
         except UserError as error:
             self._leave_out(job, str(error))
             return None
-        if changed:
+        if has_changed:
             self._leave_out(job, "a file of its stages has changed since the run")
             return None
         return stages
@@ -87,8 +87,8 @@ class Prompts:
             return None
         return _shortened(text)
 
-    def _leave_out(self, job: JobRows, why: str) -> None:
-        self.notes.append(f"{job.label} on {job.task}: {_NO}: {why}")
+    def _leave_out(self, job: JobRows, reason: str) -> None:
+        self.notes.append(f"{job.label} on {job.task}: {_NO}: {reason}")
 
 
 def _shortened(text: str) -> str:

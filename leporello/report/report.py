@@ -136,21 +136,24 @@ def report(
     """
     comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
     example_facts = facts(runs)
-    share = _CHARACTERS / max(1, _most(comparison))
+    share = _CHARACTERS / max(1, _count_examples(comparison))
     packed = [
         pack(task.task, _jobs(task), [*task.metrics], example_facts,
              characters=min(share, _EACH), inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
     data = ReportData(runs, comparison, packed, example_facts)
-    shown = [*_sections(data, sections)]
-    notes = [*example_facts.notes, *chain.from_iterable(section.notes for _, section in shown)]
+    all_sections = [*_sections(data, sections)]
+    notes = [
+        *example_facts.notes,
+        *chain.from_iterable(section.notes for _, section in all_sections),
+    ]
     notes += chain.from_iterable(map(_notes, comparison.boards, packed))
     page = {
         "title": f"Report on {', '.join(run.resolve().name for run in runs)}",
         "tables": tables_of(comparison),
         "scores": [plot for task in comparison.boards for plot in score_plots(task)],
-        "sections": [(name, section) for name, section in shown if _has_content(section)],
+        "sections": [(name, section) for name, section in all_sections if _has_content(section)],
         "sources": [_source(run) for run in runs],
         "tasks": [(examples.task, examples.index) for examples in packed],
         "pieces": [*_pieces(packed)],
@@ -177,7 +180,7 @@ def _has_content(section: ReportSection) -> bool:
     return bool(section.text or section.tables or section.plots or section.parts)
 
 
-def _most(comparison: Comparison) -> int:
+def _count_examples(comparison: Comparison) -> int:
     return sum(max(entry.examples for entry in task.entries) for task in comparison.boards)
 
 
@@ -189,10 +192,10 @@ def _jobs(comparison: TaskComparison) -> list[JobRows]:
 
 
 def _notes(comparison: TaskComparison, packed: Packed) -> Iterator[str]:
-    shared, total = comparison.entries[0].examples, len(packed.ids)
-    if shared < total:
+    common, total = comparison.entries[0].examples, len(packed.ids)
+    if common < total:
         yield (
-            f"{comparison.task}: tables compare the {shared:,} examples that all pipelines have"
+            f"{comparison.task}: tables compare the {common:,} examples that all pipelines have"
             f" finished, of {total:,}; curves and the list below show all finished examples"
         )
     yield from packed.notes

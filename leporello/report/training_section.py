@@ -44,8 +44,8 @@ def trainings(jobs: Sequence[JobRows]) -> tuple[list[TrainingSummary], list[str]
     """Returns summaries of the readers that `train` made, and notes on those left out."""
     users: dict[tuple[str, JSON], list[str]] = {}
     for job in jobs:
-        for used in _models(job):
-            users.setdefault(used, []).append(job.label)
+        for key in _models(job):
+            users.setdefault(key, []).append(job.label)
     summaries, notes = [], []
     for (model, content), labels in users.items():
         names = ", ".join(dict.fromkeys(labels))
@@ -85,7 +85,7 @@ def sentences_of(names: str, record: TrainingRecord) -> TrainingSummary:
     """
     facts = {
         "trained as": f"{record.base}, its reader {record.reader}",
-        "trained on": f"{record.learnt} of {record.task}: {_counted(record.train)}",
+        "trained on": f"{record.learnt} of {record.task}: {_format_counts(record.train)}",
         "validated on": _validated(record),
         "seed": str(record.settings.get("seed", "")),
         "settings": ", ".join(_settings(record)),
@@ -98,7 +98,7 @@ def sentences_of(names: str, record: TrainingRecord) -> TrainingSummary:
     )
 
 
-def _counted(counts: Mapping[str, JSON]) -> str:
+def _format_counts(counts: Mapping[str, JSON]) -> str:
     parts = (f"{counts[name]:,} {name}" for name in ("examples", "documents", "inputs") if counts)
     return ", ".join(parts)
 
@@ -106,21 +106,21 @@ def _counted(counts: Mapping[str, JSON]) -> str:
 def _validated(record: TrainingRecord) -> str:
     if not record.validated:
         return "nothing"
-    counted = f": {_counted(record.validation)}" if record.validation else ""
-    shared = f"; {record.shared:,} documents are training data too: these scores are optimistic"
-    return f"{record.validated}{counted}{shared if record.shared else ''}"
+    counts = f": {_format_counts(record.validation)}" if record.validation else ""
+    note = f"; {record.shared:,} documents are training data too: these scores are optimistic"
+    return f"{record.validated}{counts}{note if record.shared else ''}"
 
 
 def _settings(record: TrainingRecord) -> Iterator[str]:
     """Yields the settings that differ from the defaults, and those that affect every curve."""
     usual = json.loads(json.dumps(asdict(Training())))
-    counted = "batch_tokens" if record.settings.get("batch_tokens") else "batch_size"
-    shown = (*_ALWAYS, counted) if record.curves else ()
+    batch_setting = "batch_tokens" if record.settings.get("batch_tokens") else "batch_size"
+    always_shown = (*_ALWAYS, batch_setting) if record.curves else ()
     for name, value in record.settings.items():
         concerns = name in _EVERY or (record.curves and name != "seed")
-        if concerns and (name in shown or value != usual.get(name)):
-            listed = value if isinstance(value, list) else [value]
-            yield f"{name} {' | '.join(map(_short, listed))}"
+        if concerns and (name in always_shown or value != usual.get(name)):
+            values = value if isinstance(value, list) else [value]
+            yield f"{name} {' | '.join(map(_short, values))}"
 
 
 def _short(value: JSON) -> str:
@@ -147,11 +147,11 @@ def _plots(record: TrainingRecord) -> Iterator[Plot]:
 
 def _plot(record: TrainingRecord, title: str, y: str, series: Sequence[Series]) -> Iterator[Plot]:
     """Yields the plot, if any series has a point; a ring marks the kept checkpoint."""
-    if shown := [line for line in series if line.points]:
-        ringed = any(point.chosen for line in shown for point in line.points)
+    if nonempty := [line for line in series if line.points]:
+        ringed = any(point.chosen for line in nonempty for point in line.points)
         suffix = ": the kept checkpoint has a ring" if ringed else ""
         title = f"{title}, {record.pipeline} on {record.task}{suffix}"
-        yield lines(title, shown, x_name=_STEPS, y_name=y, digits=4)
+        yield lines(title, nonempty, x_name=_STEPS, y_name=y, digits=4)
 
 
 def _series(record: TrainingRecord, rate: str, kind: str, name: str) -> Series:

@@ -43,7 +43,7 @@ def application(documents: OpenDocuments) -> Starlette:
     answers = _Answers(documents)
     routes = [
         *(Route(path, partial(_asset, *asset)) for path, asset in _ASSETS.items()),
-        Route("/documents", answers.listed),
+        Route("/documents", answers.list_documents),
         Route("/documents", answers.add, methods=["POST"]),
         *tool_routes(answers.session),
         Route("/documents/{number:int}", answers.turns),
@@ -66,9 +66,9 @@ class _Answers:
     def __init__(self, documents: OpenDocuments) -> None:
         self.documents = documents
 
-    async def listed(self, _: Request) -> Response:
-        listed = [about(*entry).model_dump() for entry in enumerate(self.documents.sessions)]
-        return _json({"documents": listed, "largest": self.documents.largest})
+    async def list_documents(self, _: Request) -> Response:
+        entries = [about(*entry).model_dump() for entry in enumerate(self.documents.sessions)]
+        return _json({"documents": entries, "largest": self.documents.largest})
 
     async def add(self, request: Request) -> Response:
         name = request.query_params.get("name", "")

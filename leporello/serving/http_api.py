@@ -154,9 +154,9 @@ def openapi() -> Mapping[str, Any]:
 def _operation(purpose: str, reply: type[BaseModel]) -> dict[str, Any]:
     failure = {"description": "Error message.", "content": _content(ErrorReply)}
     success = {"description": reply.__doc__ or "", "content": _content(reply)}
-    summary, _, more = purpose.partition("\n\n")
+    summary, _, details = purpose.partition("\n\n")
     responses = {"200": success, "4XX": failure}
-    return {"summary": summary, "description": more, "responses": responses}
+    return {"summary": summary, "description": details, "responses": responses}
 
 
 def _content(model: type[BaseModel]) -> dict[str, Any]:

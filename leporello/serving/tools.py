@@ -105,7 +105,7 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     return AnswerReply(
         answer=as_utf8(answer.told),
         found=answer.found,
-        stands=[Stretch(**_stretch(document, span)) for span in answer.spans[:most]],
+        stands=[Stretch(**_range_fields(document, span)) for span in answer.spans[:most]],
         passages=[*map(_found_passage, answer.passages[:most])],
         more_passages=max(0, len(answer.passages) - most),
         notes=[*map(as_utf8, answer.notes)],
@@ -145,14 +145,14 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
     # Pages are listed only without headings, or if the caller searches for names.
     headings = document.sections or document.places
     pages = document.places if like and document.sections else ()
-    stretches = (*document.members, *headings, *pages)
-    pairs = [(name_of(document, stretch), stretch) for stretch in stretches]
+    items = (*document.members, *headings, *pages)
+    pairs = [(name_of(document, item), item) for item in items]
     matches = [(name, item) for name, item in pairs if like.casefold() in name.casefold()]
     matches.sort(key=lambda pair: (pair[1].start, -pair[1].end))
     return OutlineReply(
         name=as_utf8(document.id),
         entries=[
-            OutlineEntry(**_stretch(document, item), name=as_utf8(name), level=_level(item))
+            OutlineEntry(**_range_fields(document, item), name=as_utf8(name), level=_level(item))
             for name, item in matches[:most]
         ],
         more_entries=max(0, len(matches) - most),
@@ -173,16 +173,16 @@ def purpose_of(tool: Callable[..., BaseModel]) -> str:
     return (getdoc(tool) or "").partition("\n\nRaises:")[0]
 
 
-def name_of(document: Document, stretch: Member | Place | Section) -> str:
+def name_of(document: Document, item: Member | Place | Section) -> str:
     """Returns the name of a file, heading or place; in a collection, with the file's name."""
-    name = stretch.title if isinstance(stretch, Section) else stretch.name
-    if not document.members or isinstance(stretch, Member):
+    name = item.title if isinstance(item, Section) else item.name
+    if not document.members or isinstance(item, Member):
         return name
-    return f"{document.members[member_at(document, stretch.start)].name} {name}"
+    return f"{document.members[member_at(document, item.start)].name} {name}"
 
 
-def _level(stretch: Member | Place | Section) -> int:
-    return stretch.level if isinstance(stretch, Section) else int(not isinstance(stretch, Member))
+def _level(item: Member | Place | Section) -> int:
+    return item.level if isinstance(item, Section) else int(not isinstance(item, Member))
 
 
 def _found_passage(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassage:
@@ -198,9 +198,9 @@ def _found_passage(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassa
     )
 
 
-def _stretch(document: Document, at: Span | Member | Place | Section) -> dict[str, Any]:
-    place = cited(document, Span(at.start, at.end))
-    return {"start": at.start, "end": at.end, "place": as_utf8(place)}
+def _range_fields(document: Document, item: Span | Member | Place | Section) -> dict[str, Any]:
+    place = cited(document, Span(item.start, item.end))
+    return {"start": item.start, "end": item.end, "place": as_utf8(place)}
 
 
 def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
