@@ -72,7 +72,7 @@ CHUNK = chunked(STORY)[0]
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (None, "Returns.retrieve returned None; it must return one list of Hit a question"),
+        (None, "Returns.retrieve returned None; it must return one list of Hit per question"),
         ([[]], "Returns.retrieve returned 1 lists for 2 questions; it must return one list"),
         ([[], CHUNK], "returned a Chunk for a question; it must return one list of Hit"),
         ([[], [CHUNK]], "returned a Chunk as a hit; it must be a Hit"),
@@ -122,11 +122,11 @@ PASSAGES = (CHUNK.document.chunk(10, 20), "literal text", CHUNK.document.chunk(2
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (Output("x", span=Span(9, 12)), r"answer stands at \(9, 12\), which lies in none of the"),
-        (Output("x", span=Span(15, 25)), "lies in none of the chunks"),
-        (Output("x", span=Span(28, 99)), "lies in none of the chunks"),
+        (Output("x", span=Span(9, 12)), r"gave the span \(9, 12\), which is not within one of the"),
+        (Output("x", span=Span(15, 25)), "is not within one of the chunks"),
+        (Output("x", span=Span(28, 99)), "is not within one of the chunks"),
         (Output("x", span=(12, 15)), "gave the span a tuple; it must be a Span or None"),  # type: ignore[arg-type]
-        (Output("x", read=(Span(0, 10**6),)), "lies in none of the passages"),
+        (Output("x", read=(Span(0, 10**6),)), "is not within the passages"),
         (Output("x", read=((0, 2),)), "it must be a tuple of Span"),  # type: ignore[arg-type]
         (Output("x", cut=-5), "gave the cut -5; it must be a count"),
         (Output("x", score="high"), "gave the score 'high'"),  # type: ignore[arg-type]

@@ -135,7 +135,7 @@ def pickled(folder: Path) -> Path:
     return marker
 
 
-OWN_CODE, PICKLE = "brings Python code of its own, which is not run", "as a pickle only"
+OWN_CODE, PICKLE = "needs its own Python code, which is never run", "as a pickle only"
 
 
 @pytest.mark.parametrize("name", ["t5", "gpt2"])

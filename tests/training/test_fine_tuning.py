@@ -241,7 +241,7 @@ def test_another_recipe_does_not_go_on_with_what_is_unfinished(
         (["train.epoch=1"], "t5.train.epoch: there is no such setting; did you mean 'epochs'"),
         (["train.preset=scrols"], "there is no preset 'scrols'; did you mean 'scrolls'"),
         (["train.epochs=1,2"], "only learning_rate takes several"),
-        (["train.accumulate=3"], "batch_size (32) is no multiple of accumulate (3)"),
+        (["train.accumulate=3"], "batch_size (32) is not a multiple of accumulate (3)"),
         (['train.choose="retriever.kk=1"'], "TfIdf has no parameter 'kk'"),
         (["train.validation=train"], "cannot be learnt and validated on"),
         (["train.precision=float16"], "float16 needs a GPU"),

@@ -102,7 +102,7 @@ def test_mentions_are_in_the_middle_of_chunks(size: int, text: str, expected: li
 def test_a_name_that_is_never_mentioned_is_reported_by_a_note() -> None:
     """There are no chunks; the note contains the reason."""
     document = Document("d", "Nobody is here.")
-    for question, reason in (("Harry", "never mentioned"), (" ", "no name")):
+    for question, reason in (("Harry", "never mentioned"), (" ", "is empty")):
         with collect_notes() as notes:
             assert divide(MentionWindows(), document, question) == ()
         assert reason in notes[0]

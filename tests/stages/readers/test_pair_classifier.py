@@ -194,7 +194,9 @@ def test_the_label_same_is_recognised_by_its_name(tmp_path: Path) -> None:
     parameters: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
     with_names = _network(tmp_path / "with_names", labels=("SAME", "different"))
     without_names = _network(tmp_path / "without_names", labels=("LABEL_0", "LABEL_1"))
-    [first], [second] = (PairClassifier(m, **parameters).read(pair) for m in (with_names, without_names))
+    [first], [second] = (
+        PairClassifier(m, **parameters).read(pair) for m in (with_names, without_names)
+    )
     assert first.score == pytest.approx(1 - (second.score or 0))
     entailment = _network(tmp_path / "other", labels=("entailment", "neutral"))
     with pytest.raises(UserError, match="none is `same`"):
