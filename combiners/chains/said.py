@@ -1,4 +1,4 @@
-"""What an output says: the words that bear it out, whether it says anything, how sure it is."""
+"""Properties of outputs: supporting sentence, comparison key, confidence, whether it is empty."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from leporello.text.english.questions import Wanted, wanted
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
-_AROUND = 1000  # characters on either side of an answer that its sentence is sought in
+_AROUND = 1000  # characters before and after an answer within which its sentence is searched
 
 
 def evidence(output: Output, document: Document) -> str:
-    """Returns the sentences that a reader copied its answer from; its text, if it wrote it.
+    """Returns the sentences that contain a copied answer, or the text of a generated answer.
 
-    A name that was copied says little to whoever reads on; the sentence that has it does.
+    Later reads need the sentence, because a copied name alone has too little information.
     """
     if output.span is None:
         return output.text.strip()
@@ -28,24 +28,24 @@ def evidence(output: Output, document: Document) -> str:
 
 
 def says_nothing(text: str) -> bool:
-    """Says whether a text is blank or no more than a word for nothing: `none`, `unanswerable`."""
+    """Returns whether a text is blank, or only a word such as `none` or `unanswerable`."""
     return not items(text)
 
 
 def answer_key(text: str) -> str:
-    """Returns what answers are compared by: SQuAD's form, or of the article `A` the letter."""
+    """Returns the comparison key of an answer: SQuAD's form, or the letter of the article `A`."""
     return normalise(text) or text.strip().casefold()
 
 
 def confidence(score: float | None) -> float:
-    """Returns a score between 0 and 1, its order kept; 0.5 where there is none.
+    """Returns a number from 0 to 1 that increases with a score; 0.5 without a score.
 
-    Readers' scores are log odds, mean log-probabilities or similarities, so this is no probability.
+    It is not a probability: scores are log odds, mean log-probabilities or similarities.
     """
     return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
 
 
 def asks_shortly(example: Example) -> bool:
-    """Says whether an example wants a few words: no summary, and nothing to choose from."""
-    asked = wanted(example.question, example.instruction)
-    return bool(example.question) and not example.choices and asked is Wanted.SHORT
+    """Returns whether an example needs a few words: not a summary, and without choices."""
+    form = wanted(example.question, example.instruction)
+    return bool(example.question) and not example.choices and form is Wanted.SHORT

@@ -201,7 +201,7 @@ def test_explain_without_an_example_tells_the_funnel(done: Path) -> None:
     """A table a pipeline, the ids that were lost, and the same as JSON."""
     told = " ".join(_told("explain", done).split())
     assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in told
-    assert "not wholly read: cut" in told
+    assert "not completely read: cut" in told
     assert "@1 55.4 @2 75.0" in told
     assert "█" in told
     rows = json.loads(_told("explain", done, "--json"))
@@ -221,7 +221,7 @@ def test_explain_shows_one_stage(done: Path) -> None:
     assert "exploded" in failed
     assert "whole in chunk 1" in failed
     reader = _told("explain", done, "failed", "--stage", "reader")
-    assert "nothing is kept of the reader's work" in reader
+    assert "no output of the reader is stored" in reader
     wrong = _told("explain", done, "right", "--stage", "raeder")
     assert "did you mean 'reader'" in wrong
 

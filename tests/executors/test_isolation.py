@@ -136,7 +136,7 @@ def test_verify_finds_what_comes_out_otherwise(tmp_path: Path) -> None:
     )  # fmt: skip
     line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
     shown = leporello(*line, "--verify", status=1)
-    assert "not the same again: q" in shown.stdout
+    assert "different when repeated: q" in shown.stdout
 
 
 def test_a_sweep_divides_each_document_once(tmp_path: Path) -> None:

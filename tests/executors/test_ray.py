@@ -248,7 +248,7 @@ def test_a_run_on_a_ray_of_its_own_is_ended_and_goes_on(
     process.send_signal(number)
     _, told = process.communicate(timeout=180)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert number == signal.SIGKILL or "ended early: interrupted; the same command" in told
+    assert number == signal.SIGKILL or "ended early: interrupted; run the same command" in told
     leporello(*arguments, tmp_path / "ray", status=1)
     same_bytes(tmp_path / "ray", tmp_path / "local")
 

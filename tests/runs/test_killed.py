@@ -140,7 +140,7 @@ def test_a_signal_ends_the_run_cleanly_and_says_how_to_go_on(
     _, told = process.communicate()
     assert process.returncode == 128 + number
     assert "ending after what is being read; once more ends at once" in told
-    assert "ended early: interrupted; the same command goes on from here" in told
+    assert "ended early: interrupted; run the same command again to resume" in told
     assert stored(out)
     assert (out / "mine" / "lamps" / "predictions.jsonl").exists()
     leporello(*ARGUMENTS, config, "--out", out, "--no-cache", status=1)
@@ -159,7 +159,7 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, told = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from here" in told
+    assert "interrupted; run the same command again to resume" in told
 
 
 def test_a_second_process_on_one_run_says_who_holds_it(tmp_path: Path) -> None:

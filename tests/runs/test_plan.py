@@ -130,9 +130,9 @@ def test_the_plan_is_told_as_a_tree(config: Path) -> None:
     arguments = ("mine", "--config", config, "--out", config.parent / "out")
     told = leporello("plan", *arguments).stdout
     assert "chunks by FixedTokens(size=50" in told
-    assert "10 documents, 0 kept, 10 to make" in told
+    assert "10 documents, 0 cached, 10 to compute" in told
     assert "at least 60 reads of 600 tokens" in told
-    assert "selecting not known" in told
+    assert "selecting unknown" in told
     leporello("run", *HERE, *arguments)
     assert "nothing is left to do" in leporello("plan", *arguments).stdout
 

@@ -69,10 +69,10 @@ class TestRetrievers(RetrieverContract):
         """But by those that look for something, or for places all over."""
         made = maker()
         if not isinstance(made, ELSEWHERE):
-            [hits] = self.worked(made, self.case(long_text(900), " \n"))
+            [hits] = self.results(made, self.case(long_text(900), " \n"))
             assert [start for start, *_ in hits] == sorted(start for start, *_ in hits)
             assert hits[0][0] == 0
-            [hits] = self.worked(made, self.case("One cat. " * 12, "dogs"))
+            [hits] = self.results(made, self.case("One cat. " * 12, "dogs"))
             assert {n for start, end, _ in hits for n in range(start, end)} == set(range(108))
 
 
