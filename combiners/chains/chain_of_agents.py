@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.stuff import asked, chunks_of
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.stuff import chunks_of, read_with
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
@@ -29,8 +29,8 @@ class ChainOfAgents:
     answers so far, or of the sentences of a summary. This loses information with every worker.
 
     Attributes:
-        hits: Maximum number of hits per worker; 0 reads as many as fit the input window with the
-            unit, or all for a reader without an input window.
+        hits: Maximum number of hits per worker; 0 fills the input window with the unit and hits, or
+            reads all hits with a reader without an input window.
         worker: Instruction of the workers, before the task's.
         manager: Instruction of the manager; if empty, the task's.
         worker_role: Role of the reader of the workers; the manager has the role of answers.
@@ -51,7 +51,7 @@ class ChainOfAgents:
             [output] = yield [self._work(example, unit, chunks)]
             unit = _next_unit(unit, output, example)
             remaining = remaining[len(chunks) :]
-        [output] = yield [asked(example, filter(None, [unit]), self.manager)]
+        [output] = yield [read_with(example, filter(None, [unit]), self.manager)]
         return str(output.text)
 
     def _work(self, example: Example, unit: str, chunks: tuple[Chunk, ...]) -> Read:
@@ -69,6 +69,6 @@ class ChainOfAgents:
 def _next_unit(unit: str, output: Output, example: Example) -> str:
     """Returns the next unit: the worker's text, or all sentences copied so far."""
     text = evidence(output, example.document)
-    if says_nothing(output.text) or (output.span and text in unit):
+    if has_no_answer(output.text) or (output.span and text in unit):
         return unit
     return f"{unit}\n{text}".strip() if output.span else text

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import regex
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.stuff import Order, arranged, asked
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.stuff import Order, arranged, read_with
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
 NOTE = (
@@ -58,7 +58,7 @@ class ChainOfNotes:
             notes = {
                 hit: evidence(output, example.document)
                 for hit, output in zip(hits, outputs, strict=True)
-                if not says_nothing(output.text) and not _IRRELEVANT.match(output.text)
+                if not has_no_answer(output.text) and not _IRRELEVANT.match(output.text)
             }
         relevant = [hit for hit in hits if hit in notes] or list(hits)
         passages_per_hit = 2 if notes else 1
@@ -71,4 +71,4 @@ class ChainOfNotes:
         passages: list[Chunk | str] = []
         for hit in hits:
             passages += [notes[hit], hit.chunk] if notes else [hit.chunk]
-        return asked(example, passages, self.answer)
+        return read_with(example, passages, self.answer)

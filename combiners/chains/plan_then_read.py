@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import regex
 
-from leporello.combiners.chains.said import evidence, says_nothing
-from leporello.combiners.multi_hop import by_turns
-from leporello.combiners.stuff import asked
+from leporello.combiners.chains.outputs import evidence, has_no_answer
+from leporello.combiners.multi_hop import interleaved
+from leporello.combiners.stuff import read_with
 from leporello.core.protocols import Positive
 from leporello.core.records import (
     Asking,
@@ -83,7 +83,7 @@ def _with_reference(text: str, tails: Sequence[str]) -> str:
     return text.removesuffix(tails[-1]) + f"#{len(tails)}" if tails else text
 
 
-def filled(step: str, answers: Sequence[str]) -> str:
+def with_answers(step: str, answers: Sequence[str]) -> str:
     """Returns a step whose references (`#1`) are replaced by answers, which may be empty."""
 
     def answer(reference: re.Match[str]) -> str:
@@ -126,26 +126,26 @@ class PlanThenRead:
         """Yields a read for the plan, a search and a read per step, and the last read.
 
         The last read has the results, then the first hit of the question and of each step, then
-        their second hits, and so on, as many as fit. Without hits, it has only the question.
+        their second hits, and so on, as far as they fit. Without hits, it has only the question.
         """
         answers: list[str] = []
         results: list[str] = []
         rankings: list[Sequence[Hit]] = [hits]
         for step in (yield from self._steps(example)) if hits and example.question else ():
-            question = filled(step, answers)
+            question = with_answers(step, answers)
             [ranking] = yield [Search(question)]
             rankings.append(ranking)
             read = self._read(example, results, ranking)
             [output] = yield [
                 dataclasses.replace(read, question=question, instruction=self.step, choices=())
             ]
-            answers.append("" if says_nothing(output.text) else output.text.strip())
+            answers.append("" if has_no_answer(output.text) else output.text.strip())
             results += [_result(question, output, example)] if answers[-1] else []
-        gathered = by_turns(rankings)
+        gathered = interleaved(rankings)
         last = self._read(example, results, gathered)
         [fits] = yield [Fit(last)]
         least = len(results) + bool(gathered)
-        [output] = yield [asked(example, last.passages[: max(fits, least)], self.answer)]
+        [output] = yield [read_with(example, last.passages[: max(fits, least)], self.answer)]
         return str(output.text)
 
     def _steps(self, example: Example) -> Asking[list[str]]:
@@ -160,7 +160,7 @@ class PlanThenRead:
 
     def _read(self, example: Example, results: Sequence[str], hits: Sequence[Hit]) -> Read:
         chunks: tuple[Chunk | str, ...] = tuple(dict.fromkeys(hit.chunk for hit in hits))
-        return asked(example, (*results, *chunks))
+        return read_with(example, (*results, *chunks))
 
 
 def _result(question: str, output: Output, example: Example) -> str:

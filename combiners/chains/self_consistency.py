@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.said import answer_key, confidence
+from leporello.combiners.chains.outputs import answer_key, confidence
 from leporello.combiners.stuff import arranged
 from leporello.core.calls.contracts import run_combiner, watched
 from leporello.core.protocols import Combiner, Positive

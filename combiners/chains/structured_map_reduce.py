@@ -13,15 +13,15 @@ from typing import Any
 
 import regex
 
-from leporello.combiners.chains.said import (
+from leporello.combiners.chains.outputs import (
     answer_key,
-    asks_shortly,
     confidence,
     evidence,
-    says_nothing,
+    has_no_answer,
+    wants_short_answer,
 )
 from leporello.combiners.map_reduce import groups_that_fit
-from leporello.combiners.stuff import asked, chunks_of, read_of
+from leporello.combiners.stuff import chunks_of, read_of, read_with
 from leporello.core.records import Asking, Combination, Document, Example, Hit, Output, Read
 
 _FIELD = regex.compile(
@@ -53,7 +53,7 @@ class Finding:
     written: bool
 
     def __bool__(self) -> bool:
-        return not (says_nothing(self.answer) and says_nothing(self.information))
+        return not (has_no_answer(self.answer) and has_no_answer(self.information))
 
     def __str__(self) -> str:
         """Returns the fields that are not empty as lines, or the sentence of a copied answer."""
@@ -78,7 +78,7 @@ def finding(output: Output, document: Document) -> Finding:
     if len(parts) == 1:
         answer = output.text.strip()
         return Finding(
-            "" if says_nothing(answer) else evidence(output, document),
+            "" if has_no_answer(answer) else evidence(output, document),
             "",
             answer,
             default,
@@ -170,7 +170,7 @@ class StructuredMapReduce:
         if not findings:
             [output] = yield [read_of(example, [])]
             return str(output.text)
-        if asks_shortly(example) and not any(parsed.written for parsed in findings):
+        if wants_short_answer(example) and not any(parsed.written for parsed in findings):
             return most_trusted(findings)
         texts = yield from self._collapsed(example, findings)
         [output] = yield [
@@ -191,4 +191,4 @@ class StructuredMapReduce:
 
     def _read(self, example: Example, instruction: str, passages: tuple[Any, ...]) -> Read:
         both = f"{instruction} {example.instruction}".strip()
-        return dataclasses.replace(asked(example, passages), instruction=both, choices=())
+        return dataclasses.replace(read_with(example, passages), instruction=both, choices=())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.said import confidence
+from leporello.combiners.chains.outputs import confidence
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.passages import Passage, identity, reading_text
 from leporello.core.protocols import Combiner, Positive

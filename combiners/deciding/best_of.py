@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.combiners.chains.said import answer_key, says_nothing
+from leporello.combiners.chains.outputs import answer_key, has_no_answer
 from leporello.combiners.stuff import read_of
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
 from leporello.core.calls.contracts import run_combiner, watched
@@ -51,7 +51,7 @@ class BestOf:
             outputs = [output for _, output in reads]
             probability = confidence_of(answer, outputs)
             entrants.append(_Entrant(number, answer, probability, _score(answer, outputs)))
-        answered = [e for e in entrants if example.choices or not says_nothing(e.text)]
+        answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
         best = yield from self._best(example, hits, answered or entrants)
         rows = [*map(_row, entrants)]
         answer = with_more(best.answer, confidence=best.probability, candidates=rows)

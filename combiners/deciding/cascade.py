@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.said import answer_key, says_nothing
+from leporello.combiners.chains.outputs import answer_key, has_no_answer
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
 from leporello.core.calls.contracts import in_role, run_combiner, watched
 from leporello.core.notes import note
@@ -57,7 +57,7 @@ class Cascade:
                 break
             text = as_text(answer)
             # With choices, even `Not mentioned` is an answer.
-            has_answer = bool(example.choices) or not says_nothing(text)
+            has_answer = bool(example.choices) or not has_no_answer(text)
             agrees = before is None or not self.agree or answer_key(text) == answer_key(before)
             if confidence is None:
                 note(f"Cascade continued after step {number}: its answer has no probability")

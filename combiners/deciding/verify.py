@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leporello.combiners.chains.said import answer_key, says_nothing
+from leporello.combiners.chains.outputs import answer_key, has_no_answer
 from leporello.core.calls.answers import as_text, confidence_of, rounded, with_more, with_way
 from leporello.core.calls.contracts import run_combiner, watched
 from leporello.core.notes import note
@@ -85,7 +85,7 @@ class Verify:
         answer, reads = yield from watched(run_combiner(self.combiner, example, hits))
         passages = [*{_key(p): p for read, _ in reads for p in read.passages}.values()]
         text = as_text(answer)
-        if example.choices or says_nothing(text) or not passages:
+        if example.choices or has_no_answer(text) or not passages:
             note("Verify checked nothing: the answer has no claim, or no passage was read for it")
             return answer
         sentences = [text[start:end] for start, end in sentence_spans(text)]
@@ -168,7 +168,7 @@ def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- one per
     return None
 
 
-def denied(statement: str) -> str | None:
+def negated(statement: str) -> str | None:
     """Negates the first verb of a statement; returns None if it has no verb that can be negated.
 
     Args:

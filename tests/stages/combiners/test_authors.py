@@ -216,7 +216,7 @@ def test_what_cannot_teach_is_left_out_or_told(kind: Any) -> None:
     assert kind().supervise(single, reads) == [None] * 3
     assert kind().supervise(example([1]), []) == []
     other = Example("e", single.document, references=("Paris",))
-    with pytest.raises(UserError, match="'Paris' as its reference"):
+    with pytest.raises(UserError, match="the reference 'Paris'"):
         kind().supervise(other, reads)
     fewer = Example("e", single.document, references=("[1, 2]",))
     with pytest.raises(UserError, match="2 authors of paragraphs and its document 3 parts"):

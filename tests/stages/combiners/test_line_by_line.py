@@ -132,7 +132,7 @@ def test_what_was_not_selected_is_left_empty_and_noted() -> None:
 
 def test_cues_are_wanted_of_subtitles_only() -> None:
     """The error says what was asked for."""
-    with pytest.raises(ValueError, match="cues: true makes subtitle files, and document 'd'"):
+    with pytest.raises(ValueError, match="cues: true makes subtitle files, but document 'd'"):
         translated("a\n", combiner=LineByLine(cues=True))
 
 

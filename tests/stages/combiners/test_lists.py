@@ -135,7 +135,7 @@ def test_without_passages_there_is_nothing_and_nothing_is_read(combiner: Any) ->
 
 def test_choices_that_begin_alike_are_refused() -> None:
     """A reader's words could be either."""
-    with pytest.raises(ValueError, match="give choices that differ there"):
+    with pytest.raises(ValueError, match="use choices with different first words"):
         Count(choices=("no", "no idea"))
 
 

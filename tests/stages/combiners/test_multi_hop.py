@@ -11,7 +11,7 @@ from typing import Any
 from one_example import run_example
 
 from leporello.combiners import MultiHop, Stuff
-from leporello.combiners.multi_hop import names, nearest_sentences, without
+from leporello.combiners.multi_hop import missing_terms, names, nearest_sentences
 from leporello.config import Pipeline
 from leporello.core.records import (
     Chunk,
@@ -100,7 +100,7 @@ def _starts(active: ActiveExample) -> list[str]:
 def test_the_next_query_has_what_the_passage_lacks_and_what_it_names() -> None:
     """What the passage says already is not searched again, nor a word that opened a sentence."""
     passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
-    assert without("the spouse of the one that played Scarlett", passage) == (
+    assert missing_terms("the spouse of the one that played Scarlett", passage) == (
         "the spouse of the one that"
     )
     assert names(passage, "Who played Scarlett?") == "Vivien Leigh 1939"

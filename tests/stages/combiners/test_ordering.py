@@ -122,9 +122,9 @@ def test_a_pair_classifier_is_given_pairs_and_their_chunks() -> None:
     assert said == "2, 1"
     assert read.pair == ("b", "a")
     assert [getattr(passage, "text", "") for passage in read.passages] == ["b", "a"]
-    with pytest.raises(ValueError, match="a pair of texts a probability, as PairClassifier"):
+    with pytest.raises(ValueError, match="a pair of texts, such as PairClassifier"):
         drive(OrderByPairs(ask="pair"), example(list("ba")), lambda _: Output("", score=-7.0))
-    with pytest.raises(ValueError, match="a reader that scores choices, as CausalLM"):
+    with pytest.raises(ValueError, match="a reader that scores choices, such as CausalLM"):
         drive(OrderByPairs(), example(list("ba")), lambda _: Output("A", score=0.1))
 
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_read_decides_nothing_and_is_noted(combiner: Any) -> None
     def never(_: Read) -> Output:
         raise ReadError("out of order")
 
-    with pytest.warns(UserWarning, match="could not be read, and decides nothing"):
+    with pytest.warns(UserWarning, match="some reads of passages to compare failed"):
         said, _ = drive(combiner, example(list("dbc")), no_b)
     assert sorted(ids(said)) == [1, 2, 3]
     assert ids(said).index(3) < ids(said).index(1)

@@ -104,7 +104,7 @@ def test_a_reader_that_only_writes_decides() -> None:
     with collect_notes() as notes:
         value, _ = _drive(Percentage(), lambda read: Output(said[_text(read)]))
     assert value == "50%"
-    assert notes == ["some hits abstained: the percentage is of the others"]
+    assert notes == ["some hits abstained: the percentage is of the other hits"]
     with pytest.raises(ValueError, match="use share: decisions"):
         _drive(Percentage(share="pooled"), lambda _: Output("yes"))
     with pytest.raises(ValueError, match="neutral_texts calibrate by scores"):
@@ -207,7 +207,7 @@ def test_supervision_is_the_percentage_of_the_whole() -> None:
         ({"negative": "Yes"}, "must differ"),
         ({"neither": "no"}, "must differ"),
         ({"positive": ""}, "must differ"),
-        ({"heading": "("}, "no regular expression"),
+        ({"heading": "("}, "not a valid regular expression"),
     ],
 )
 def test_faulty_parameters_are_refused(parameters: dict[str, str], told: str) -> None:

@@ -175,7 +175,7 @@ def test_an_input_may_be_cut_to_so_many_characters_first() -> None:
     assert text_of(read) == FIRST.around(STORY)[:100]
     read, _ = asked_for(Truncate(characters=100), example(FIRST), by_characters(40))
     assert text_of(read) == FIRST.around(STORY)[:40]
-    with pytest.raises(ValueError, match="here a query does"):
+    with pytest.raises(ValueError, match="but this one ends with a query"):
         asked_for(Truncate(characters=100), example(ASKED), by_characters(1000))
 
 

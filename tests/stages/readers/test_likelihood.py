@@ -396,7 +396,7 @@ def test_a_mean_says_what_it_needs() -> None:
     """A reader with scores; for a perplexity, those of a token."""
     document = Document("d", "abc")
     chunks = [document.chunk(0, 3)]
-    with pytest.raises(ValueError, match="needs a reader that gives scores"):
+    with pytest.raises(ValueError, match="needs a reader that returns scores"):
         _driven(Mean(), document, chunks, [None])
     with pytest.raises(ValueError, match="give the reader per_token: true"):
         _driven(Mean(perplexity=True), document, chunks, [-1500.0])

@@ -66,7 +66,7 @@ def test_nothing_of_long_texts_is_cut(tiny: str) -> None:
 def test_a_plain_encoder_is_refused(tmp_path: Path) -> None:
     """Its token vectors would go through a projection with random weights."""
     save_classifier("bert", tmp_path, ["near"])
-    with pytest.raises(UserError, match="not trained to give a vector a token"):
+    with pytest.raises(UserError, match="not trained to return one vector per token"):
         ColBERT(model=str(tmp_path)).load()
 
 
@@ -139,7 +139,7 @@ def test_sparse_scores_are_those_of_the_library(splade: str) -> None:
 
 def test_an_encoder_without_words_is_refused(bert: str) -> None:
     """The library would add a layer with random weights."""
-    with pytest.raises(UserError, match="gives no weights of words"):
+    with pytest.raises(UserError, match="does not return word weights"):
         Splade(bert).load()
 
 
@@ -157,10 +157,10 @@ def test_the_wheel_finds_what_words_do_not() -> None:
 
 @pytest.mark.parametrize("overlap", [0, 0.3, 1])
 def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    """Windows share the tokens among them, without a gap and in order."""
-    windows = late._OverlappingWindows(load_embedder(bert), "", overlap)
-    for tokens in (1, windows.room, windows.room + 1, 5 * windows.room + 3):
-        parts = [*windows._parts(tokens)]
+    """Segments cover the tokens in order and without gaps."""
+    encoder = late._SegmentEncoder(load_embedder(bert), "", overlap)
+    for tokens in (1, encoder.room, encoder.room + 1, 5 * encoder.room + 3):
+        parts = [*encoder._segments(tokens)]
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
         assert parts[-1][2] == tokens
-        assert all(begin <= low <= high <= begin + windows.room for begin, low, high in parts)
+        assert all(begin <= low <= high <= begin + encoder.room for begin, low, high in parts)

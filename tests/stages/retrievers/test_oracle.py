@@ -74,7 +74,7 @@ def test_an_oracle_without_gold_selects_nothing_and_says_so() -> None:
         evidence = (_span("Nobody"),)
         retrieve(Oracle(), [Example("e", document, evidence=evidence)], chunks)
         retrieve(Oracle(), [Example("e", document, evidence=evidence)], chunks[:1])
-    assert notes == ["no chunk holds the gold evidence of a question on this document"]
+    assert notes == ["no chunk contains the gold evidence of a question on this document"]
 
 
 def test_the_answers_oracle_prefers_chunks_that_contain_a_reference() -> None:

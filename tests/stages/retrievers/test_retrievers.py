@@ -301,7 +301,7 @@ def test_rerank_orders_by_the_cross_encoder(model: str) -> None:
 def test_a_reader_without_scores_cannot_order() -> None:
     """`Lead` answers with the first words, whatever is asked."""
     chunks = chunked(STORY)
-    with pytest.raises(ValueError, match="gives no scores"):
+    with pytest.raises(ValueError, match="a reader that returns scores"):
         retrieve(RerankByReader(TfIdf(k=5), Lead()), asked(QUESTIONS, chunks), chunks)
 
 

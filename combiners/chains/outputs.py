@@ -27,7 +27,7 @@ def evidence(output: Output, document: Document) -> str:
     return text[bounds[0][0] : bounds[-1][1]].strip() if bounds else output.text.strip()
 
 
-def says_nothing(text: str) -> bool:
+def has_no_answer(text: str) -> bool:
     """Returns whether a text is blank, or only a word such as `none` or `unanswerable`."""
     return not items(text)
 
@@ -45,7 +45,7 @@ def confidence(score: float | None) -> float:
     return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
 
 
-def asks_shortly(example: Example) -> bool:
+def wants_short_answer(example: Example) -> bool:
     """Returns whether an example needs a few words: not a summary, and without choices."""
     form = wanted(example.question, example.instruction)
     return bool(example.question) and not example.choices and form is Wanted.SHORT
