@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from leporello.core.calls.memory import known_of
+from leporello.core.calls.memory import facts_of
 from leporello.core.environment.extras import require
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
@@ -99,7 +99,7 @@ def _unpacked(index: Index) -> faiss.IndexHNSW:
     import faiss
 
     data: Any = index["graph"]
-    memory = known_of(data)
+    memory = facts_of(data)
     if "graph" not in memory:
         library: Any = faiss  # its types lack both functions
         reader = library.ZeroCopyIOReader(library.swig_ptr(data), data.nbytes)

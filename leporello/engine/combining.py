@@ -16,7 +16,7 @@ from leporello.engine.results.serialization import empty_prediction, prediction_
 from leporello.engine.selection import Selection
 from leporello.engine.task_examples import Normalizer
 from leporello.metrics import Metric, Statistics
-from leporello.metrics.own import OwnMetric, Verdicts, judgement, statistics_of
+from leporello.metrics.own import OwnMetric, Verdicts, judgement, metrics_that_ask, statistics_of
 
 _UNSURE = "nobody knows how likely the answer is to be right, so `abstain` never withholds it"
 
@@ -40,6 +40,10 @@ class CombinerRunner:
     timeout: float | None = None
     attempts: Attempts = field(default_factory=Attempts)
     rows: bool = True
+
+    def __post_init__(self) -> None:
+        self._asking = metrics_that_ask(self.metrics)
+        self._has_own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
 
     def start(
         self, number: int, example: Example, selection: Selection | ExampleError
@@ -90,9 +94,10 @@ class CombinerRunner:
     def _judge(self, active: ActiveExample) -> None:
         """Makes the prediction, and starts metrics that ask a reader."""
         prediction = active.prediction = self._prediction(active)
-        if not self.metrics:
+        if not self._asking:
+            active.value = {}
             return
-        active.judge(prediction, judgement(self.metrics, prediction, active.example))
+        active.judge(prediction, judgement(self._asking, prediction, active.example))
         with stage_errors("metric"), time_limit(self.timeout):
             active.start()
 
@@ -147,10 +152,9 @@ class CombinerRunner:
         """Returns statistics of the metrics, and their faults."""
         if not self.metrics:
             return {}, {}
-        own = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
-        if own and self.attempts.begin("metric", number) >= TRIES:
+        if self._has_own and self.attempts.begin("metric", number) >= TRIES:
             raise ExampleError("metric", self.attempts.cause)
-        with stage_errors("metric"), time_limit(self.timeout if own else None):
+        with stage_errors("metric"), time_limit(self.timeout if self._has_own else None):
             return statistics_of(self.metrics, prediction, example, verdicts)
 
     def _failed(self, number: int, example: Example, error: ExampleError) -> FinishedExample:

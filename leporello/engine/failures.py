@@ -11,11 +11,11 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic  # by name: a stage may replace those of `time`
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import IO, TypeAlias
 
 from leporello.core.environment import signals
@@ -188,25 +188,42 @@ def enforce_deadlines(file: Path) -> None:
     _deadline = file.open("w")
 
 
-@contextmanager
-def time_limit(seconds: float | None) -> Generator[None]:
-    """Raises TimeoutError in the block once it has taken longer.
+class time_limit:  # noqa: N801 -- called like a function; a generator takes twice as long
+    """Raises TimeoutError in the block once it has taken longer than its limit.
 
-    Code that stays outside the interpreter is interrupted when it comes back. Limits do not nest.
-
-    Args:
-        seconds: Seconds that it may take; None is no limit.
-
-    Raises:
-        UserError: In another thread than the main one, where Python takes no signals.
+    Code that stays outside the interpreter is interrupted when it returns. Limits do not nest.
     """
-    own = os.getpid()
-    try:
-        with _limited(seconds) if seconds is not None else nullcontext():
-            yield
-    finally:
-        if os.getpid() != own:  # a stage has forked: what it made is no second worker
-            os._exit(0)
+
+    def __init__(self, seconds: float | None) -> None:
+        """Sets no limit yet.
+
+        Args:
+            seconds: Seconds that the block may take; None sets no limit.
+        """
+        self._limit = None if seconds is None else _limited(seconds)
+        self._process = os.getpid()
+
+    def __enter__(self) -> None:
+        """Starts the limit.
+
+        Raises:
+            UserError: In another thread than the main one, where Python takes no signals.
+        """
+        if self._limit is not None:
+            self._limit.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if self._limit is not None:
+                self._limit.__exit__(kind, error, trace)
+        finally:
+            if os.getpid() != self._process:  # a stage has forked: the copy is not a second worker
+                os._exit(0)
 
 
 @contextmanager

@@ -28,8 +28,8 @@ from leporello.core.errors import (
     EmptySubsetError,
     Fault,
     UserError,
+    build_all,
     did_you_mean,
-    made_of_all,
 )
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
@@ -216,7 +216,7 @@ def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict
     def placed(pipeline: PipelineSpec) -> tuple[str, Placement]:
         return pipeline.name, pipeline.placement.under(flags, pipeline.name.partition("@")[0])
 
-    return dict(made_of_all(pipelines, placed))
+    return dict(build_all(pipelines, placed))
 
 
 def _fingerprints(

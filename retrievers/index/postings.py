@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.core.calls.memory import known_of
+from leporello.core.calls.memory import facts_of
 from leporello.core.records import Chunk, Hit, Index
 from leporello.text.tokens import terms
 
@@ -93,7 +93,7 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
     import numpy as np
 
     encoded = np.frombuffer(_SEPARATOR.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
-    known_of(encoded)["terms"] = ids
+    facts_of(encoded)["terms"] = ids
     return {
         "weights": weights,
         "chunks": counts.texts.astype(np.int32),
@@ -105,7 +105,7 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
 def term_ids(index: Index) -> Mapping[str, int]:
     """Returns the terms of a packed index with their numbers; unpacked once per index."""
     encoded: Any = index["terms"]
-    memory = known_of(encoded)
+    memory = facts_of(encoded)
     if "terms" not in memory:
         text = encoded.tobytes().decode("utf-8", "surrogatepass")
         terms = text.split(_SEPARATOR) if text else []

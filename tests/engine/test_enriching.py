@@ -103,7 +103,7 @@ class Searches:
     ("stage", "told"),
     [
         ("{class: ./bad.py:Bad, how: none}", "must return a list of chunks and passages"),
-        ("{class: ./bad.py:Bad, how: outside}", "which lies outside document"),
+        ("{class: ./bad.py:Bad, how: outside}", "which is outside document"),
         ("{class: ./bad.py:Bad, how: other}", "a chunk of document 'e' for document"),
         ("{class: ./bad.py:Bad, how: raises}", "cannot be summarised"),
         ("{class: ./bad.py:Bad}", "returned more than"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retrieval import asked, chunked
+from retrieval import chunked, examples_of
 
 from leporello import Chunk, Example, Hit, Span
 from leporello.core.calls.contracts import StageError
@@ -47,7 +47,7 @@ class Peeks(Oracle):
 def test_only_oracles_see_the_gold() -> None:
     """Evidence reaches retrievers that declare `sees_gold`, also inside others, and no others."""
     chunks = chunked(STORY)
-    example = replace(asked(["x"], chunks)[0], evidence=(Span(30, 31),), references=("mill",))
+    example = replace(examples_of(["x"], chunks)[0], evidence=(Span(30, 31),), references=("mill",))
     for oracle in (Oracle(), Fusion((Oracle(),)), Neighbours(Fusion((Oracle(),)), 0, 0)):  # type: ignore[arg-type]  # take examples
         [[hit]] = retrieve(oracle, [example], chunks)
         assert hit.chunk == chunks[1]
@@ -72,7 +72,7 @@ CHUNK = chunked(STORY)[0]
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (None, "Returns.retrieve returned None; it must return one list of Hit a question"),
+        (None, "Returns.retrieve returned None; it must return one list of Hit per question"),
         ([[]], "Returns.retrieve returned 1 lists for 2 questions; it must return one list"),
         ([[], CHUNK], "returned a Chunk for a question; it must return one list of Hit"),
         ([[], [CHUNK]], "returned a Chunk as a hit; it must be a Hit"),
@@ -122,11 +122,11 @@ PASSAGES = (CHUNK.document.chunk(10, 20), "literal text", CHUNK.document.chunk(2
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (Output("x", span=Span(9, 12)), r"answer stands at \(9, 12\), which lies in none of the"),
-        (Output("x", span=Span(15, 25)), "lies in none of the chunks"),
-        (Output("x", span=Span(28, 99)), "lies in none of the chunks"),
+        (Output("x", span=Span(9, 12)), r"gave the span \(9, 12\), which is not within one of the"),
+        (Output("x", span=Span(15, 25)), "is not within one of the chunks"),
+        (Output("x", span=Span(28, 99)), "is not within one of the chunks"),
         (Output("x", span=(12, 15)), "gave the span a tuple; it must be a Span or None"),  # type: ignore[arg-type]
-        (Output("x", read=(Span(0, 10**6),)), "lies in none of the passages"),
+        (Output("x", read=(Span(0, 10**6),)), "is not within the passages"),
         (Output("x", read=((0, 2),)), "it must be a tuple of Span"),  # type: ignore[arg-type]
         (Output("x", cut=-5), "gave the cut -5; it must be a count"),
         (Output("x", score="high"), "gave the score 'high'"),  # type: ignore[arg-type]

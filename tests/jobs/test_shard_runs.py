@@ -99,9 +99,9 @@ def test_what_follows_a_limit_does_only_the_shard_at_its_border_again(
     before = store(out).read_bytes()
     with caplog.at_level(logging.INFO, "leporello"):
         go(config, out)
-    assert "lamps: shard 1 is done again from its first example" in caplog.text
-    assert "--limit ended in it, behind " in caplog.text
-    assert caplog.text.count("done again") == 1
+    assert "lamps: shard 1 starts again from its first example" in caplog.text
+    assert "--limit ended after " in caplog.text
+    assert caplog.text.count("starts again") == 1
     assert store(out).read_bytes() == before
     again = [row["shard"] for row in read_lines(out / "workers.jsonl")]
     assert again == [0, 1, *range(1, max(again) + 1)]

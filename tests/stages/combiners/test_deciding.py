@@ -208,7 +208,7 @@ MISTAKES: Mapping[str, str] = {
     "{class: When, combiner: Stuff, question: '(a'}": "question is not a valid regular expression",
     "{class: When, combiner: Stuff, kind: [whom]}": "Input should be 'none'".lower(),
     "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
-        "an alias may not point at what contains it"
+        "an alias may not point to a value that contains it"
     ),
     "{class: Verify, combiner: Stuff, threshold: -1}": "greater than or equal to 0, got -1",
     "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs at least two",
