@@ -385,7 +385,7 @@ def test_a_suite_is_checked_listed_and_run_from_the_command_line(
 ) -> None:
     """`check`, `list suites`, `run --suite` and `plan --suite` know it."""
     options = ("--config", made / "own.yaml")
-    assert "no faults" in here("check", *options)
+    assert "no errors" in here("check", *options)
     assert "columns: short, long; rows: naive" in here("list", "suites", *options)
     out = ("--out", tmp_path / "out")
     done = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout

@@ -218,7 +218,7 @@ def test_two_processes_come_to_what_one_comes_to(place: Path, pipeline: str) -> 
     with launched(place, pipeline, "two", *SETS) as launcher:
         told, noise = launcher.communicate(timeout=120)
     assert launcher.returncode == 0, noise
-    assert told.count("learnt from 40 inputs of 40 examples") == 1
+    assert told.count("trained on 40 inputs of 40 examples") == 1
     one, two = record_of(place / "one"), record_of(place / "two")
     for [mine], [other] in zip([one["curves"].values()], [two["curves"].values()], strict=True):
         assert len(mine) == len(other)

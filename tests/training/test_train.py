@@ -29,7 +29,7 @@ def test_a_trained_reader_is_used_by_the_config_that_training_leaves(folder: Pat
     """The command that `train` tells runs as it stands, and answers what was learnt."""
     done = leporello("train", "mine", "--task", "rows", "--config", "mine.yaml", folder=folder)
     told, use = done.stdout.strip().splitlines()
-    assert told == "learnt from 3 inputs of 3 examples; to use it:"
+    assert told == "trained on 3 inputs of 3 examples; to use it:"
     assert use.startswith("run mine-trained --task rows --config mine.yaml --config ")
     leporello(*use.split(), "--split", "test", "--out", "run", folder=folder)
     rows = read_lines(folder / "run/mine-trained/rows/predictions.jsonl")

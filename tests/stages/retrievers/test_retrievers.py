@@ -308,7 +308,7 @@ def test_rerank_orders_hits_by_scores_of_a_cross_encoder(model: str) -> None:
 def test_a_reader_without_scores_cannot_rerank() -> None:
     """`Lead` is such a reader."""
     chunks = chunked(STORY)
-    with pytest.raises(ValueError, match="gives no scores"):
+    with pytest.raises(ValueError, match="a reader that returns scores"):
         retrieve(RerankByReader(TfIdf(k=5), Lead()), examples_of(QUESTIONS, chunks), chunks)
 
 
