@@ -376,5 +376,5 @@ def test_set_may_name_what_ray_alone_knows_beside_the_flag(tmp_path: Path) -> No
     given: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
     [job] = prepare(RunOptions(["mine"], **given, executor="ray"))
     assert (job.placement.executor, job.placement.worker_cpus) == ("ray", 2)
-    with pytest.raises(UserError, match=r"worker_cpus: is Ray's alone"):
+    with pytest.raises(UserError, match=r"worker_cpus: applies only to Ray"):
         prepare(JobOptions(["mine"], **given))

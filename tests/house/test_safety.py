@@ -412,8 +412,8 @@ def test_a_key_that_is_not_set_is_told_when_it_is_needed(
         config.select(["mine"])[0].build()
 
 
-_LITERAL = "a key does not stand in a file: give the name of an environment variable, as $OPENAI"
-_UNMARKED = "sounds like a key, and what a file gives is written to the run's files: annotate"
+_LITERAL = "a key must not be in a file: give the name of an environment variable, such as $OPENAI"
+_UNMARKED = "looks like a key, and values from files are written to the run's files: annotate"
 
 
 @pytest.mark.parametrize(
@@ -427,8 +427,8 @@ _UNMARKED = "sounds like a key, and what a file gives is written to the run's fi
         ("{class: './oracle.py:Oracle', api_key: 31337}", f"reader.api_key: {_LITERAL}"),
         ("{class: './oracle.py:Oracle', api_key: $K, headers: {X: hunter2}}", _LITERAL),
         ("{class: './oracle.py:Oracle', api_key: $K, backup: hunter2}", _LITERAL),
-        ("{class: './oracle.py:Hidden'}", f"its default in Hidden: {_LITERAL}"),
-        ("{class: './oracle.py:Leaky'}", f"its default in Leaky: {_UNMARKED}"),
+        ("{class: './oracle.py:Hidden'}", f"the default in Hidden: {_LITERAL}"),
+        ("{class: './oracle.py:Leaky'}", f"the default in Leaky: {_UNMARKED}"),
         ("{class: './oracle.py:Careless', api_key: hunter2}", f"reader.api_key: {_UNMARKED}"),
         ("{class: './oracle.py:Careless', api_key: [hunter2]}", _UNMARKED),
         ("{class: './oracle.py:Careless', api_key: $KEY}", f"reader.api_key: {_UNMARKED}"),
@@ -472,7 +472,7 @@ def test_what_only_sounds_a_little_like_a_key_is_none(tmp_path: Path) -> None:
         "{class: './oracle.py:Oracle', api_key: '', mask_token: '[MASK]', max_tokens: 7,"
         " organisation: $not_a_key, secret: told}"
     )
-    with pytest.raises(ConfigError, match="Oracle refuses this:  is no key"):
+    with pytest.raises(ConfigError, match="Oracle rejects this:  is no key"):
         loaded(tmp_path, reader)
     [point] = loaded(tmp_path, reader.replace("''", "$UNSET")).select(["mine"])
     resolved: Any = point.resolved()["reader"]
@@ -486,7 +486,7 @@ def test_a_constructor_that_tells_a_key_is_kept_from_it(
 ) -> None:
     """What a class refuses is told with the variable's name."""
     monkeypatch.setenv("ORACLE_KEY", "hunter2")
-    with pytest.raises(ConfigError, match=r"Oracle refuses this: \$ORACLE_KEY is no key"):
+    with pytest.raises(ConfigError, match=r"Oracle rejects this: \$ORACLE_KEY is no key"):
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
 
 
@@ -565,7 +565,7 @@ def test_names_that_could_leave_the_runs_folder_are_refused(
     value: Any = {"class": "Sample"} if section == "tasks" else {"reader": {"class": "Lead"}}
     config = tmp_path / "mine.yaml"
     config.write_text(json.dumps({section: {name: value}}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="is no name: folders are made of it"):
+    with pytest.raises(ConfigError, match="is not a valid name, because folders"):
         load_config([config])
 
 

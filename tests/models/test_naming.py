@@ -66,7 +66,7 @@ def test_a_pipeline_keeps_what_it_says_of_any_reader(tmp_path: Path) -> None:
     assert (other.name, other.params["prompt"]) == ("CausalLM", "{context}")
     assert other.params["dtype"] == "bfloat16"
     assert {"api_key", "base_url"}.isdisjoint(other.params)
-    with pytest.raises(UserError, match=r"command line: default: model .* no reader answers with"):
+    with pytest.raises(UserError, match=r"command line: default: model .* no reader supports"):
         reader_of(str(folder(tmp_path / "bert", architectures=["BertForMaskedLM"])))
 
 

@@ -12,7 +12,7 @@ import pytest
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.tasks import Babilong
-from leporello.tasks.generated.babi import made
+from leporello.tasks.generated.babi import generate_story
 
 PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
 # Two stories in the form of bAbI, the first with two questions.
@@ -77,7 +77,7 @@ def test_a_background_gives_long_sentences_and_the_last_is_cut(tmp_path: Path) -
 def test_stories_made_here_are_right(name: str) -> None:
     """Their answer follows from their facts, and from those alone that are named as the proof."""
     for seed in range(200):
-        story = made(name, PLACES, Random(seed))
+        story = generate_story(name, PLACES, Random(seed))
         assert story.answer == answered(story.facts, story.question)
         proof = [story.facts[number] for number in sorted(story.proof)]
         assert any(story.answer in fact for fact in proof) or name == "qa2"

@@ -172,14 +172,14 @@ def test_a_search_that_is_killed_goes_on_and_finds_the_same(folder: Path) -> Non
         (["mine", "--task", "rows", "--budget", "$1"], "the reader knows no prices"),
         (["mine", "--task", "rows", "--limit", "3"], "has 3 documents, too few"),
         (["mine", "--task", "rows", "--set", "retriever.k={range: [4, 1]}"],
-         "mine.retriever.k: a range begins with its low end, got [4, 1]"),
+         "mine.retriever.k: a range must begin with its low end, got [4, 1]"),
         (["mine", "--task", "rows", "--set", "retriever.k={range: [0, 4]}"],
          "mine.retriever.k: input should be greater than 0, got 0"),
         (["mine", "--task", "rows", "--out", "here"], "the config that is written: here.yaml"),
         (["mine", "--task", "rows", "--set", "reader={class: ./broken.py:Broken}", "--set",
           "retriever.k=1,2"], "24 of 24 examples failed before anything was chosen; the reader"),
         (["mine", "--task", "rows", "--set", "retriever.q=1,2"], "First has no parameter 'q'"),
-        (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "a range is of numbers"),
+        (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "stage cannot be a range"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_before_any_work(folder: Path, options: list[str], told: str) -> None:
@@ -192,5 +192,5 @@ def test_a_mistake_is_told_before_any_work(folder: Path, options: list[str], tol
 def test_a_run_takes_no_range_and_other_pipelines_of_the_file_run(folder: Path) -> None:
     """The fault stands where the range does."""
     done = leporello("run", "open", "--config", "mine.yaml", status=2, folder=folder)
-    assert "mine.yaml:10: open.reader.words: only `tune` takes a range" in done.stderr
+    assert "mine.yaml:10: open.reader.words: only `tune` allows a range" in done.stderr
     assert load_config([folder / "mine.yaml"], (), ["mine"]).select(["mine@reader.words=3"])
