@@ -89,5 +89,5 @@ def test_without_room_on_the_disk_the_user_is_told(monkeypatch: pytest.MonkeyPat
     """With what to do."""
     monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
     rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
-    with pytest.raises(UserError, match=r"rows\.jsonl: where its rows stand .* set TMPDIR to"):
+    with pytest.raises(UserError, match=r"rows\.jsonl: the table of its rows .* set TMPDIR to"):
         PlaceTable(Path("rows.jsonl"), rows)

@@ -503,7 +503,7 @@ def test_a_cache_that_cannot_be_written_is_no_hindrance(
 
 def test_without_room_for_a_layout_the_user_is_told() -> None:
     """With what to do."""
-    told = "No space left on device; make room"
+    told = "No space left on device; free disk space"
     with pytest.raises(UserError, match=told), Path("/dev/full").open("wb") as file:
         layouts._append(file, b"[]" * 10_000)
 
@@ -518,9 +518,9 @@ TEXT: dict[str, Any] = {"document": "text"}
     ("rows", "told"),
     [
         ([D | TEXT, TEXT, D], "3: document 'D' has no text: none"),
-        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; `adjacent` rows"),
-        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' is given a second text; line 2"),
-        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' is given a second tit"),
+        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; with `adjacent`,"),
+        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' has a second text; line 2"),
+        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' has a second title"),
         ([D | TEXT, D | {"qestion": "?"}], "2: unknown field 'qestion'; did you mean 'question'"),
         ([D | TEXT, D | {"references": "x"}], "2: references: should be a valid list"),
     ],
