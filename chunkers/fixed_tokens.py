@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FixedTokens:
-    """Chunks of `size` tokens, cut between tokens, wherever that is in a sentence.
+    """Chunks of `size` tokens, cut between tokens, even within a sentence.
 
-    No more than `size` of the document's tokens start inside a chunk, except where a single
-    character has more tokens than that: characters are never divided, nor are groups of tokens
-    that share one. Text that the tokenizer drops stays with the token before it.
+    At most `size` of the document's tokens start within a chunk, unless a single character has
+    more tokens: neither characters nor groups of tokens that share a character are divided. Text
+    that the tokenizer drops stays with the token before it.
 
     Attributes:
-        size: Number of tokens a chunk; the last one has what is left.
-        overlap: Number of a chunk's last tokens that the next one begins with.
+        size: Number of tokens per chunk; the last chunk may be shorter.
+        overlap: Number of tokens at the end of a chunk that the next chunk repeats.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
     """
 
@@ -48,7 +48,7 @@ class FixedTokens:
             yield from _trimmed(text, start, stop)
 
     def _white(self, document: Document) -> NDArray[np.bool_] | None:
-        """Returns which characters are white space; None where no token is nothing else."""
+        """Returns which characters are white space; None if no token consists of white space."""
         if self.tokenizer == "words":
             return None
         blank: NDArray[np.bool_] = document.memo(white, lambda: white(document.text))
@@ -68,19 +68,18 @@ class FixedTokens:
 
 
 def _cuts(tokens: NDArray[np.int64], blank: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Returns before which tokens a chunk may begin, and behind the last one.
+    """Returns the numbers of the tokens that a chunk may begin with, and the number of tokens.
 
-    Before a token that begins with ink of which no earlier token has a part. White space before
-    the first of them is no beginning.
+    Such a token does not begin with white space, and shares no character with an earlier token.
     """
     import numpy as np
 
     starts, ends = tokens.T
-    apart = np.ones(len(starts), dtype=bool)
-    apart[1:] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
+    is_start = np.ones(len(starts), dtype=bool)
+    is_start[1:] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
     if blank is not None:
-        apart &= ~blank[starts]
-    return np.append(np.flatnonzero(apart), len(tokens))
+        is_start &= ~blank[starts]
+    return np.append(np.flatnonzero(is_start), len(tokens))
 
 
 def _floor(cuts: NDArray[np.int64], token: int) -> int:
@@ -92,7 +91,7 @@ def _ceiling(cuts: NDArray[np.int64], token: int) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yields the span without the white space around it, or nothing if there is no more."""
+    """Yields the span without the white space around it; nothing if the span is blank."""
     chunk = text[start:end]
     if stripped := chunk.strip():
         begin = start + len(chunk) - len(chunk.lstrip())

@@ -14,19 +14,19 @@ from leporello.text.subtitles import cue_lines
 
 @dataclass(frozen=True)
 class Lines:
-    """Whole lines, as many as have no more than `size` tokens; for dialogue, tables, logs.
+    """Packs complete lines into chunks of at most `size` tokens; for dialogue, tables, logs.
 
-    No more than `size` of the document's tokens start inside a chunk, except where a longer line
-    is kept whole. Lines end where `str.splitlines` ends them: CR, LF, CRLF, U+2028 and the like.
+    At most `size` of the document's tokens start within a chunk, unless a longer line is not
+    split. Lines end where `str.splitlines` ends them: CR, LF, CRLF, U+2028 and the like.
 
-    Where the text is that of a subtitle file (it begins with a cue of SubRip, or with `WEBVTT`),
-    each cue's text makes a chunk, without its number and times: only there something is left out.
+    In a subtitle file (its text begins with a cue of SubRip, or with `WEBVTT`), chunks contain the
+    text of the cues without numbers and times. No other text is left out of the chunks.
 
     Attributes:
-        size: Number of tokens a chunk at most.
+        size: Maximum number of tokens per chunk.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
-        split_long: Whether a line of more than `size` tokens is cut between tokens, its parts
-            packed like lines; otherwise it makes a chunk by itself.
+        split_long: Whether a line of more than `size` tokens is cut between tokens, and its pieces
+            packed like lines; otherwise the line is one chunk.
     """
 
     size: Positive = 200
@@ -37,7 +37,7 @@ class Lines:
         """Yields the spans in document order."""
         cues = cue_lines(document.text)
         if cues is not None:
-            # Told by its beginning: an option could be forgotten, and times be read (decision 15).
+            # Detected, since users forget options, and a reader would see times (decision 15).
             return self._texts([Span(c[0].start, c[-1].end) for c in cues if c], document)
         return pack(self._units(document, line_starts(document.text)), self.size)
 
@@ -46,13 +46,13 @@ class Lines:
         return divided(document, self.tokenizer, lines, self.size) if self.split_long else lines
 
     def _texts(self, texts: Sequence[Span], document: Document) -> Iterator[Span]:
-        """Returns chunks of each of these stretches, nothing between them."""
+        """Returns chunks of the texts of cues; the text between the cues is left out."""
         edges = {edge for text in texts for edge in (text.start, text.end)}
         lines = self._units(document, sorted(edges.union(line_starts(document.text))))
-        within = lines.starts.searchsorted([(text.start, text.end) for text in texts])
-        return packed_within(lines, within.tolist(), self.size)
+        cue_units = lines.starts.searchsorted([(text.start, text.end) for text in texts])
+        return packed_within(lines, cue_units.tolist(), self.size)
 
 
 def line_starts(text: str) -> list[int]:
-    """Returns where lines begin, the end of the text included."""
+    """Returns the offsets at which lines begin, and the length of the text."""
     return list(accumulate(map(len, text.splitlines(keepends=True)), initial=0))

@@ -1,4 +1,4 @@
-"""Windows around the mentions of a character."""
+"""Chunks around the mentions of a character."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MentionWindows:
-    """Windows of `size` tokens around the mentions of a name, which is the question.
+    """Chunks of `size` tokens around the mentions of a name; the name is the question.
 
-    A window has the mentions in it in its middle, as many as its first one reaches; the next window
-    is around the next mention, and begins no earlier than where the last one ends. So windows that
-    would overlap lie side by side. What counts as a mention: docs/decisions/0014-mentions.md.
+    A chunk is centred on a mention and those after it that fit with it. The next chunk is centred
+    on the next mention, but begins where the previous one ends at the earliest, so chunks never
+    overlap. docs/decisions/0014-mentions.md defines a mention.
 
-    No more than `size` of the document's tokens start inside a window, except where a single
-    character has more tokens than that.
+    At most `size` of the document's tokens start within a chunk, unless a single character has
+    more tokens.
 
     Attributes:
-        size: Number of tokens a window at most.
+        size: Maximum number of tokens per chunk.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
     """
 
@@ -37,39 +37,45 @@ class MentionWindows:
     tokenizer: ModelSource = "words"
 
     def chunk(self, document: Document, question: str = "") -> Iterator[Span]:
-        """Yields the windows in document order; none, and a note, for who is never mentioned."""
+        """Returns the chunks in document order; adds a note if the name is never mentioned."""
         import numpy as np
 
         mentions = mentions_in(document, question)
         if not mentions:
-            why = "the name is never mentioned" if question.strip() else "the question is no name"
-            note(f"{why}: there is no window of the document to read")
-            # Any chunk instead would pass for evidence (decision 14).
+            why = "the name is never mentioned" if question.strip() else "the question is empty"
+            note(f"{why}: no chunk of the document is read")
+            # Any other chunk would be taken for evidence (decision 14).
             return iter(())
         units = token_units(document, self.tokenizer)
         starts = np.array([mention.start for mention in mentions])
         ends = np.array([mention.end for mention in mentions])
         firsts = np.maximum(np.searchsorted(units.starts, starts, side="right") - 1, 0)
         lasts = np.maximum(np.searchsorted(units.starts, ends, side="left") - 1, firsts)
-        return self._windows(units, firsts, lasts)
+        return self._centred_spans(units, firsts, lasts)
 
-    def _windows(
+    def _centred_spans(
         self, units: Units, firsts: NDArray[np.int64], lasts: NDArray[np.int64]
     ) -> Iterator[Span]:
-        """Yields the windows of mentions, given by the units of their first and last character."""
+        """Yields the chunks around mentions.
+
+        Args:
+            units: Units of the document.
+            firsts: Number of the unit in which each mention begins.
+            lasts: Number of the unit in which each mention ends.
+        """
         end = mention = 0
         while mention < len(firsts):
             first = int(firsts[mention])
             reach = units.end_of_run(max(end, units.back(first, self.size // 2)), self.size)
             following = max(mention + 1, int(firsts.searchsorted(reach)))
             last = max(first, min(int(lasts[following - 1]), reach - 1))
-            start = max(end, self._centred(units, first, last))
+            start = max(end, self._centred_start(units, first, last))
             end = units.end_of_run(start, self.size)
             yield units.run(start, end)
             mention = max(following, int(firsts.searchsorted(end)))
 
-    def _centred(self, units: Units, first: int, last: int) -> int:
-        """Returns the first unit of a window in whose middle these units are."""
-        taken = int(units.through[last] - units.before[first])
-        start = units.back(first, max(self.size - taken, 0) // 2)
+    def _centred_start(self, units: Units, first: int, last: int) -> int:
+        """Returns the first unit of a chunk that has the units `first` to `last` in its middle."""
+        size = int(units.through[last] - units.before[first])
+        start = units.back(first, max(self.size - size, 0) // 2)
         return min(start, units.start_of_run(len(units) - 1, self.size))

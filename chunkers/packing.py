@@ -1,8 +1,8 @@
-"""What the chunkers share: stretches of a document that stay whole, and their packing.
+"""Units of a document that chunkers do not divide, and their packing into chunks.
 
-The units of a document are neighbours; the white space between them belongs to none, and
-everything else belongs to exactly one. Chunks are runs of units, so a chunk neither begins nor
-ends with white space, and nothing but white space lies outside the chunks.
+Every character of a document belongs to exactly one unit, except white space between units.
+Chunks are runs of units, so no chunk begins or ends with white space, and only white space is
+outside the chunks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Stretches of a text that chunks are made of: arrays of one length, ascending.
+    """Spans of a text that chunks consist of, as ascending arrays of equal length.
 
     Attributes:
         text: Text of the document.
-        starts: Indices of the units' first characters; none is white space.
+        starts: Offsets of the units' first characters, which are never white space.
         before: Number of the document's tokens that start before each unit.
-        through: Number of tokens that start before its end, the white space behind it left out.
+        through: Number of tokens that start before the end of each unit, without the white space
+            after it.
     """
 
     text: str
@@ -39,31 +40,31 @@ class Units:
         return len(self.starts)
 
     def run(self, first: int, end: int) -> Span:
-        """Returns the span of the units `first` up to, not including, `end`."""
+        """Returns the span of the units from `first` to before `end`."""
         start = int(self.starts[first])
         limit = int(self.starts[end]) if end < len(self) else len(self.text)
         return Span(start, start + len(self.text[start:limit].rstrip()))
 
     def end_of_run(self, first: int, size: int) -> int:
-        """Returns one past the last unit that `size` tokens reach, but takes one unit at least."""
+        """Returns the end of a run from `first` of at most `size` tokens, or of one unit."""
         return max(first + 1, int(self.through.searchsorted(self.before[first] + size, "right")))
 
     def start_of_run(self, last: int, size: int) -> int:
-        """Returns the first unit from which `size` tokens reach through `last`, or `last`."""
+        """Returns the start of a run through `last` of at most `size` tokens, or `last`."""
         return min(last, int(self.before.searchsorted(self.through[last] - size)))
 
     def back(self, unit: int, overlap: int) -> int:
-        """Returns the first unit that is at most `overlap` tokens before this one."""
+        """Returns the first unit that begins at most `overlap` tokens before `unit`."""
         return int(self.before.searchsorted(self.before[unit] - overlap))
 
 
 def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
-    """Returns the stretches between boundaries, blank ones left out.
+    """Returns the spans between boundaries, without blank ones.
 
     Args:
-        document: Document that is divided.
+        document: Document to divide.
         model: Tokenizer that counts, as a pipeline names it.
-        boundaries: Ascending character offsets; the document's ends need not be among them.
+        boundaries: Ascending character offsets, with or without the ends of the document.
     """
     import numpy as np
 
@@ -74,16 +75,16 @@ def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
     edges = edges[np.append(True, edges[1:] > edges[:-1])]
     tokens = np.ascontiguousarray(document.tokens(tokenizer(model))[:, 0])
     before = np.searchsorted(tokens, edges)
-    # A token of white space alone is in a unit only if something comes after it there.
+    # A token of white space counts for a unit only if more of that unit follows the token.
     needed = next_ink(blank, tokens)
     through = before if needed is tokens else np.searchsorted(needed, edges)
     return Units(text, edges[:-1], before[:-1], through[1:])
 
 
 def token_units(document: Document, model: str) -> Units:
-    """Returns the smallest stretches that tokens leave: tokens that share a character stay one.
+    """Returns one unit per token, or per group of tokens that share a character.
 
-    Characters in no token go with the token before them, or with the first one.
+    A character without a token belongs to the unit before it, or to the first one.
     """
     import numpy as np
 
@@ -93,7 +94,7 @@ def token_units(document: Document, model: str) -> Units:
 
 
 def _refined(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
-    """Returns boundaries at every coarse unit, and at the fine ones inside those over `size`."""
+    """Returns the starts of all coarse units, and of the fine ones inside those over `size`."""
     import numpy as np
 
     too_long = coarse.through - coarse.before > size
@@ -105,9 +106,9 @@ def _refined(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
 
 
 def divided(document: Document, model: str, pieces: Units, size: int, *finer: ArrayLike) -> Units:
-    """Returns units, those of more than `size` tokens divided: at finer boundaries, then at tokens.
+    """Returns units; those of more than `size` tokens are divided into smaller ones.
 
-    The finer boundaries are those of each kind of unit, coarse kinds first.
+    They are divided at each of the finer boundaries in turn, coarse ones first, then at tokens.
     """
     for fine in (*(units(document, model, b) for b in finer), token_units(document, model)):
         pieces = units(document, model, _refined(pieces, fine, size))
@@ -115,22 +116,22 @@ def divided(document: Document, model: str, pieces: Units, size: int, *finer: Ar
 
 
 def spans(pieces: Units) -> Iterator[Span]:
-    """Yields one span a unit."""
+    """Yields one span per unit."""
     return (pieces.run(i, i + 1) for i in range(len(pieces)))
 
 
 def pack(
     pieces: Units, size: int, back: Callable[[int], int] = lambda unit: unit
 ) -> Iterator[Span]:
-    """Yields runs of as many whole units as have no more than `size` tokens.
+    """Yields the longest runs of units with at most `size` tokens.
 
-    A unit that has more by itself makes a run by itself.
+    A unit of more tokens is a run on its own.
 
     Args:
-        pieces: Pieces that are packed, in order.
-        size: Number of tokens a run at most.
-        back: A function, for runs that overlap, from a unit to the one at which the run begins that
-            goes on with it. It begins later if `size` tokens would not reach that far.
+        pieces: Units to pack, in order.
+        size: Maximum number of tokens per run.
+        back: For runs that overlap, a function from the first new unit of a run to the unit at
+            which the run begins. The run begins later if it would exceed `size` tokens.
     """
     end = 0
     while end < len(pieces):
@@ -140,14 +141,14 @@ def pack(
 
 
 def check_overlap(overlap: int, size: int) -> None:
-    """Raises the `ValueError` of a chunker whose chunks would not advance."""
+    """Raises `ValueError` if the overlap is as long as a chunk, so that chunks would not end."""
     if overlap >= size:
         raise ValueError(f"overlap ({overlap}) must be less than size ({size})")
 
 
-def packed_within(pieces: Units, stretches: Iterable[tuple[int, int]], size: int) -> Iterator[Span]:
-    """Yields runs of pieces with no more than `size` tokens, each within one (first, end)."""
-    for first, last in stretches:
+def packed_within(pieces: Units, ranges: Iterable[tuple[int, int]], size: int) -> Iterator[Span]:
+    """Yields runs of units with at most `size` tokens; no run crosses a range (first, end)."""
+    for first, last in ranges:
         end = first
         while end < last:
             start, end = end, min(pieces.end_of_run(end, size), last)

@@ -1,4 +1,4 @@
-"""Chunks of whole paragraphs."""
+"""Chunks of complete paragraphs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from leporello.text.sentences import sentence_starts
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """Paragraphs, as blank lines part them: one a chunk, or as many as fit.
+    """Paragraphs, which blank lines separate: one per chunk, or as many as fit.
 
-    With a size no more than `size` of the document's tokens start inside a chunk: a paragraph
-    that has more is divided into sentences, and a sentence that has more between tokens; these
-    are then packed like paragraphs.
+    With a size, at most `size` of the document's tokens start within a chunk: a longer paragraph
+    is divided into sentences, a longer sentence between tokens, and the pieces are packed like
+    paragraphs.
 
     Attributes:
-        size: Number of tokens a chunk at most; 0 makes each paragraph a chunk, however long.
+        size: Maximum number of tokens per chunk; 0 makes each paragraph a chunk, however long.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
     """
 
@@ -39,7 +39,7 @@ class Paragraphs:
 
 
 def _sentence_starts(paragraphs: Units, size: int) -> Iterator[int]:
-    """Yields where sentences begin in paragraphs of more than `size` tokens."""
+    """Yields the offsets at which sentences begin in paragraphs of more than `size` tokens."""
     ends = [*paragraphs.starts[1:].tolist(), len(paragraphs.text)]
     for number in (paragraphs.through - paragraphs.before > size).nonzero()[0].tolist():
         start = int(paragraphs.starts[number])
@@ -47,6 +47,6 @@ def _sentence_starts(paragraphs: Units, size: int) -> Iterator[int]:
 
 
 def _paragraph_starts(text: str) -> list[int]:
-    """Returns the ends of blank lines, which is where paragraphs begin."""
+    """Returns the ends of blank lines, at which paragraphs begin."""
     lines = pairwise(line_starts(text))
     return [end for start, end in lines if text[start:end].isspace()]

@@ -1,7 +1,7 @@
 """Chunks at the coarsest separators that keep them small enough: LangChain's, with exact spans.
 
-LangChain's splitter returns strings and counts each of them again. Here the same rule divides
-positions: where pieces may begin by each separator, and how many tokens begin before a position.
+LangChain's splitter returns strings, and counts the tokens of each. This one applies the same
+rule to offsets: the borders of each separator, and the number of tokens before an offset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Language: TypeAlias = Literal[
     "kotlin", "latex", "lua", "markdown", "php", "powershell", "proto", "python", "r", "rst",
     "ruby", "rust", "scala", "sol", "swift", "ts", "visualbasic6",
 ]  # fmt: skip
-# What a file's suffix says that it is written in.
+# Languages by the suffix of a file.
 LANGUAGES: Mapping[str, str] = {
     f".{suffix}": language
     for language, suffixes in {
@@ -38,27 +38,27 @@ LANGUAGES: Mapping[str, str] = {
     }.items()
     for suffix in suffixes.split()
 }  # fmt: skip
-_WHO = "the language of the chunker Recursive"
+_FEATURE = "the language of the chunker Recursive"
 
 
 @dataclass(frozen=True)
 class Recursive:
-    r"""Splits at the first separator that occurs, and what is still too long at the next one.
+    r"""Splits at the first separator that occurs, and pieces that are too long at the next one.
 
-    LangChain's `RecursiveCharacterTextSplitter`, each separator kept at the end of its piece, or,
-    of a language, at the beginning of the next one. No more than `size` of the document's tokens
-    start inside a chunk, except where a single character has more. No token is divided.
+    LangChain's `RecursiveCharacterTextSplitter`. A separator stays at the end of its piece; the
+    separator of a language, at the beginning of the next piece. At most `size` of the document's
+    tokens start within a chunk, unless a single character has more. No token is divided.
 
     Attributes:
-        size: Number of tokens a chunk at most, those of the overlap included.
-        overlap: Number of tokens of the text before it that a chunk begins with; fewer where it
+        size: Maximum number of tokens per chunk, including the overlap.
+        overlap: Number of tokens of the text before a chunk that the chunk repeats; fewer if it
             would exceed `size`.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
-        separators: Plain strings, coarse ones first; `""` stands for any place between tokens,
-            which is tried last in any case.
-        language: Language whose separators LangChain knows (classes and functions begin pieces),
-            instead of `separators`; `auto` takes it from the suffix of the document's id, which is
-            its file's name, and `separators` where that tells none.
+        separators: Plain strings, coarse ones first; `""` is any place between tokens, which is
+            always tried last.
+        language: Language whose separators LangChain defines (classes and functions begin
+            pieces), instead of `separators`; `auto` takes it from the suffix of the document's id,
+            which is its file's name, and uses `separators` for an unknown suffix.
     """
 
     size: Positive = 200
@@ -71,9 +71,9 @@ class Recursive:
         check_overlap(self.overlap, self.size)
 
     def check_files(self, data: str) -> None:
-        """Raises `UserError` where a task is known, and LangChain is not installed."""
+        """Raises `UserError` if a task is given, and LangChain is not installed."""
         if data and self.language:
-            require(_WHO, "langchain_text_splitters")
+            require(_FEATURE, "langchain_text_splitters")
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
@@ -85,41 +85,41 @@ class Recursive:
         ends = _ends(pieces, [*self._borders(document)], self.size - self.overlap)
         cuts = np.unique(np.searchsorted(pieces.starts, [0, *ends])).tolist()
         starts = [self._start(pieces, first, end) for first, end in pairwise(cuts)]
-        following = [*starts[1:], len(pieces)]  # a chunk that begins like the next is inside it
+        following = [*starts[1:], len(pieces)]  # a chunk with the start of the next is inside it
         runs = zip(starts, cuts[1:], following, strict=True)
         return (pieces.run(start, end) for start, end, after in runs if start < after)
 
     def _start(self, pieces: Units, first: int, end: int) -> int:
-        """Returns where the run of units begins once it repeats what is before it."""
+        """Returns the first unit of a run, including the overlap with the text before it."""
         reached = pieces.start_of_run(end - 1, self.size)
         return min(first, max(reached, pieces.back(first, self.overlap)))
 
     def _borders(self, document: Document) -> Iterator[list[int]]:
-        """Yields where pieces may begin by each separator, coarse ones first."""
+        """Yields the offsets at which pieces may begin, per separator, coarse ones first."""
         suffix = PurePath(document.id).suffix.lower()
         language = LANGUAGES.get(suffix) if self.language == "auto" else self.language
         separators = _separators(language) if language else self.separators
         for separator in separators[: (*separators, "").index("")]:
             pattern = separator if language else re.escape(separator)
-            found = re.finditer(pattern, document.text)
-            yield [match.start() if language else match.end() for match in found]
+            matches = re.finditer(pattern, document.text)
+            yield [match.start() if language else match.end() for match in matches]
 
 
 def _separators(language: str) -> Sequence[str]:
-    """Returns a language's separators, regular expressions."""
-    require(_WHO, "langchain_text_splitters")
+    """Returns a language's separators, which are regular expressions."""
+    require(_FEATURE, "langchain_text_splitters")
     from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
 
     return RecursiveCharacterTextSplitter.get_separators_for_language(Language(language))
 
 
 def _ends(pieces: Units, borders: Sequence[Sequence[int]], size: int) -> Iterator[int]:
-    """Yields where runs of up to `size` tokens end, ascending.
+    """Yields the ends of runs of up to `size` tokens, ascending.
 
     Args:
         pieces: Smallest pieces of the text.
-        borders: Ascending places where a piece may begin, by each separator, coarse ones first.
-        size: Number of tokens of a run at most, but where nothing divides it.
+        borders: Ascending offsets at which a piece may begin, per separator, coarse ones first.
+        size: Maximum number of tokens per run, unless no border divides it.
     """
     import numpy as np
 
@@ -131,8 +131,8 @@ def _ends(pieces: Units, borders: Sequence[Sequence[int]], size: int) -> Iterato
         if level == len(levels):
             yield end
             return
-        inside = slice(bisect_right(levels[level], start), bisect_left(levels[level], end))
-        places = [start, *levels[level][inside], end]
+        between = slice(bisect_right(levels[level], start), bisect_left(levels[level], end))
+        places = [start, *levels[level][between], end]
         counts = before[pieces.starts.searchsorted(places)].tolist()
         run = counts[0]  # tokens before the run that grows
         for (first, at), (last, to) in pairwise(zip(places, counts, strict=True)):

@@ -1,4 +1,4 @@
-"""Chunks of whole rows of tables."""
+"""Chunks of complete rows of tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from leporello.core.protocols import ModelSource, Positive
 
 @dataclass(frozen=True)
 class Rows:
-    """Whole rows of a table, as many as have no more than `size` tokens; none of two sheets.
+    """Packs complete rows of a table into chunks of at most `size` tokens, sheet by sheet.
 
     The loaders Csv and Sheets write the columns' names into each row, `Item: Rent  Amount: 900`, so
-    that a chunk says by itself what its figures are. A row of more than `size` tokens is a chunk.
-    A text without rows is divided at its lines.
+    that a chunk explains its figures. A row of more than `size` tokens is one chunk. A text without
+    rows is divided at its lines.
 
     Attributes:
-        size: Number of tokens a chunk at most.
+        size: Maximum number of tokens per chunk.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
     """
 
@@ -36,7 +36,7 @@ class Rows:
 
 
 def _sheets(document: Document) -> list[int]:
-    """Returns where sheets begin: what the names of cells have before `!` changes there."""
+    """Returns the offsets at which sheets begin; cells are named `SHEET!CELL`."""
     starts, sheet = [0], None
     for place in document.places:
         name = place.name.rpartition("!")[0]

@@ -1,4 +1,4 @@
-"""Chunks that are sections, as headings part them."""
+"""Chunks that are sections, which headings begin."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from leporello.text.sentences import sentence_starts
 
 @dataclass(frozen=True)
 class Sections:
-    """Sections with their headings, one a chunk (MuLD, section 4: "based on section headings").
+    """Sections with their headings, one per chunk (MuLD, section 4: "based on section headings").
 
-    A section's text ends where the next heading stands, be it one of its own subsections. What
-    stands before the first heading is a chunk by itself; a heading without text goes with its
-    first subsection. A document without headings is divided at paragraphs, and a note says so.
+    A section's text ends at the next heading, even that of a subsection. The text before the first
+    heading is a chunk; a heading without text is in the chunk of its first subsection. A document
+    without headings is divided at paragraphs, with a note.
 
     Attributes:
-        size: Number of tokens a chunk at most, where sections are divided or there are none.
+        size: Maximum number of tokens per chunk, if sections are split or there are no headings.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
-        level: Level down to which a section is a chunk; deeper ones stay with what is around them.
-            1 divides at the outermost headings only, 2 at those inside them too.
+        level: Level of the deepest headings that begin a chunk: with 1 only the outermost ones do,
+            with 2 those inside them too.
         split_long: Whether a section of more than `size` tokens is divided, at paragraphs if
-            possible; otherwise it stays whole, and the reader's `on_overflow` decides.
+            possible; otherwise it is one chunk, and the reader's `on_overflow` decides.
     """
 
     size: Positive = 400
@@ -45,19 +45,19 @@ class Sections:
                 note("no headings found: divided at paragraphs")
             return Paragraphs(self.size, self.tokenizer).chunk(document)
         sections = units(document, self.tokenizer, starts)
-        # Whole unless told: the reader knows its window, a chunker does not (decision 13).
+        # Not divided by default: only the reader knows its input window (decision 13).
         return self._divided(document, sections) if self.split_long else spans(sections)
 
     def _starts(self, document: Document) -> list[int]:
-        """Returns where the sections begin that are chunks."""
+        """Returns the offsets at which sections begin a chunk."""
         sections = headings(document)
         top = min((section.level for section in sections), default=1)
-        headed = {below.start for above, below in pairwise(sections) if is_bare(document, above)}
+        joined = {below.start for above, below in pairwise(sections) if is_bare(document, above)}
         starts = (section.start for section in sections if section.level < top + self.level)
-        return [start for start in starts if start not in headed]
+        return [start for start in starts if start not in joined]
 
     def _divided(self, document: Document, sections: Units) -> Iterator[Span]:
-        """Yields sections, those over the size in parts of whole paragraphs or what fits."""
+        """Yields sections; those over the size are divided at paragraphs, sentences or tokens."""
         paragraphs = [span.start for span in Paragraphs(0, self.tokenizer).chunk(document)]
         finer = (paragraphs, sentence_starts(document.text))
         pieces = divided(document, self.tokenizer, sections, self.size, *finer)

@@ -1,4 +1,4 @@
-"""Chunks of whole sentences."""
+"""Chunks of complete sentences."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from leporello.text.sentences import sentence_starts
 
 @dataclass(frozen=True)
 class Sentences:
-    """Whole sentences, as many as have no more than `size` tokens.
+    """Packs complete sentences into chunks of at most `size` tokens.
 
-    No more than `size` of the document's tokens start inside a chunk: a sentence that has more
-    is cut between tokens, and its parts are packed like sentences. A blank line always ends a
-    sentence.
+    At most `size` of the document's tokens start within a chunk: a longer sentence is cut between
+    tokens, and its pieces are packed like sentences. A blank line always ends a sentence.
 
     Attributes:
-        size: Number of tokens a chunk at most.
-        overlap: Number of a chunk's last sentences that the next one begins with; fewer where the
-            next sentence would not fit behind them.
+        size: Maximum number of tokens per chunk.
+        overlap: Number of sentences at the end of a chunk that the next chunk repeats; fewer if
+            the sentence after them would not fit.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
     """
 

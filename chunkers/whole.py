@@ -1,4 +1,4 @@
-"""The document as one chunk, or as the parts that its data divides it into."""
+"""Chunkers of complete documents, and of the parts that a task divides a document into."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from leporello import Document, Span
 
 @dataclass(frozen=True)
 class Whole:
-    """The whole document as one chunk; none if it is blank."""
+    """The complete document as one chunk; no chunk if the document is blank."""
 
     def chunk(self, document: Document) -> Iterator[Span]:
-        """Yields the span of everything but white space around it."""
+        """Yields the span of the text without the white space around it."""
         text = document.text
         if end := len(text.rstrip()):
             yield Span(len(text) - len(text.lstrip()), end)
@@ -21,20 +21,20 @@ class Whole:
 
 @dataclass(frozen=True)
 class Parts:
-    """The document's own parts, one a chunk: paragraphs of style change, reviews, summaries.
+    """The document's parts, one per chunk: paragraphs of style change, reviews, summaries.
 
-    What lies outside the parts is in no chunk; a document without parts is an error.
+    Text outside the parts is in no chunk; a document without parts is an error.
     """
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the parts in document order.
 
         Raises:
-            ValueError: The document has text, and no parts.
+            ValueError: The document has text, but no parts.
         """
         if document.text.strip() and not document.parts:
             raise ValueError(
-                f"document {document.id!r} has no parts: its task gives none; use Paragraphs, or"
-                " another chunker that divides the text itself"
+                f"document {document.id!r} has no parts, since its task does not define any: use"
+                " Paragraphs, or another chunker that divides the text itself"
             )
         yield from sorted(document.parts)

@@ -1,4 +1,4 @@
-"""Overlapping windows of a model's tokens, which lose none of them."""
+"""Overlapping chunks of a model's tokens that contain every token."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from leporello.text.tokens import tokenizer
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of `size` tokens, each beginning `stride` tokens behind the one before it.
+    """Chunks of `size` tokens, each beginning `stride` tokens after the previous one.
 
-    They are to be scored, token by token; so white space at their ends is kept, and all windows
-    together hold every token. A window has more tokens than `size` only where a character that
-    has several would be divided.
+    Readers score them token by token, so white space at their ends is kept, and together they
+    contain every token. A chunk has more than `size` tokens only to avoid dividing a character
+    that has several tokens.
 
     Attributes:
-        size: Number of tokens a window; the last one has what is left.
-        stride: Number of tokens that a window has anew: half the size is an overlap of 50 %.
-        tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id;
-            that of the model that reads the windows.
-        growing: Whether the first windows grow from `stride` tokens to `size`, as in the code of
-            the Shuffle Test's authors; otherwise the first one is full.
+        size: Number of tokens per chunk; the last chunk may be shorter.
+        stride: Number of new tokens per chunk: half of `size` is an overlap of 50 %.
+        tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
+            Use the tokenizer of the model that reads the chunks.
+        growing: Whether the first chunks grow from `stride` tokens to `size`, as in the code of
+            the Shuffle Test's authors; otherwise the first chunk has `size` tokens.
     """
 
     size: Positive = 512
@@ -41,20 +41,20 @@ class Windows:
         import numpy as np
 
         ends = np.maximum.accumulate(document.tokens(tokenizer(self.tokenizer))[:, 1])
-        # Between tokens that end with the same character is no border.
+        # Tokens that end with the same character cannot be separated.
         cuts = np.append(np.flatnonzero(np.diff(ends, prepend=0)), len(ends))
         edges = [0, *ends.tolist()]
         edges[-1] = len(document.text)
-        done = 0
+        covered = 0
         for first, stop in self._runs(len(ends)):
             last = int(cuts[cuts.searchsorted(stop, "right") - 1])
-            if last > done:
-                begin = min(int(cuts[cuts.searchsorted(first)]), done)
+            if last > covered:
+                begin = min(int(cuts[cuts.searchsorted(first)]), covered)
                 yield Span(edges[begin], edges[last])
-                done = last
+                covered = last
 
     def _runs(self, tokens: int) -> Iterator[tuple[int, int]]:
-        """Yields (first, end) of each window's tokens."""
+        """Yields (first, end) of each chunk's tokens."""
         reached = 0
         while reached < tokens:
             reached += self.stride if reached or self.growing else self.size

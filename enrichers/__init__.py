@@ -1,10 +1,10 @@
-"""Enrichers: they make passages of a document's chunks, which are searched in their place.
+"""Enrichers, which make passages from a document's chunks; a retriever searches the passages.
 
-They may touch `core`, `models` and `text`. Begin with `parent_chunks`, the simplest; `summarising`
-is what those share that ask for summaries, `contextual_chunks` adds the place of a chunk.
+They may import `core`, `models` and `text`. Begin with `parent_chunks`, the simplest; `summarising`
+is shared by enrichers that summarise, `contextual_chunks` adds the context of a chunk.
 """
 
 import lazy_loader
 
-# The stub beside this file names the module of each class; a class is imported when it is used.
+# The stub beside this file names the module of each class; a class is imported on first use.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

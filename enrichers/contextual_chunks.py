@@ -1,4 +1,4 @@
-"""Chunks, each behind a sentence that says where it belongs."""
+"""Chunks that begin with a sentence about their place in the document."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ INSTRUCTION = (
 
 @dataclass(frozen=True)
 class ContextualChunks:
-    """Puts a sentence of context before each chunk: it is searched and read with it.
+    """Puts a sentence of context before each chunk, for searching and for reading.
 
-    Anthropic's contextual retrieval (2024). By rule it is the document's title, the headings around
-    the chunk and who was last named before it; a reader is given what stands around the chunk.
+    Anthropic's contextual retrieval (2024). The rule takes the document's title, the headings of
+    the chunk and the names last mentioned before it. A reader sees the chunk after those before it.
 
     Attributes:
         role: Role of the reader that writes context.
-        by: What makes it: a `rule`, or the `reader`, if it writes; else the rule, with a note.
-        around: Number of chunks before that a reader is shown.
+        by: Source of the context: a `rule`, or the `reader`. A reader that does not generate text
+            is replaced by the rule, with a note.
+        around: Number of chunks before the chunk that a reader sees.
         instruction: Instruction for the reader.
     """
 
@@ -39,17 +40,17 @@ class ContextualChunks:
     instruction: str = INSTRUCTION
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
-        """Yields a read a chunk, if a reader writes; returns a passage a chunk."""
+        """Yields a read per chunk, if the reader generates; returns a passage per chunk."""
         [writes] = yield [Generates()]
         if self.by == "reader" and not writes:
-            note("the reader writes no context: it was made by rule")
-        told = [_by_rule(document, chunk) for chunk in chunks]
+            note("the reader writes no context: the rule made it")
+        contexts = [_by_rule(document, chunk) for chunk in chunks]
         if self.by == "reader" and writes:
             outputs = yield [self._read(document, chunks, n) for n in range(len(chunks))]
-            told = [o.text.strip() or rule for o, rule in zip(outputs, told, strict=True)]
+            contexts = [o.text.strip() or rule for o, rule in zip(outputs, contexts, strict=True)]
         return [
             Passage.of("context", [text, chunk], [chunk]) if text and chunk.text.strip() else chunk
-            for text, chunk in zip(told, chunks, strict=True)
+            for text, chunk in zip(contexts, chunks, strict=True)
         ]
 
     def _read(self, document: Document, chunks: Sequence[Chunk], number: int) -> Read:
@@ -58,32 +59,31 @@ class ContextualChunks:
 
 
 def _by_rule(document: Document, chunk: Chunk) -> str:
-    named = ", ".join(last_names(document, chunk))
-    return "; ".join(filter(None, (place(document, chunk), named and f"before: {named}")))
+    mentioned = ", ".join(last_names(document, chunk))
+    return "; ".join(filter(None, (place(document, chunk), mentioned and f"before: {mentioned}")))
 
 
 _NAME = re.compile(r"\b[^\W\d_a-z][\w'’-]+(?:\s[^\W\d_a-z][\w'’-]+){0,3}")
-_OPENS = re.compile(
-    r"(?:^|[.!?…:\n])(?:[^\S\n]|[\"“'’(])*+$"
-)  # behind it a word has a capital anyhow
-_BEFORE = 1500  # characters that are looked at for who was last named
+# The next word begins a sentence, so its capital does not make it a name.
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:\n])(?:[^\S\n]|[\"“'’(])*+$")
+_BEFORE = 1500  # characters before a chunk that are searched for names
 _NAMES = 2
 
 
 def place(document: Document, chunk: Chunk) -> str:
-    """Returns the document's title and the headings around a chunk, empty if there are none."""
+    """Returns the document's title and the headings of a chunk; empty without any."""
     return " > ".join(filter(None, (document.title, heading(document, chunk.start))))
 
 
 def last_names(document: Document, chunk: Chunk) -> list[str]:
-    """Returns who was last named before a chunk and is not named in it, the last one first."""
+    """Returns the names last mentioned before a chunk and not in it, the last one first."""
     before = document.text[max(0, chunk.start - _BEFORE) : chunk.start]
-    found = (
+    mentioned = (
         " ".join(match.group().split())
         for match in _NAME.finditer(before)
         if " " in match.group()
-        or not _OPENS.search(before, max(0, match.start() - 9), match.start())
+        or not _SENTENCE_START.search(before, max(0, match.start() - 9), match.start())
     )
-    names = reversed([*found])
+    names = reversed([*mentioned])
     new = (name for name in dict.fromkeys(names) if name.split()[-1] not in chunk.text)
     return [name for name, _ in zip(new, range(_NAMES), strict=False)]

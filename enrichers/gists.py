@@ -1,4 +1,4 @@
-"""Pages remembered by their gist."""
+"""Pages that are found by their summaries."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from leporello.enrichers.summarising import in_order, summaries
 
 @dataclass(frozen=True)
 class Gists:
-    """Sums up a document page by page; pages are looked up by their gists.
+    """Summarises a document page by page; a search finds pages by their summaries, the gists.
 
-    ReadAgent (Lee et al., ICML 2024): pages end where chunks do, and at headings of the document's
-    own. A page without a gist is found by its own words.
+    ReadAgent (Lee et al., ICML 2024): pages consist of chunks, and end at headings that the
+    document's format marks. A page without a gist is searched by its text.
 
     Attributes:
-        role: Role of the reader that sums up.
-        words: Number of words of a page at most; a chunk of more is a page.
-        read: What is read of a page that is found: its `page`, or its `gist` alone.
+        role: Role of the reader that summarises.
+        words: Maximum number of words per page; a longer chunk is one page.
+        read: Text of a hit that is read: the `page`, or only its `gist`.
         instruction: Instruction for the reader.
     """
 
@@ -32,25 +32,25 @@ class Gists:
     instruction: str = "Shorten these passages to what happens in them. Keep the names."
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
-        """Yields a read a page; returns a passage a page."""
+        """Yields a read per page; returns a passage per page."""
         pages = [*self._pages(document, in_order(chunks))]
-        made = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
-        gists = [g if self.read == "gist" else _page(g) for g in made]
-        known = {id(chunk) for gist in made for chunk in gist.sources}
-        return [*gists, *(chunk for chunk in chunks if id(chunk) not in known)]
+        gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
+        passages = [g if self.read == "gist" else _page(g) for g in gists]
+        summarised = {id(chunk) for gist in gists for chunk in gist.sources}
+        return [*passages, *(chunk for chunk in chunks if id(chunk) not in summarised)]
 
     def _pages(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
-        begins, page, words = {section.start for section in document.sections}, list[Chunk](), 0
+        starts, page, words = {section.start for section in document.sections}, list[Chunk](), 0
         for chunk in chunks:
-            own = len(chunk.text.split())
-            if page and (words + own > self.words or chunk.start in begins):
+            length = len(chunk.text.split())
+            if page and (words + length > self.words or chunk.start in starts):
                 yield page
                 page, words = [], 0
             page.append(chunk)
-            words += own
+            words += length
         yield page
 
 
 def _page(gist: Passage) -> Passage:
-    """Returns the page that is found by a gist, and read as it stands."""
+    """Returns a passage that is searched by a gist and read as the text of the page."""
     return Passage.of("page", gist.sources, gist.sources, gist.reading)

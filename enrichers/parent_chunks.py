@@ -1,4 +1,4 @@
-"""Small texts to find, larger ones to read."""
+"""Passages that are searched by a small text and read as a larger one."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from leporello.text.sentences import sentence_spans
 
 @dataclass(frozen=True)
 class ParentChunks:
-    """Searches sentences or chunks, and has what is around them read.
+    """Searches sentences or chunks; the text around a hit is read.
 
-    Where several that were found have the same around them, it is read once, with the best score.
-    After LangChain's parent documents and LlamaIndex's sentence windows.
+    If several hits have the same surrounding text, it is read once, with the best score. After
+    LangChain's parent documents and LlamaIndex's sentence windows.
 
     Attributes:
-        by: What is searched: each `sentence` of a chunk, or each `chunk`.
-        around: Number of chunks before and behind that are read with the chunk.
+        by: Text that is searched: each `sentence` of a chunk, or each `chunk`.
+        around: Number of chunks before and after the chunk that are read with it.
     """
 
     by: Literal["sentence", "chunk"] = "sentence"
     around: Count = 0
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Returns a passage a sentence, or a chunk."""
+        """Returns a passage per sentence, or per chunk."""
         ordered = sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))
         passages: list[Chunk] = []
         for number, chunk in enumerate(ordered):
             near = ordered[max(0, number - self.around) : number + self.around + 1]
-            read = document.chunk(near[0].start, max(each.end for each in near))
-            passages += (Passage.of("parent", [read], [read], text) for text in self._found(chunk))
+            parent = document.chunk(near[0].start, max(chunk.end for chunk in near))
+            passages += (Passage.of("parent", [parent], [parent], t) for t in self._texts(chunk))
         return passages or [*chunks]
 
-    def _found(self, chunk: Chunk) -> Iterator[str]:
+    def _texts(self, chunk: Chunk) -> Iterator[str]:
         if self.by == "chunk":
             yield from [chunk.text] if chunk.text.strip() else []
             return

@@ -1,4 +1,4 @@
-"""Statements that stand alone, by which chunks are found."""
+"""Self-contained statements by which a search finds chunks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from leporello.core.records import Chunk, Document, Enrichment, Generates, Read
 from leporello.enrichers.contextual_chunks import last_names, place
 from leporello.text.english.clauses import clause_spans
 
-_LONGEST = 30  # words of a clause
+_MAX_WORDS = 30  # per clause
 
 
 @dataclass(frozen=True)
 class Propositions:
-    """Searches single statements, and reads the chunks they are in, or the statements alone.
+    """Searches single statements; their chunks are read, or only the statements.
 
-    Dense X Retrieval (Chen et al., EMNLP 2024). A reader that writes is asked for statements; else
-    clauses are taken as they stand, with title, headings and who was last named before them.
+    Dense X Retrieval (Chen et al., EMNLP 2024). A reader that generates text writes statements.
+    Otherwise the clauses of the text are statements, after the title, the headings and the names
+    last mentioned before the chunk.
 
     Attributes:
-        role: Role of the reader that states.
-        count: Number of statements a chunk at most.
-        read: What is read of a statement that is found: its `chunk`, or the `proposition` alone.
+        role: Role of the reader that writes statements.
+        count: Maximum number of statements per chunk.
+        read: Text of a hit that is read: the `chunk`, or only the `proposition`.
         instruction: Instruction for the reader.
     """
 
@@ -40,22 +41,22 @@ class Propositions:
     )
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
-        """Yields a read a chunk, if a reader writes; returns passages of statements."""
+        """Yields a read per chunk, if the reader generates; returns passages of statements."""
         [writes] = yield [Generates()]
         if writes:
             reads = [Read((c,), instruction=self.instruction, title=document.title) for c in chunks]
-            stated = [_lines(output.text) for output in (yield reads)]
+            statements = [_lines(output.text) for output in (yield reads)]
         else:
-            note("the reader writes no statements: clauses were taken as they stand")
-            stated = [_clauses(document, chunk) for chunk in chunks]
-        made: list[Chunk] = []
-        for chunk, statements in zip(chunks, stated, strict=True):
-            few = statements[: self.count] if chunk.text.strip() else []
-            for text in few:
+            note("the reader writes no statements: clauses of the text are used")
+            statements = [_clauses(document, chunk) for chunk in chunks]
+        passages: list[Chunk] = []
+        for chunk, candidates in zip(chunks, statements, strict=True):
+            texts = candidates[: self.count] if chunk.text.strip() else []
+            for text in texts:
                 parts: list[Chunk | str] = [chunk if self.read == "chunk" else text]
-                made.append(Passage.of("proposition", parts, [chunk], text))
-            made += [] if few else [chunk]
-        return made
+                passages.append(Passage.of("proposition", parts, [chunk], text))
+            passages += [] if texts else [chunk]
+        return passages
 
 
 def _lines(text: str) -> list[str]:
@@ -65,5 +66,5 @@ def _lines(text: str) -> list[str]:
 
 def _clauses(document: Document, chunk: Chunk) -> list[str]:
     about = "; ".join(filter(None, (place(document, chunk), *last_names(document, chunk))))
-    texts = (chunk.text[start:end] for start, end in clause_spans(chunk.text, _LONGEST))
+    texts = (chunk.text[start:end] for start, end in clause_spans(chunk.text, _MAX_WORDS))
     return [f"{about}: {text}" if about else text for text in texts]

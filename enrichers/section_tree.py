@@ -1,4 +1,4 @@
-"""A tree of summaries along the document's own outline."""
+"""Tree of summaries that follows the document's outline."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from leporello.text.headings import headings
 
 @dataclass(frozen=True)
 class SectionTree:
-    """Summarises each section, then the sections of a part, up to the outermost headings.
+    """Summarises each section, then the sections around it, up to the outermost headings.
 
-    Sections and chunks of no heading are left as they are; a document without headings has no
-    tree, and a note says so. All levels are searched together, or from the top down by the
-    retriever `TreeSearch`. After PageIndex and the section summaries of long-document readers.
+    Chunks outside sections are not summarised; a document without headings has no tree, which a
+    note reports. All levels are searched together, or from the top down by the retriever
+    `TreeSearch`. After PageIndex and the section summaries of long-document readers.
 
     Attributes:
         role: Role of the reader that summarises.
-        levels: Number of levels of headings, the outermost ones.
+        levels: Number of levels of headings, from the outermost one.
         instruction: Instruction for summaries.
     """
 
@@ -34,32 +34,32 @@ class SectionTree:
     instruction: str = INSTRUCTION
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
-        """Yields a round of reads a level, the deepest first; returns chunks and summaries."""
+        """Yields a round of reads per level, deepest first; returns chunks and summaries."""
         sections = sorted(headings(document), key=lambda section: section.start)
         if not sections:
             note("no headings found: the document has no tree of sections")
             return [*chunks]
         depths = sorted({section.level for section in sections})[: self.levels]
-        made, nodes = [*chunks], in_order(chunks)
+        passages, nodes = [*chunks], in_order(chunks)
         for depth in reversed(depths):
-            opened = [section for section in sections if section.level <= depth]
-            groups = _by_section(nodes, opened, depth)
-            titles = [opened[number].title for number in groups]
-            summed = yield from summaries([*groups.values()], self.instruction, titles)
-            used = {id(source) for one in summed for source in one.sources}
-            nodes = in_order([*summed, *(node for node in nodes if id(node) not in used)])
-            made += summed
-        return made
+            outer = [section for section in sections if section.level <= depth]
+            groups = _by_section(nodes, outer, depth)
+            titles = [outer[number].title for number in groups]
+            parents = yield from summaries([*groups.values()], self.instruction, titles)
+            children = {id(source) for parent in parents for source in parent.sources}
+            nodes = in_order([*parents, *(node for node in nodes if id(node) not in children)])
+            passages += parents
+        return passages
 
 
 def _by_section(
     nodes: Sequence[Chunk], sections: Sequence[Section], depth: int
 ) -> dict[int, list[Chunk]]:
-    """Returns the nodes of each section of a depth, two at least, by its number."""
+    """Returns the nodes of each section of a depth by its number, if there are two or more."""
     starts = [section.start for section in sections]
     numbered = [(bisect_right(starts, node.start) - 1, node) for node in nodes]
     groups: defaultdict[int, list[Chunk]] = defaultdict(list)
-    for number, own in groupby(numbered, key=lambda pair: pair[0]):
+    for number, pairs in groupby(numbered, key=lambda pair: pair[0]):
         if number >= 0 and sections[number].level == depth:
-            groups[number] += (node for _, node in own)
-    return {number: own for number, own in groups.items() if len(own) > 1}
+            groups[number] += (node for _, node in pairs)
+    return {number: group for number, group in groups.items() if len(group) > 1}

@@ -1,4 +1,4 @@
-"""What enrichers that summarise share: reads of groups of nodes, and passages of what came back."""
+"""Summaries of groups of nodes, for the enrichers that summarise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leporello.core.passages import Passage, reading_text
 from leporello.core.records import Asking, Chunk, Fit, Read
 
 Group: TypeAlias = Sequence[Chunk]
-One = TypeVar("One")
+Item = TypeVar("Item")
 
 INSTRUCTION = "Write a short summary of these passages, with the names in them."
 SUMMARY = "summary"
@@ -21,56 +21,56 @@ def summaries(
     instruction: str,
     headings: Sequence[str] = (),
 ) -> Asking[list[Passage]]:
-    """Yields what the groups' summaries take to read; returns them, with their headings first.
+    """Yields the reads that summarise groups; returns the summaries, each after its heading.
 
-    A group that does not fit the reader's window is summarised in several. A summary that is empty,
-    or no shorter than what it stands for, is dropped with a note.
+    A group that exceeds the reader's input window is divided, and each piece is summarised. A
+    summary that is empty, or not shorter than its passages, is dropped with a note.
 
     Args:
-        groups: Chunks and passages that are summarised together.
+        groups: Chunks and passages to summarise together.
         instruction: Instruction for the reader.
-        headings: Texts before the groups, empty for none; one a group, if any.
+        headings: A heading for each group, which may be empty; no items if no group has one.
     """
-    named = [*zip(headings or [""] * len(groups), groups, strict=True)]
-    fitting = yield from _fitting(named, instruction)
+    headed = [*zip(headings or [""] * len(groups), groups, strict=True)]
+    fitting = yield from _fitting(headed, instruction)
     outputs = yield [_read(heading, group, instruction) for heading, group in fitting]
-    made: list[Passage] = []
+    passages: list[Passage] = []
     for (heading, group), output in zip(fitting, outputs, strict=True):
         summary = output.text.strip()
-        if not summary or len(summary) >= sum(len(reading_text(one)) for one in group):
-            note("a summary was empty, or no shorter than its passages: it was dropped")
+        if not summary or len(summary) >= sum(len(reading_text(node)) for node in group):
+            note("a summary was empty, or not shorter than its passages: it was dropped")
             continue
-        made.append(Passage.of(SUMMARY, [*filter(None, [heading]), summary], group))
-    return made
+        passages.append(Passage.of(SUMMARY, [*filter(None, [heading]), summary], group))
+    return passages
 
 
 def _fitting(
-    named: Sequence[tuple[str, Group]], instruction: str
+    headed: Sequence[tuple[str, Group]], instruction: str
 ) -> Asking[list[tuple[str, Group]]]:
-    """Yields whether groups fit the reader; returns them, those cut that do not, in their order."""
-    for _ in range(max((len(group) for _, group in named), default=0)):
-        fits = yield [Fit(_read(heading, group, instruction)) for heading, group in named]
+    """Yields the groups until all fit the reader; returns them, the long ones divided, in order."""
+    for _ in range(max((len(group) for _, group in headed), default=0)):
+        fits = yield [Fit(_read(heading, group, instruction)) for heading, group in headed]
         pieces = [
             (heading, piece)
-            for (heading, group), n in zip(named, fits, strict=True)
+            for (heading, group), n in zip(headed, fits, strict=True)
             for piece in cut(group, max(n - bool(heading), 1))
         ]
-        if len(pieces) == len(named):
+        if len(pieces) == len(headed):
             break
-        named = pieces
-    return [*named]
+        headed = pieces
+    return [*headed]
 
 
 def in_order(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Returns chunks and passages by where they stand."""
+    """Returns chunks and passages in document order."""
     return sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))
 
 
-def cut(group: Sequence[One], size: int) -> list[Sequence[One]]:
-    """Returns a sequence in runs of even length, of `size` at most."""
+def cut(group: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    """Returns a sequence in runs of even length, at most `size`."""
     runs = -(-len(group) // size)
-    even = -(-len(group) // max(runs, 1))
-    return [group[first : first + even] for first in range(0, len(group), max(even, 1))]
+    length = -(-len(group) // max(runs, 1))
+    return [group[first : first + length] for first in range(0, len(group), max(length, 1))]
 
 
 def _read(heading: str, group: Group, instruction: str) -> Read:

@@ -1,4 +1,4 @@
-"""A tree of summaries: of chunks that are about the same, of those summaries, and so on."""
+"""Tree of summaries: of clusters of similar chunks, of clusters of these summaries, and so on."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 class SummaryTree:
     """Summarises clusters of chunks, clusters of these summaries, and so on: RAPTOR.
 
-    As Sarthi et al. describe (ICLR 2024), with latent semantic vectors of TF-IDF for embeddings, so
-    that no model is needed. Clusters are soft: a chunk may be in several. All levels are searched
+    Follows Sarthi et al. (ICLR 2024), but uses latent semantic vectors of TF-IDF as embeddings, so
+    it needs no model. Clusters are soft: a chunk may be in several. All levels are searched
     together (RAPTOR's collapsed tree), or from the top down by the retriever `TreeSearch`.
 
     Attributes:
         role: Role of the reader that summarises.
-        width: Number of chunks or summaries of a cluster at most; fewer where they do not fit.
-        levels: Number of levels of summaries at most.
-        roots: Number of summaries from which on there is no further level.
+        width: Maximum number of chunks or summaries per cluster; fewer if they do not fit.
+        levels: Maximum number of levels of summaries.
+        roots: Number of summaries that are not summarised again.
         instruction: Instruction for summaries.
         seed: Seed of the clusters.
     """
@@ -45,54 +45,54 @@ class SummaryTree:
     seed: Count = 0
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:  # noqa: ARG002
-        """Yields a round of reads a level; returns the chunks and all summaries."""
+        """Yields a round of reads per level; returns the chunks and all summaries."""
         level = in_order(chunks)
-        made: list[Chunk] = [*level]
+        passages: list[Chunk] = [*level]
         for _ in range(self.levels):
             if len(level) <= self.roots:
                 break
-            found = clusters([reading_text(node) for node in level], self.width, self.seed)
-            groups = [numbers for numbers in found if len(numbers) > 1]
-            alone = set(range(len(level))).difference(*groups)
-            summed = yield from summaries(
+            texts = [reading_text(node) for node in level]
+            groups = [c for c in clusters(texts, self.width, self.seed) if len(c) > 1]
+            singles = set(range(len(level))).difference(*groups)
+            parents = yield from summaries(
                 [[level[n] for n in numbers] for numbers in groups], self.instruction
             )
-            made += summed
-            if not summed or len(summed) + len(alone) >= len(level):
+            passages += parents
+            if not parents or len(parents) + len(singles) >= len(level):
                 break
-            level = in_order([*summed, *(level[n] for n in alone)])
-        return made
+            level = in_order([*parents, *(level[n] for n in singles)])
+        return passages
 
 
-_GLOBAL = 64  # dimensions of all texts
-_LOCAL = 10  # dimensions of the texts that a mixture is fitted to, as in RAPTOR
+_DIMENSIONS = 64  # of the vectors of all texts
+_BLOCK_DIMENSIONS = 10  # of the vectors that a mixture is fitted to, as in RAPTOR
 _BLOCK = 200  # texts that a mixture is fitted to
-_MEMBER = 0.1  # probability from which on a text is in a cluster, as in RAPTOR
-_SAME = 1e-6  # distance of vectors below which nothing tells them apart
+_MEMBER = 0.1  # least probability at which a text is in a cluster, as in RAPTOR
+_SAME = 1e-6  # distance below which vectors count as equal
 
 
 def clusters(texts: Sequence[str], width: int, seed: int = 0) -> list[tuple[int, ...]]:
-    """Returns numbers of texts in clusters, each ascending; a text may be in several.
+    """Returns the clusters, each as ascending numbers of texts; a text may be in several.
 
-    Neighbours are put together where nothing tells texts apart, or there would be as many clusters
-    as texts.
+    Neighbouring texts form the clusters if all texts are similar, or if there would be a cluster
+    for every text.
 
     Args:
         texts: Texts in the order of the document.
-        width: Number of texts of a cluster at most, two or more.
-        seed: Seed of what is random.
+        width: Maximum number of texts per cluster, two or more.
+        seed: Random seed.
     """
     if len(texts) <= width:
         return [tuple(range(len(texts)))]
     vectors = _vectors(texts, seed)
-    found = set() if vectors is None else _found(vectors, width, seed)
+    groups = set() if vectors is None else _vector_clusters(vectors, width, seed)
     return sorted(
-        found if 0 < len(found) < len(texts) else map(tuple, cut(range(len(texts)), width))
+        groups if 0 < len(groups) < len(texts) else map(tuple, cut(range(len(texts)), width))
     )
 
 
 def _vectors(texts: Sequence[str], seed: int) -> NDArray[np.float64] | None:
-    """Returns latent semantic vectors of TF-IDF, one a text; None if all are equal."""
+    """Returns latent semantic vectors of TF-IDF, one per text; None if all are equal."""
     import numpy as np
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -101,7 +101,7 @@ def _vectors(texts: Sequence[str], seed: int) -> NDArray[np.float64] | None:
     if not any(map(terms, texts)):
         return None
     weighed = TfidfVectorizer(analyzer=terms, sublinear_tf=True).fit_transform(texts)
-    size = min(_GLOBAL, weighed.shape[1] - 1, len(texts) - 1)
+    size = min(_DIMENSIONS, weighed.shape[1] - 1, len(texts) - 1)
     if size < 1:
         return None
     with warnings.catch_warnings():  # equal texts have no variance
@@ -111,26 +111,27 @@ def _vectors(texts: Sequence[str], seed: int) -> NDArray[np.float64] | None:
     return None if np.ptp(unit, axis=0).max() < _SAME else unit
 
 
-def _found(vectors: NDArray[np.float64], width: int, seed: int) -> set[tuple[int, ...]]:
-    """Returns clusters: blocks of near texts first, then a mixture in each."""
+def _vector_clusters(vectors: NDArray[np.float64], width: int, seed: int) -> set[tuple[int, ...]]:
+    """Returns clusters: divides the texts into blocks of near ones, and fits a mixture to each."""
     import numpy as np
     from sklearn.cluster import KMeans
 
-    with warnings.catch_warnings():  # fewer points than clusters, or no convergence: still clusters
+    # Too few points for the clusters, or no convergence: the clusters are still usable.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         blocks = KMeans(-(-len(vectors) // _BLOCK), n_init=1, random_state=seed).fit_predict(
             vectors
         )
-        found: set[tuple[int, ...]] = set()
+        groups: set[tuple[int, ...]] = set()
         for block in np.unique(blocks):
             numbers = np.flatnonzero(blocks == block)
             for members in _mixture(vectors[numbers], width, seed):
-                found.update(map(tuple, cut(numbers[members].tolist(), width)))
-    return found
+                groups.update(map(tuple, cut(numbers[members].tolist(), width)))
+    return groups
 
 
 def _mixture(vectors: NDArray[np.float64], width: int, seed: int) -> list[NDArray[np.intp]]:
-    """Returns who is in each component of the Gaussian mixture that BIC chooses among few."""
+    """Returns the members of each component of a Gaussian mixture; BIC chooses their number."""
     import numpy as np
     from sklearn.mixture import GaussianMixture
 
@@ -139,14 +140,14 @@ def _mixture(vectors: NDArray[np.float64], width: int, seed: int) -> list[NDArra
         return [np.arange(count)]
     centred = vectors - vectors.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
-    local = centred @ axes[:_LOCAL].T
-    numbers = {min(-(-count * part // (2 * width)), count) for part in (2, 3, 4)}
-    fitted = [
+    local = centred @ axes[:_BLOCK_DIMENSIONS].T
+    sizes = {min(-(-count * part // (2 * width)), count) for part in (2, 3, 4)}
+    mixtures = [
         GaussianMixture(
             n, covariance_type="diag", reg_covar=1e-4, max_iter=50, random_state=seed
         ).fit(local)
-        for n in sorted(numbers)
+        for n in sorted(sizes)
     ]
-    share = min(fitted, key=lambda one: one.bic(local)).predict_proba(local)
-    inside = (share > _MEMBER) | (share == share.max(axis=1, keepdims=True))
-    return [np.flatnonzero(column) for column in inside.T if column.any()]
+    share = min(mixtures, key=lambda mixture: mixture.bic(local)).predict_proba(local)
+    is_member = (share > _MEMBER) | (share == share.max(axis=1, keepdims=True))
+    return [np.flatnonzero(column) for column in is_member.T if column.any()]

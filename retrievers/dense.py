@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from leporello.core.calls.memory import known_of
+from leporello.core.calls.memory import facts_of
 from leporello.core.environment.extras import require
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
@@ -99,7 +99,7 @@ def _unpacked(index: Index) -> faiss.IndexHNSW:
     import faiss
 
     written: Any = index["graph"]
-    known = known_of(written)
+    known = facts_of(written)
     if "graph" not in known:
         library: Any = faiss  # whose types lack both
         reader = library.ZeroCopyIOReader(library.swig_ptr(written), written.nbytes)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, made_of_all, no_such
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, no_such
 
 _T = TypeVar("_T")
 
@@ -49,7 +49,7 @@ class Checked(Mapping[str, _T]):
         Raises:
             ConfigError: All faults of these declarations.
         """
-        return dict(made_of_all(names, lambda name: (name, self[name])))
+        return dict(build_all(names, lambda name: (name, self[name])))
 
     def attempt(self, names: Iterable[str]) -> tuple[dict[str, _T], list[Fault]]:
         """Returns the declarations without faults, and the faults of the others."""

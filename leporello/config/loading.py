@@ -13,7 +13,7 @@ from leporello.config.space import Space, space_of
 from leporello.config.specs import PipelineSpec
 from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
-from leporello.core.errors import UserError, made_of_all, no_such
+from leporello.core.errors import UserError, build_all, no_such
 from leporello.core.protocols import LOADER, Loader
 from leporello.core.secrets import is_set
 from leporello.core.yaml.tree import ConfigSource
@@ -36,7 +36,7 @@ def load_config(
         UserError: A file cannot be read.
         ConfigError: All faults of the files.
     """
-    return _load(files, made_of_all(overrides, parse_override), names)[0]
+    return _load(files, build_all(overrides, parse_override), names)[0]
 
 
 def load_space(
@@ -60,7 +60,7 @@ def load_space(
         UserError: A file cannot be read, or the pipeline does not exist.
         ConfigError: All faults of the files.
     """
-    parsed = made_of_all(overrides, parse_override)
+    parsed = build_all(overrides, parse_override)
     chosen = [*parsed, *(space_of(space) if space else ())]
     fixed = [override for override in parsed if not is_choice(override.value)]
     (loaded, opened), (_, shipped) = (

@@ -15,7 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Example, Prediction, Request
 from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Statistics
@@ -119,7 +119,7 @@ class OwnMetric:
 
     def _call(self, method: str, *given: object) -> object:
         try:
-            with own_errors(f"{type(self.inner).__name__}.{method}", GoldError):
+            with user_code_errors(f"{type(self.inner).__name__}.{method}", GoldError):
                 return getattr(self.inner, method)(*given)
         except UserError as error:  # whatever it is, it is the class's
             raise MetricError(str(error)) from None
@@ -142,21 +142,25 @@ class OwnMetric:
 Verdicts: TypeAlias = "dict[str, Statistics | MetricError | None]"
 
 
+def metrics_that_ask(metrics: Mapping[str, Metric]) -> dict[str, Asks]:
+    """Returns the metrics that ask a reader, by name."""
+    inner = {n: m.inner if isinstance(m, OwnMetric) else m for n, m in metrics.items()}
+    return {name: metric for name, metric in inner.items() if isinstance(metric, Asks)}
+
+
 def judgement(
-    metrics: Mapping[str, Metric], prediction: Prediction, example: Example
+    metrics: Mapping[str, Asks], prediction: Prediction, example: Example
 ) -> Generator[Sequence[Request], list[Any], Any]:
-    """Runs the metrics that ask a reader, one after the other, and returns their `Verdicts`."""
-    found: Verdicts = {}
+    """Runs metrics that ask a reader, one after the other, and returns their `Verdicts`."""
+    verdicts: Verdicts = {}
     for name, metric in metrics.items():
-        inner = metric.inner if isinstance(metric, OwnMetric) else metric
-        if isinstance(inner, Asks):
-            try:
-                found[name] = yield from inner.ask(prediction, example)
-            except (UserError, GeneratorExit):
-                raise
-            except Exception as error:
-                found[name] = MetricError(f"{type(error).__name__}: {error}")
-    return found
+        try:
+            verdicts[name] = yield from metric.ask(prediction, example)
+        except (UserError, GeneratorExit):
+            raise
+        except Exception as error:
+            verdicts[name] = MetricError(f"{type(error).__name__}: {error}")
+    return verdicts
 
 
 def statistics_of(

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, made_of_all
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
@@ -99,7 +99,7 @@ def check_published(suites: Mapping[str, Suite]) -> None:
         UserError: A file cannot be read.
         ConfigError: All faults of the files.
     """
-    made_of_all(suites.values(), published_of)
+    build_all(suites.values(), published_of)
 
 
 def _fault(tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.core.calls.memory import known_of
+from leporello.core.calls.memory import facts_of
 from leporello.core.records import Chunk, Hit, Index
 from leporello.text.tokens import terms
 
@@ -93,7 +93,7 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
     import numpy as np
 
     written = np.frombuffer(_BETWEEN.join(ids).encode("utf-8", "surrogatepass"), np.uint8)
-    known_of(written)["terms"] = ids
+    facts_of(written)["terms"] = ids
     return {
         "weights": weights,
         "chunks": counts.texts.astype(np.int32),
@@ -105,7 +105,7 @@ def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int
 def term_ids(index: Index) -> Mapping[str, int]:
     """Returns the terms that were packed, each with its number; unpacked once an index."""
     written: Any = index["terms"]
-    known = known_of(written)
+    known = facts_of(written)
     if "terms" not in known:
         text = written.tobytes().decode("utf-8", "surrogatepass")
         terms = text.split(_BETWEEN) if text else []

@@ -89,7 +89,7 @@ def test_a_rung_without_its_gold_is_left_out(config: Path) -> None:
     assert [note.split()[0] for note in found.notes] == ["Oracle", "OracleAnswer"]
     assert oracle_sweep(JobOptions(["mine"], ["bare", "gold"], config=[config])).notes == ()
     found = oracle_sweep(JobOptions(["everything"], config=[config]))
-    assert found.notes == ("the retriever has no k: the rungs take their default",)
+    assert found.notes == ("the retriever has no k: the oracles use their default k",)
     assert found.override.count('{"class": "All"}') == 1
 
 

@@ -21,7 +21,7 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (f"a0: &a0 {{x: 1}}\n{_BOMB}", ":6: aliases make it more than 100,000 mappings"),
+        (f"a0: &a0 {{x: 1}}\n{_BOMB}", ":6: with its aliases has more than 100,000 mappings"),
         (
             "pipelines:\n  p:\n"
             f"    chunker: {{class: FixedTokens, size: [{_SWEPT}], overlap: [{_SWEPT}]}}\n"
@@ -52,8 +52,8 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
             ":1: p: '~nosuch/x' is not a valid path:",
         ),
         ("{collections: {x: [~nosuch/x]}, tasks: {t: {path: 1}}}", ":1: tasks.t: needs `class"),
-        (f"pipelines: {'x' * 3_000_000}", ": is too large: a config has no more than 2 MiB"),
-        ("\n" * 200_000, ": is too large: a config has no more than 2 MiB, nor 100,000 lines"),
+        (f"pipelines: {'x' * 3_000_000}", ": is too large: the limits are 2 MiB"),
+        ("\n" * 200_000, ": is too large: the limits are 2 MiB, 100,000 lines"),
         (f"pipelines:\n  p0: {{{_STAGES}}}\n{_CHAIN}", ":3: p1.extends: at most 50 pipelines may"),
         (
             f"suites:\n  s: {{by: {{length: {{{_WIDE}}}}}, columns: {{{_WIDE}}}}}\n",

@@ -83,8 +83,8 @@ def test_a_class_of_an_installed_package_is_named_like_a_built_in_one(
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("Last", "Last"), "one 1.2 and two 1.2 both have a retriever 'Last'; say"),
-        (("TfIdf",), "Leporello itself and one 1.2 both have a retriever 'TfIdf'; say one.Last"),
+        (("Last", "Last"), "one 1.2 and two 1.2 both have a retriever 'Last'; write"),
+        (("TfIdf",), "Leporello itself and one 1.2 both have a retriever 'TfIdf'; write one.Last"),
     ],
 )
 def test_two_classes_with_the_same_name_are_a_fault_that_names_both(
@@ -137,7 +137,7 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
     ("name", "message"),
     [
         ("TfIDF", "retrievers has no class 'TfIDF'; did you mean 'TfIdf'"),
-        ("nowhere.deep.Mine", "there is no module 'nowhere' in .*, nor installed$"),
+        ("nowhere.deep.Mine", "no module 'nowhere' in .* or among the installed packages$"),
         ("bom.Mine", "no module 'bom' in .*; did you mean 'boom'"),
         ("./bom.py:Mine", "there is no file .*bom.py; did you mean 'boom.py'"),
         ("parts.Mine", "parts, a folder without __init__.py, has no class"),
@@ -145,15 +145,15 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
         ("leporello.readers.deep.Mine", "there is no module 'leporello.readers.deep'"),
         ("./boom.py:Mine", r"(?s)ZeroDivisionError: division by zero \(.*boom.py, line 5\)\n"
                            r"  +2 .*> +5 \|     return x / 0.* 8 \| half\(1\)$"),
-        ("./plain.py:half", "'half' of .*plain.py is no class but of type function"),
+        ("./plain.py:half", "'half' of .*plain.py is not a class; its type is function"),
         ("./plain.py:Mine", "plain.py has no class 'Mine'; allowed: Whole"),
         ("./:Mine", "is not a Python file"),
-        ('"./a\\0b.py:Mine"', "is no name of a class; a class of your own is named as"),
-        ('"a\\0b"', "is no name of a class"),
-        (f"{'9' * 9_000}.X", r"'9{40}…' is no name of a class"),
+        ('"./a\\0b.py:Mine"', "is not a valid class name; name your own class as"),
+        ('"a\\0b"', "is not a valid class name"),
+        (f"{'9' * 9_000}.X", r"'9{40}…' is not a valid class name"),
         (f"./{'a' * 900}.py:X", "there is no file"),
-        ("a..b", "is no name of a module"),
-        ("'.'", "is no name of a module"),
+        ("a..b", "is not a valid module name"),
+        ("'.'", "is not a valid module name"),
         ("'~nobody/x.py:X'", "there is no file|is not a valid path"),
         ("'9'", "retrievers has no class '9'"),
         ("9" * 9_000, "a number of 9,000 letters is too long"),

@@ -30,7 +30,7 @@ _WORDS = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     "null": None, "Null": None, "NULL": None, "~": None, "": None,
 }  # fmt: skip
-_DEEP = "is nested too deeply: at most 100 mappings and lists lie in each other"
+_DEEP = "is nested too deeply: at most 100 mappings and lists within each other"
 _TAG = "is not allowed; plain YAML only"
 _START = "that cannot start any token while scanning for the next token"
 _SYNTAX = "not valid YAML: "
@@ -97,20 +97,20 @@ def test_a_hundred_levels_are_allowed() -> None:
         ("1: {}\n[a]: {}\n{b: c}: 1", ["2: a key must be a plain name",
                                        "3: a key must be a plain name"]),
         ("a:\n  b: *x", ["2: there is no anchor &x; quote a text that begins with *"]),
-        ("a: &x\n  - b: *x", ["2: an alias may not point at what contains it"]),
+        ("a: &x\n  - b: *x", ["2: an alias may not point to a value that contains it"]),
         ("a: !!python/object:os.system {}\nb: !x 1\nc: !!set {}", [
             f"1: the tag 'tag:yaml.org,2002:python/object:os.system' {_TAG}",
             f"2: the tag '!x' {_TAG}",
             f"3: the tag 'tag:yaml.org,2002:set' {_TAG}",
         ]),
         ("a: !!int x\nb: !!bool no\nc: !!int", [
-            "1: 'x' is not a value of the type that its tag says",
-            "2: 'no' is not a value of the type that its tag says",
-            "3: '' is not a value of the type that its tag says",
+            "1: 'x' is not a value of the type of its tag",
+            "2: 'no' is not a value of the type of its tag",
+            "3: '' is not a value of the type of its tag",
         ]),
         (f"a: {'1' * 401}\nb: '{'1' * 401}'",
          ["1: a number of 401 letters is too long: at most 400"]),
-        ("a: 1\n---\nb: 2", [f"2: {_SYNTAX}a second document begins; a config is only one"]),
+        ("a: 1\n---\nb: 2", [f"2: {_SYNTAX}a second document begins; a config has only one"]),
         ("%YAML 1.1\n---\na: no", ["1: a config is YAML 1.2, not 1.1; remove the line %YAML"]),
         ("a: b\nc: \0", [f"2: {_SYNTAX}special characters are not allowed: '\\x00'"]),
         ("a: \ud800", [f"1: {_SYNTAX}special characters are not allowed: '\\ud800'"]),
@@ -126,8 +126,8 @@ def test_a_hundred_levels_are_allowed() -> None:
         ("a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 120)),
          [f"99: {_DEEP}"]),
         ("".join(f"%TAG !a{n}! x\n" for n in range(101)) + "--- a", [
-            " is too large: a config has no more than 2 MiB, nor 100,000 lines, commas and"
-            " brackets, nor 100 of %TAG"
+            " is too large: the limits are 2 MiB, 100,000 lines, commas and brackets,"
+            " and 100 %TAG directives"
         ]),
     ],
     ids=lambda value: str(value)[:30],

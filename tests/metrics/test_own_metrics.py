@@ -100,7 +100,7 @@ def test_a_metric_of_ones_own_counts_wherever_a_built_in_one_does(
                        "--task", "asked", *asked, "--json")  # fmt: skip
     assert "ids of the task are missing" in str(scored.exception)
     changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run)
-    assert "was made with something else" in str(changed.exception)
+    assert "was created with other settings" in str(changed.exception)
 
 
 def row_id(run: Path) -> str:

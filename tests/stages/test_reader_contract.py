@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 import tiny_encoders
-from endpoint_server import made, running, say
+from endpoint_server import endpoint, reply, running
 from tiny_models import save, save_classifier
 
 from leporello import combiners, readers
@@ -220,8 +220,8 @@ class TestEndpoint(ReaderContract):
     @pytest.fixture
     def maker(self) -> Iterator[Maker]:
         """The reader that asks it."""
-        with running(lambda asked: say(asked, asked.prompt[:40])) as server:
-            yield lambda: made(server)
+        with running(lambda request: reply(request, request.prompt[:40])) as server:
+            yield lambda: endpoint(server)
 
     def case(self, text: str, question: str = "") -> Any:
         """Returns one input, which says something."""

@@ -203,7 +203,7 @@ def test_two_runs_for_one_cell_are_refused(suite_folder: Path, tmp_path: Path) -
     assert [row.name for row in table.rows if row.ours] == ["naive", "lead"]
     with pytest.raises(UserError, match=r"has no finished examples of scrolls/gov_report, "):
         suite_tables(suite_named("scrolls"), [suite_folder / "runs"])
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         suite_tables(tiny(suite_folder), [tmp_path / "none"])
 
 

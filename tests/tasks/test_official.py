@@ -127,7 +127,7 @@ def test_a_pattern_skips_tasks_without_rows(
     assert [job.task.name for job in prepare(JobOptions(["lead"], ["scrolls/qualit*"]))] == [
         "scrolls/quality"
     ]
-    assert "scrolls/quality_hard is left out: " in caplog.text
+    assert "scrolls/quality_hard is skipped: " in caplog.text
     with pytest.raises(UserError, match="none of its 1 rows belongs to this task"):
         prepare(JobOptions(["lead"], ["scrolls/quality", "scrolls/quality_hard"]))
 

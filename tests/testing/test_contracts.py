@@ -38,7 +38,7 @@ BROKEN = (
     (READER, Leaks(), "in_any_company", "take back `depends_on_batch = False`"),
     (READER, Leaks(), "number_of_tokens", "must count the tokens of each text"),
     (kit.CombinerContract, Remembers(), "killed_run", "something else in a run that was killed"),
-    (kit.LoaderContract, Careless(), "spans_lie", "which lies outside its text"),
+    (kit.LoaderContract, Careless(), "spans_lie", "which is outside its text"),
     (kit.LoaderContract, Careless(), "no_such_file", "raise leporello.core.errors.UserError"),
     (kit.TaskContract, Scattered(), "parameters_are_known", "must return a fingerprint"),
     (kit.TaskContract, Scattered(), "stand_together", "one after the other with one Document"),

@@ -16,7 +16,17 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from lookup_task import CONFIG, FEW, made, save_bert, save_llama, save_t5, taught, tuned, write_rows
+from lookup_task import (
+    CONFIG,
+    FEW,
+    reader_of,
+    save_bert,
+    save_llama,
+    save_t5,
+    trained,
+    tuned,
+    write_rows,
+)
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training
@@ -59,7 +69,7 @@ def test_a_loss_does_not_depend_on_how_a_batch_is_split(
     once = Training(epochs=2, learning_rate=0.003, batch_size=40, label_smoothing=smoothing)
     split = replace(once, accumulate=4)
     curves = [
-        tuned(made(kind, place), tmp_path / name, settings).curve
+        tuned(reader_of(kind, place), tmp_path / name, settings).curve
         for name, settings in (("once", once), ("split", split))
     ]
     for one, other in zip(*curves, strict=True):
@@ -75,7 +85,7 @@ def test_bfloat16_learns_as_float32_does(place: Path, tmp_path: Path, kind: str)
     settings = replace(FEW, epochs=1, lora_rank=2 if kind == "llama" else 0)
     curves = []
     for precision in ("float32", "bfloat16"):
-        found = tuned(made(kind, place), tmp_path / precision,
+        found = tuned(reader_of(kind, place), tmp_path / precision,
                       replace(settings, precision=precision))  # fmt: skip
         curves.append([row["loss"] for row in found.curve if "loss" in row])
     assert curves[0] == pytest.approx(curves[1], rel=0.05)
@@ -94,7 +104,7 @@ def test_a_precision_that_the_machine_lacks_is_told_first(place: Path) -> None:
     (place / "train.jsonl").unlink()
     before = sorted(place.rglob("*"))
     with pytest.raises(UserError, match=r"train\.precision: float16 needs a GPU"):
-        taught(place, "t5", place / "model", "train.precision=float16", "train.holdout=0.5")
+        trained(place, "t5", place / "model", "train.precision=float16", "train.holdout=0.5")
     assert sorted(place.rglob("*")) == before
 
 
@@ -116,13 +126,13 @@ def test_what_a_launcher_cannot_have_is_told(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(UserError, match=told):
-        check(made("t5", place), settings)
+        check(reader_of("t5", place), settings)
 
 
 def test_a_device_that_would_not_be_taken_is_refused(place: Path) -> None:
     """The Trainer would train on another one without a word."""
     with pytest.raises(UserError, match="device"):
-        check(replace(made("t5", place), device="cuda:7"), Training())
+        check(replace(reader_of("t5", place), device="cuda:7"), Training())
 
 
 # -- curves --------------------------------------------------------------------------------------
@@ -157,8 +167,8 @@ def test_what_checkpoints_score_is_among_the_curves(
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, stop)
             with pytest.raises(KeyboardInterrupt):
-                taught(place, "t5", place / "model", *sets)
-    taught(place, "t5", place / "model", *sets)
+                trained(place, "t5", place / "model", *sets)
+    trained(place, "t5", place / "model", *sets)
     for rate, rows in record_of(place / "model")["curves"].items():
         found = points(place / "model/curves" / f"rate-{rate}")
         scored = {
@@ -197,7 +207,7 @@ def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Pop
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])
 def test_two_processes_come_to_what_one_comes_to(place: Path, pipeline: str) -> None:
     """Killed in the midst, and gone on with: the losses of one process that reads all."""
-    taught(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
+    trained(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
     with launched(place, pipeline, "two", *SETS) as launcher:
         while not list(place.glob("two.unfinished/*/checkpoint-6/.whole")):
             assert launcher.poll() is None, "it ended before it was killed"

@@ -12,11 +12,11 @@ from lookup_task import (
     CONFIG,
     FEW,
     LESSONS,
-    made,
+    reader_of,
     save_bert,
     save_llama,
     save_t5,
-    taught,
+    trained,
     tuned,
     write_rows,
 )
@@ -58,7 +58,7 @@ def test_a_tiny_model_learns_what_its_pipeline_finds(
     place: Path, tmp_path: Path, pipeline: str
 ) -> None:
     """The answer in one of 40 chunks, through TF-IDF: from a quarter to above nine tenths."""
-    done = taught(place, pipeline, tmp_path / "model")
+    done = trained(place, pipeline, tmp_path / "model")
     assert scored(place, done, tmp_path / "run") > 90
     record = json.loads((tmp_path / "model/training.json").read_text())
     losses = [r["validation_loss"] for [*rows] in record["curves"].values() for r in rows
@@ -74,7 +74,7 @@ def test_a_tiny_model_learns_what_its_pipeline_finds(
 
 def test_where_chunks_are_random_it_stays_at_chance(place: Path, tmp_path: Path) -> None:
     """What is learnt is what the pipeline's own retriever finds."""
-    done = taught(place, "random", tmp_path / "model")
+    done = trained(place, "random", tmp_path / "model")
     assert 10 < scored(place, done, tmp_path / "run") < 45
 
 
@@ -96,7 +96,7 @@ class Stopping:
 @pytest.mark.parametrize("kind", ["t5", "llama", "bert", "span"])
 def test_what_is_interrupted_ends_as_if_it_were_not(place: Path, tmp_path: Path, kind: str) -> None:
     """Each kind of model; half a checkpoint is passed over, and so is one that lacks files."""
-    reader = made(kind, place)
+    reader = reader_of(kind, place)
     often = replace(FEW, evaluate_steps=4)  # of six in an epoch: in the midst of one
     whole = tuned(reader, tmp_path / "whole", often)
     for at in (9, 8):
@@ -114,7 +114,7 @@ def test_additions_of_low_rank_are_merged(place: Path, tmp_path: Path) -> None:
     """What is saved reads like any model, and all but the additions is as it was."""
     from safetensors.torch import load_file
 
-    reader = made("llama", place)
+    reader = reader_of("llama", place)
     settings = Training(epochs=2, learning_rate=0.01, lora_rank=2, lora_targets=("q_proj",))
     tuned(reader, tmp_path / "t", settings).candidates[0].save(tmp_path / "model")
     before = load_file(place / "llama/model.safetensors")
@@ -160,7 +160,7 @@ def test_nothing_of_test_or_validation_is_learnt(
         return tuned(reader, course)
 
     monkeypatch.setattr(fine_tuning, "seq2seq", spy)
-    taught(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
+    trained(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
     assert len(seen) == 2
     for course in seen:
         assert len(course.train.inputs) == 24
@@ -171,7 +171,7 @@ def test_nothing_of_test_or_validation_is_learnt(
 def test_of_several_learning_rates_the_best_is_kept_by_the_metric(small: Path) -> None:
     """Every checkpoint is scored through the pipeline; the sweep is a list."""
     sets = ["train.learning_rate=1e-9,0.01", "train.best_by=metric", "train.epochs=2"]
-    done = taught(small, "t5", small / "model", *sets)
+    done = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
     assert set(record["curves"]) == {"1e-09", "0.01"}
     assert record["kept"]["learning rate"] == 0.01
@@ -204,9 +204,9 @@ def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
     config = (small / "mine.yaml").read_text().replace("{split}.jsonl", "train.jsonl")
     (small / "mine.yaml").write_text(config)
     with pytest.raises(UserError, match=r"train\.holdout"):
-        taught(small, "t5", small / "model", "train.epochs=1")
+        trained(small, "t5", small / "model", "train.epochs=1")
     sets = ["train.holdout=0.25", "train.epochs=1", 'train.choose="reader.max_new_tokens=1,2"']
-    done = taught(small, "t5", small / "model", *sets)
+    done = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
     assert (record["train"]["documents"], record["validation"]["documents"]) == (9, 3)
     assert (record["shared"], done.validated) == (0, "3 documents held out")
@@ -226,11 +226,11 @@ def test_another_recipe_does_not_go_on_with_what_is_unfinished(
     with monkeypatch.context() as patched:
         patched.setattr(training, "_curve", fail)
         with pytest.raises(KeyboardInterrupt):
-            taught(small, "t5", small / "model", "train.epochs=1")
+            trained(small, "t5", small / "model", "train.epochs=1")
     assert list((small / "model.unfinished").rglob("checkpoint-*"))
     with pytest.raises(UserError, match=r"settings.epochs: 1.0 -> 2.0"):
-        taught(small, "t5", small / "model", "train.epochs=2")
-    assert taught(small, "t5", small / "model", "train.epochs=1").inputs == 24
+        trained(small, "t5", small / "model", "train.epochs=2")
+    assert trained(small, "t5", small / "model", "train.epochs=1").inputs == 24
     assert not (small / "model.unfinished").exists()
 
 
@@ -241,7 +241,7 @@ def test_another_recipe_does_not_go_on_with_what_is_unfinished(
         (["train.epoch=1"], "t5.train.epoch: there is no such setting; did you mean 'epochs'"),
         (["train.preset=scrols"], "there is no preset 'scrols'; did you mean 'scrolls'"),
         (["train.epochs=1,2"], "only learning_rate may be swept"),
-        (["train.accumulate=3"], "batch_size (32) is no multiple of accumulate (3)"),
+        (["train.accumulate=3"], "batch_size (32) is not a multiple of accumulate (3)"),
         (['train.choose="retriever.kk=1"'], "TfIdf has no parameter 'kk'"),
         (["train.validation=train"], "cannot be learnt and validated on"),
         (["train.precision=float16"], "float16 needs a GPU"),
@@ -251,7 +251,7 @@ def test_another_recipe_does_not_go_on_with_what_is_unfinished(
 def test_what_is_wrong_with_settings_is_told(small: Path, sets: list[str], told: str) -> None:
     """Where it can be, before any work; and nothing is left."""
     with pytest.raises(UserError) as caught:
-        taught(small, "t5", small / "model", *sets)
+        trained(small, "t5", small / "model", *sets)
     assert told in str(caught.value)
     assert not list(small.glob("model*"))
 

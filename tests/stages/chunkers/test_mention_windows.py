@@ -102,7 +102,7 @@ def test_windows_are_around_mentions(size: int, text: str, expected: list[str]) 
 def test_a_name_that_is_never_mentioned_is_noted() -> None:
     """There is no window; the note says why."""
     document = Document("d", "Nobody is here.")
-    for question, told in (("Harry", "never mentioned"), (" ", "no name")):
+    for question, told in (("Harry", "never mentioned"), (" ", "is empty")):
         with collect_notes() as notes:
             assert divide(MentionWindows(), document, question) == ()
         assert told in notes[0]

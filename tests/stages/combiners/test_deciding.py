@@ -208,7 +208,7 @@ MISTAKES: Mapping[str, str] = {
     "{class: When, combiner: Stuff, question: '(a'}": "question is no regular expression",
     "{class: When, combiner: Stuff, kind: [whom]}": "Input should be 'none'".lower(),
     "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
-        "an alias may not point at what contains it"
+        "an alias may not point to a value that contains it"
     ),
     "{class: Verify, combiner: Stuff, threshold: -1}": "greater than or equal to 0, got -1",
     "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs two at least",
@@ -248,7 +248,7 @@ def test_a_run_tells_how_many_went_how_far_and_what_it_saved(tmp_path: Path) -> 
     steps = [json.loads(line)["raw"]["step"] for line in written.read_text().splitlines()]
     assert sorted(steps) == [1, 2]
     assert "Ways of tale" in shown.stdout
-    saved = "saved, had all gone the dearest way: 25% of the reads, "
+    saved = "saved compared with the most expensive way: 25% of the reads, "
     assert saved in shown.stdout
     page = tmp_path / "report.html"
     leporello("report", str(out), "--out", str(page))

@@ -13,17 +13,17 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from command_line import ROOT
 from endpoint_server import (
-    Asked,
-    made,
+    Request,
+    endpoint,
     reads,
+    reply,
     running,
-    say,
     texts,
 )
 
 from leporello.core.records import Output
 from leporello.engine.failures import time_limit
-from leporello.engine.reading import WindowReader
+from leporello.engine.reading import BatchReader
 
 
 @contextmanager
@@ -52,13 +52,15 @@ def interrupted_by_signal() -> Iterator[None]:
 def test_an_interruption_ends_all_requests(how: Callable[[], AbstractContextManager[None]]) -> None:
     """Though the server hangs; what came back is kept, and the reader goes on."""
 
-    def hanging(asked: Asked) -> None:
-        asked.hang() if asked.prompt.startswith("bad") and not mended.is_set() else say(asked)
+    def hanging(request: Request) -> None:
+        request.hang() if request.prompt.startswith("bad") and not mended.is_set() else reply(
+            request
+        )
 
     mended = threading.Event()
 
     with running(hanging) as server:
-        reader = made(server, concurrency=4)
+        reader = endpoint(server, concurrency=4)
         names = ["a", "b", "c", *[f"bad {number}" for number in range(6)]]
         with how():
             reader.read(reads(*names))
@@ -70,11 +72,11 @@ def test_an_interruption_ends_all_requests(how: Callable[[], AbstractContextMana
 def test_an_input_that_hangs_fails_by_the_engines_limit() -> None:
     """--example-timeout ends its requests; the other is answered, and asked once."""
 
-    def hanging(asked: Asked) -> None:
-        asked.hang() if asked.prompt == "bad" else say(asked)
+    def hanging(request: Request) -> None:
+        request.hang() if request.prompt == "bad" else reply(request)
 
     with running(hanging) as server:
-        bad, good = WindowReader(made(server), timeout=3).read(reads("bad", "a"))
+        bad, good = BatchReader(endpoint(server), timeout=3).read(reads("bad", "a"))
         assert "took longer than 3 s" in str(bad)
         assert isinstance(good, Output)
         assert (good.text, server.prompts()["a"]) == ("A", 1)
@@ -91,7 +93,7 @@ def test_nothing_is_left_at_the_end() -> None:
         "reader = Endpoint(sys.argv[1], 'm')\n"
         "print(reader.read([Read((str(n),)) for n in range(20)])[0].output_tokens)\n"
     )
-    with running(say) as server:
+    with running(reply) as server:
         done = subprocess.run(
             [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", script,
              server.base_url, str(ROOT)],
@@ -102,11 +104,11 @@ def test_nothing_is_left_at_the_end() -> None:
 
 def test_a_reader_reads_in_a_notebook() -> None:
     """Where an event loop runs already."""
-    with running(say) as server:
-        reader = made(server)
+    with running(reply) as server:
+        reader = endpoint(server)
 
         async def cell() -> list[Output]:
-            made(server).read(reads("forgotten here"))
+            endpoint(server).read(reads("forgotten here"))
             return reader.read(reads("a"))
 
         assert texts(asyncio.run(cell())) == ["A"]

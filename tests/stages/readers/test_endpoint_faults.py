@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from endpoint_server import (
     SECRET,
-    Asked,
-    made,
+    Request,
+    endpoint,
     reads,
+    reply,
     running,
-    say,
     sliding,
     texts,
 )
@@ -33,47 +33,47 @@ from leporello.readers.endpoint.throttle import Throttle
 # What passes
 
 
-def status(code: int, **headers: str) -> Callable[[Asked], None]:
+def status(code: int, **headers: str) -> Callable[[Request], None]:
     """Returns a script that fails."""
-    return lambda asked: asked.fail(code, None, **headers)
+    return lambda request: request.fail(code, None, **headers)
 
 
-def broken_off(asked: Asked) -> None:
+def broken_off(request: Request) -> None:
     """Closes in the middle of the body."""
-    asked.handler.send_response(200)
-    asked.handler.send_header("Content-Type", "application/json")
-    asked.handler.send_header("Content-Length", "1000")
-    asked.handler.end_headers()
-    asked.handler.wfile.write(b'{"choices": [')
-    asked.drop()
+    request.handler.send_response(200)
+    request.handler.send_header("Content-Type", "application/json")
+    request.handler.send_header("Content-Length", "1000")
+    request.handler.end_headers()
+    request.handler.wfile.write(b'{"choices": [')
+    request.drop()
 
 
-def broken_off_in_chunks(asked: Asked) -> None:
+def broken_off_in_chunks(request: Request) -> None:
     """Closes behind a whole answer, but without the end that HTTP wants: there may be more."""
     content = b'{"choices": [{"message": {"content": "half"}}]}'
-    asked.handler.send_response(200)
-    asked.handler.send_header("Transfer-Encoding", "chunked")
-    asked.handler.end_headers()
-    asked.handler.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
-    asked.drop()
+    request.handler.send_response(200)
+    request.handler.send_header("Transfer-Encoding", "chunked")
+    request.handler.end_headers()
+    request.handler.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
+    request.drop()
 
 
-def trickle(asked: Asked) -> None:
+def trickle(request: Request) -> None:
     """Sends a byte now and then, each soon enough after the one before."""
-    asked.handler.send_response(200)
-    asked.handler.send_header("Content-Length", "1000")
-    asked.handler.end_headers()
-    while not asked.server.ending.wait(0.05):
-        asked.handler.wfile.write(b" ")
-        asked.handler.wfile.flush()
+    request.handler.send_response(200)
+    request.handler.send_header("Content-Length", "1000")
+    request.handler.end_headers()
+    while not request.server.ending.wait(0.05):
+        request.handler.wfile.write(b" ")
+        request.handler.wfile.flush()
 
 
-def html(asked: Asked) -> None:
+def html(request: Request) -> None:
     """Answers with a page, as proxies do."""
-    asked.send(b"<html>Bad gateway</html>", kind="text/html")
+    request.send(b"<html>Bad gateway</html>", kind="text/html")
 
 
-MISBEHAVIOUR: dict[str, tuple[Callable[[Asked], None], str]] = {
+MISBEHAVIOUR: dict[str, tuple[Callable[[Request], None], str]] = {
     "429": (status(429), "the server answered 429: status 429"),
     "429 with Retry-After": (status(429, Retry_After="0.05"), "answered 429"),
     "429 with a date": (status(429, Retry_After=formatdate(usegmt=True)), "answered 429"),
@@ -81,21 +81,21 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Asked], None], str]] = {
     "500": (status(500), "the server answered 500: status 500"),
     "503": (status(503), "answered 503"),
     "408": (status(408), "answered 408"),
-    "500 without JSON": (lambda asked: asked.send(b"oh", 500, "text/plain"), "500: oh"),
-    "500 without a word": (lambda asked: asked.send(b"", 500), "500: nothing"),
-    "hangs": (Asked.hang, "no answer within 0.7 s"),
+    "500 without JSON": (lambda request: request.send(b"oh", 500, "text/plain"), "500: oh"),
+    "500 without a word": (lambda request: request.send(b"", 500), "500: nothing"),
+    "hangs": (Request.hang, "no answer within 0.7 s"),
     "trickles": (trickle, "no answer within 0.7 s"),
-    "closes": (Asked.drop, "the connection broke"),
+    "closes": (Request.drop, "the connection broke"),
     "closes in the middle": (broken_off, "the connection broke"),
     "closes among chunks": (broken_off_in_chunks, "the connection broke"),
-    "not JSON": (lambda asked: asked.send(b'{"choices": [{'), 'not JSON: {"choices": [{'),
-    "half a character": (lambda asked: asked.send(b'"\xff"'), "not JSON"),
-    "empty": (lambda asked: asked.send(b""), "not JSON: nothing"),
+    "not JSON": (lambda request: request.send(b'{"choices": [{'), 'not JSON: {"choices": [{'),
+    "half a character": (lambda request: request.send(b'"\xff"'), "not JSON"),
+    "empty": (lambda request: request.send(b""), "not JSON: nothing"),
     "a page": (html, "not JSON: <html>Bad gateway</html>; a page and no answer: check base_url"),
-    "not an object": (lambda asked: asked.send(b"[1, 2]"), "has no choices: [1, 2]"),
-    "no choices": (lambda asked: say(asked, choices=...), "has no choices"),
-    "empty choices": (lambda asked: say(asked, choices=[]), "has no choices"),
-    "null choices": (lambda asked: say(asked, choices=[None]), "has no choices"),
+    "not an object": (lambda request: request.send(b"[1, 2]"), "has no choices: [1, 2]"),
+    "no choices": (lambda request: reply(request, choices=...), "has no choices"),
+    "empty choices": (lambda request: reply(request, choices=[]), "has no choices"),
+    "null choices": (lambda request: reply(request, choices=[None]), "has no choices"),
     "an error with 200": (lambda a: a.send(b'{"error": {"message": "busy"}}'), "busy"),
 }
 
@@ -111,14 +111,14 @@ def test_what_passes_is_asked_again_and_what_does_not_fails_alone(name: str) -> 
     script, told = MISBEHAVIOUR[name]
     is_refusal = name.startswith("429")  # which may come for ever: patience ends them
 
-    def misbehave(asked: Asked) -> None:
-        bad = asked.prompt == "never" or (asked.prompt == "later" and asked.times <= 2)
-        script(asked) if bad else say(asked)
+    def misbehave(request: Request) -> None:
+        bad = request.prompt == "never" or (request.prompt == "later" and request.times <= 2)
+        script(request) if bad else reply(request)
 
     with running(misbehave) as server:
-        reader = made(server, timeout=patience(name))
-        asked = ("a", "later", "b") if is_refusal else ("a", "later", "b", "never")
-        outputs = sliding(reader, reads(*asked))
+        reader = endpoint(server, timeout=patience(name))
+        request = ("a", "later", "b") if is_refusal else ("a", "later", "b", "never")
+        outputs = sliding(reader, reads(*request))
         never = {} if is_refusal else {"never": 3}
         assert server.prompts() == {"a": 1, "later": 3, "b": 1, **never}
     assert texts(outputs) == ["A", "LATER", "B"]
@@ -153,18 +153,18 @@ def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Throttle, "rest", note)
 
-    def limited(asked: Asked) -> None:
+    def limited(request: Request) -> None:
         moments.append(time.monotonic())
-        if asked is server.asked[0]:
-            asked.fail(429, None, Retry_After="0.4")
-        elif asked is server.asked[1]:
+        if request is server.requests[0]:
+            request.fail(429, None, Retry_After="0.4")
+        elif request is server.requests[1]:
             rests.wait(30)
-            asked.fail(500)
+            request.fail(500)
         else:
-            say(asked)
+            reply(request)
 
     with running(limited) as server:
-        made(server, concurrency=2).read(reads("a", "b", "c", "d"))
+        endpoint(server, concurrency=2).read(reads("a", "b", "c", "d"))
     assert len(moments) == 6
     assert all(moment - moments[0] >= 0.4 for moment in moments[2:])
 
@@ -181,7 +181,7 @@ def test_waits_grow_and_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> 
     with running(status(500)) as server:
         monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 1.0)
         with pytest.raises(EndpointError, match="asked 9 times"):
-            made(server, retries=8).read(reads("a"))
+            endpoint(server, retries=8).read(reads("a"))
     assert drawn == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
 
 
@@ -192,14 +192,14 @@ def test_what_the_server_refuses_fails_alone() -> None:
     """A context that is too long is told in the server's words, and not asked again."""
     told = "This model's maximum context length is 8 tokens, you requested 9"
 
-    def short(asked: Asked) -> None:
-        long = asked.prompt == "long"
-        asked.fail(400, {"message": told, "code": "context_length_exceeded"}) if long else say(
-            asked
+    def short(request: Request) -> None:
+        long = request.prompt == "long"
+        request.fail(400, {"message": told, "code": "context_length_exceeded"}) if long else reply(
+            request
         )
 
     with running(short) as server:
-        outputs = sliding(made(server), reads("a", "long", "b", "c", "a"))
+        outputs = sliding(endpoint(server), reads("a", "long", "b", "c", "a"))
         assert server.prompts() == {"a": 1, "b": 1, "c": 1, "long": 1}
     assert str(outputs[1]).startswith(f"the server answered 400: {told}; prompt and")
     assert "lower max_input_tokens or max_new_tokens" in str(outputs[1])
@@ -266,11 +266,11 @@ def test_a_servers_words_are_found_wherever_it_puts_them(body: bytes, told: str)
 )
 def test_an_answer_that_is_withheld_fails_alone(choice: dict[str, Any], told: str) -> None:
     """It is not asked again, since it was paid; what it took counts."""
-    with running(lambda asked: say(asked, choices=[choice])) as server:
-        reader = made(server, budget_tokens=12)
+    with running(lambda request: reply(request, choices=[choice])) as server:
+        reader = endpoint(server, budget_tokens=12)
         with pytest.raises(EndpointError, match=re.escape(told)):
             reader.read(reads("a"))
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
         with pytest.raises(UserError, match="is spent"):
             reader.read(reads("b"))
 
@@ -281,18 +281,18 @@ def test_an_answer_that_is_withheld_fails_alone(choice: dict[str, Any], told: st
 def test_an_answer_may_be_cut_off_or_empty(text: str, reason: str, answer: str) -> None:
     """The reader has asked for no more than max_new_tokens; a model may have nothing to say."""
     choice = {"finish_reason": reason, "message": {"content": text}}
-    with running(lambda asked: say(asked, choices=[choice])) as server:
-        assert texts(made(server).read(reads("a"))) == [answer]
+    with running(lambda request: reply(request, choices=[choice])) as server:
+        assert texts(endpoint(server).read(reads("a"))) == [answer]
 
 
 def test_a_failure_is_told_once_and_then_asked_again() -> None:
     """Whoever reads an input alone again wants it to be asked."""
 
-    def later(asked: Asked) -> None:
-        asked.fail(400) if asked.times == 1 else say(asked)
+    def later(request: Request) -> None:
+        request.fail(400) if request.times == 1 else reply(request)
 
     with running(later) as server:
-        reader = made(server)
+        reader = endpoint(server)
         with pytest.raises(EndpointError):
             reader.read(reads("a"))
         assert texts(reader.read(reads("a"))) == ["A"]
@@ -318,11 +318,11 @@ def test_the_users_mistakes_stop_the_run(
     """They concern every input: nothing is asked again, and those under way are cancelled."""
     monkeypatch.setenv("MY_KEY", SECRET)
     key = Key(SECRET, "$MY_KEY")
-    with running(lambda asked: asked.fail(code, error)) as server:
-        reader = made(server, api_key=key, concurrency=2)
+    with running(lambda request: request.fail(code, error)) as server:
+        reader = endpoint(server, api_key=key, concurrency=2)
         with pytest.raises(UserError, match=told) as caught:
             reader.read(reads(*map(str, range(40))))
-        assert len(server.asked) <= (40 if code == 403 else 6)
+        assert len(server.requests) <= (40 if code == 403 else 6)
         assert max(server.prompts().values()) == 1
     assert SECRET not in str(caught.value)
 
@@ -331,11 +331,11 @@ def test_the_users_mistakes_stop_the_run(
 def test_a_single_input_that_is_forbidden_fails_alone(concurrency: int) -> None:
     """Gateways say 403 of what a filter of theirs holds back."""
 
-    def moderated(asked: Asked) -> None:
-        asked.fail(403, {"message": "flagged"}) if asked.prompt == "bad" else say(asked)
+    def moderated(request: Request) -> None:
+        request.fail(403, {"message": "flagged"}) if request.prompt == "bad" else reply(request)
 
     with running(moderated) as server:
-        outputs = sliding(made(server, concurrency=concurrency), reads("bad", "a"))
+        outputs = sliding(endpoint(server, concurrency=concurrency), reads("bad", "a"))
     assert str(outputs[0]) == "the server answered 403: flagged; the key may not use this model"
     assert isinstance(outputs[1], Output)
 

@@ -14,12 +14,12 @@ import pytest
 from command_line import ROOT, leporello, read_lines
 from endpoint_server import (
     SECRET,
-    Asked,
-    made,
+    Request,
+    endpoint,
     project,
     reads,
+    reply,
     running,
-    say,
 )
 from official_rows import zero_scrolls_row
 
@@ -42,8 +42,8 @@ HERE = ("--workers", "0")  # starting processes takes longer than these runs
 )
 def test_usage_that_is_missing_is_counted_here(usage: object) -> None:
     """With the tokenizer, so that a budget holds also where the server tells nothing."""
-    with running(lambda asked: say(asked, "two words", usage=usage)) as server:
-        reader = made(server, budget_tokens=30)
+    with running(lambda request: reply(request, "two words", usage=usage)) as server:
+        reader = endpoint(server, budget_tokens=30)
         [output] = reader.read(reads("one two three four"))
         assert output.input_tokens == 6 + 32
         assert output.output_tokens == 3
@@ -61,7 +61,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("own_cache")
 def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
     """It stops with status 2 and says so; no answer is lost, and none is bought twice."""
-    with running(say) as server:
+    with running(reply) as server:
         config = project(tmp_path, server, "budget_tokens: 300", examples=40)
         arguments = (
             "run",
@@ -74,11 +74,11 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
             *HERE,
         )
         stopped = leporello(*arguments, status=2)
-        assert 25 <= len(server.asked) <= 32
-        answers = len(server.asked)
+        assert 25 <= len(server.requests) <= 32
+        answers = len(server.requests)
         leporello(*arguments)
         assert set(server.prompts().values()) == {1}
-        assert len(server.asked) == 40
+        assert len(server.requests) == 40
     said = " ".join(stopped.stderr.split())
     assert "budget_tokens (300) is spent: " in said
     counts = re.search(r"is spent: (\d+) answers took (\d+) tokens to read", said)
@@ -94,8 +94,11 @@ def test_a_run_whose_budget_is_spent_goes_on(tmp_path: Path) -> None:
 
 def test_the_points_of_a_sweep_share_a_budget() -> None:
     """As long as one of them lives; a run that is started again in one process begins anew."""
-    with running(say) as server:
-        one, other = made(server, budget_tokens=12), made(server, budget_tokens=12, sampling_seed=1)
+    with running(reply) as server:
+        one, other = (
+            endpoint(server, budget_tokens=12),
+            endpoint(server, budget_tokens=12, sampling_seed=1),
+        )
         one.read(reads("a"))
         with pytest.raises(UserError, match="is spent"):
             other.read(reads("b"))
@@ -104,7 +107,7 @@ def test_the_points_of_a_sweep_share_a_budget() -> None:
         gc.disable()
         try:
             del one, other
-            made(server, budget_tokens=12, sampling_seed=1).read(reads("b"))
+            endpoint(server, budget_tokens=12, sampling_seed=1).read(reads("b"))
         finally:
             gc.enable()
 
@@ -112,7 +115,7 @@ def test_the_points_of_a_sweep_share_a_budget() -> None:
 @pytest.mark.usefixtures("own_cache")
 def test_usage_is_recorded_with_each_example(tmp_path: Path) -> None:
     """In calls.jsonl, as the server counts, with its price; a run from the cache asks nothing."""
-    with running(say) as server:
+    with running(reply) as server:
         config = project(tmp_path, server, "input_price: 0.4\n      output_price: 1.6")
         for out in ("one", "two"):
             run(["mine"], config=[config], out=tmp_path / out, workers=0)
@@ -121,7 +124,7 @@ def test_usage_is_recorded_with_each_example(tmp_path: Path) -> None:
             assert {output["input_tokens"] for output in outputs} == {10}
             assert {output["output_tokens"] for output in outputs} == {2}
             assert {output["dollars"] for output in outputs} == {7.2e-06}
-        assert len(server.asked) == 10
+        assert len(server.requests) == 10
 
 
 # Keys
@@ -140,16 +143,16 @@ def test_no_key_is_told_to_anyone_but_the_server(
     """Not in the run, the cache, the log or on the terminal, though the server repeats it."""
     monkeypatch.setenv("MY_KEY", SECRET)
 
-    def loud(asked: Asked) -> None:
-        key = asked.headers["authorization"]
-        if "What is 3?" in asked.prompt:
-            asked.fail(400, {"message": f"not with {key} {json.dumps(key)} {key!r}"})
-        elif "What is 4?" in asked.prompt:
-            asked.send(f"<p>{key}</p>".encode(), kind="text/html")
-        elif "What is 5?" in asked.prompt:
-            asked.fail(500, {"message": f"{key} broke"})
+    def loud(request: Request) -> None:
+        key = request.headers["authorization"]
+        if "What is 3?" in request.prompt:
+            request.fail(400, {"message": f"not with {key} {json.dumps(key)} {key!r}"})
+        elif "What is 4?" in request.prompt:
+            request.send(f"<p>{key}</p>".encode(), kind="text/html")
+        elif "What is 5?" in request.prompt:
+            request.fail(500, {"message": f"{key} broke"})
         else:
-            say(asked, f"it is {key}")
+            reply(request, f"it is {key}")
 
     with running(loud) as server:
         config = project(tmp_path, server, "api_key: $MY_KEY\n      retries: 0")
@@ -167,12 +170,12 @@ def test_no_key_is_told_to_anyone_but_the_server(
 def test_a_key_given_in_python_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its repr and what it complains of have a name for it; an exception holds no request."""
     monkeypatch.setattr("leporello.core.secrets._forms", {})
-    with running(lambda asked: asked.fail(400, {"message": str(asked.headers)})) as server:
-        reader = made(server, api_key=SECRET)
+    with running(lambda request: request.fail(400, {"message": str(request.headers)})) as server:
+        reader = endpoint(server, api_key=SECRET)
         assert SECRET not in repr(reader)
         with pytest.raises(EndpointError) as caught:
             reader.read(reads("a"))
-        assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+        assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
     assert "'authorization': 'Bearer $api_key'" in str(caught.value)
     assert caught.value.__context__ is caught.value.__cause__ is None
     assert redact(SECRET) == "$api_key"
@@ -181,15 +184,15 @@ def test_a_key_given_in_python_is_hidden(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_keys_that_cannot_be_are_the_users_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not sent, and not repeated; white space around one is left out."""
     monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
-    with running(say) as server:
-        made(server, api_key="$MY_KEY").read(reads("a"))
-        assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+    with running(reply) as server:
+        endpoint(server, api_key="$MY_KEY").read(reads("a"))
+        assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
         for wrong in (f"{SECRET}\nX-Evil: 1", "clé"):
             with pytest.raises(UserError, match="characters that no key has"):
-                made(server, api_key=wrong).read(reads("a"))
+                endpoint(server, api_key=wrong).read(reads("a"))
         with pytest.raises(UserError, match="UNSET_KEY is not set"):
-            made(server, api_key="$UNSET_KEY").read(reads("a"))
-        assert len(server.asked) == 1
+            endpoint(server, api_key="$UNSET_KEY").read(reads("a"))
+        assert len(server.requests) == 1
 
 
 # ZeroSCROLLS, from file to submission
@@ -240,19 +243,19 @@ def test_zero_scrolls_goes_from_its_files_to_a_submission(
 ) -> None:
     """The named pipeline sends the authors' prompts for chat models, cut as they cut them."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    with running(lambda asked: say(asked, "the youngest")) as server:
+    with running(lambda request: reply(request, "the youngest")) as server:
         settings = (f"reader.base_url={server.base_url}", "reader.max_input_tokens=400")
         flags = [flag for setting in settings for flag in ("--set", setting)]
         arguments = ("--config", chat, "--data", official, "--out", tmp_path / "out", *HERE)
         leporello(*ENDPOINT, *arguments, *flags)
-        asked = {one.prompt: one for one in server.asked}
-    assert len(asked) == len(server.asked) == 20
-    assert {one.headers["authorization"] for one in server.asked} == {f"Bearer {SECRET}"}
+        request = {one.prompt: one for one in server.requests}
+    assert len(request) == len(server.requests) == 20
+    assert {one.headers["authorization"] for one in server.requests} == {f"Bearer {SECRET}"}
     for name in SCORES:
         told = "" if name in SUMMARIES else " Do not provide any explanation."
         before, query = f"Read about {name}.{told}\n\nText:\n", "Question:\nWho had the cat?"
-        assert f"{before}{STORY * 2}\n\n{query}" in asked
-        [cut] = [prompt for prompt in asked if prompt.startswith(before) and SEPARATOR in prompt]
+        assert f"{before}{STORY * 2}\n\n{query}" in request
+        [cut] = [prompt for prompt in request if prompt.startswith(before) and SEPARATOR in prompt]
         document = cut.removeprefix(before).removesuffix(SEPARATOR + query)
         assert (STORY * 100).startswith(document)
         assert 15 * len(STORY) < len(document) < 25 * len(STORY)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_server import Asked, made, running, say
+from endpoint_server import Request, endpoint, reply, running
 from tiny_models import save
 
 from leporello.core.records import Read
@@ -20,15 +20,17 @@ from leporello.text.typed.schema import schema_of
 def test_a_server_is_sent_the_schema(mode: str) -> None:
     """As its protocol wants it, an object at the top; plain completions have no such field."""
 
-    def script(asked: Asked) -> None:
+    def script(request: Request) -> None:
         told = {"content": [{"type": "text", "text": '{"answer": 7}'}], "usage": {}}
-        asked.send(json.dumps(told).encode()) if mode == "messages" else say(asked, '{"answer": 7}')
+        request.send(json.dumps(told).encode()) if mode == "messages" else reply(
+            request, '{"answer": 7}'
+        )
 
     with running(script) as server:
-        reader = made(server, mode=mode)
+        reader = endpoint(server, mode=mode)
         [output] = reader.read([Read(("Seven rowed.",), "How many?", schema=schema_of("integer"))])
         reader.read([Read(("Seven rowed.",), "How many?")])
-    typed, plain = (asked.body for asked in server.asked)
+    typed, plain = (request.body for request in server.requests)
     form: Any = typed.get("response_format", {}).get("json_schema") or typed.get(
         "output_config", {}
     ).get("format")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from retrieval import asked, chunked
+from retrieval import chunked, examples_of
 
 from leporello.core.calls.stage_calls import retrieve
 from leporello.retrievers import BM25, ByQuestion, Ends, Evenly, First
@@ -26,7 +26,7 @@ CHUNKS = chunked(TEXT)
 )
 def test_all_is_given_where_all_must_be_read(question: str, count: int) -> None:
     """A question gets what the other retriever finds for it."""
-    [hits] = retrieve(ByQuestion(BM25(3)), asked([question], CHUNKS), CHUNKS)
+    [hits] = retrieve(ByQuestion(BM25(3)), examples_of([question], CHUNKS), CHUNKS)
     assert len(hits) == count
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retrieval import asked, chunked
+from retrieval import chunked, examples_of
 from tiny_models import save_classifier, save_sparse, save_token_vectors
 
 from leporello.core.calls.stage_calls import retrieve
@@ -147,7 +147,9 @@ def test_an_encoder_without_words_is_refused(bert: str) -> None:
 def test_the_wheel_finds_what_words_do_not() -> None:
     """The default model: converted from 8 bits, with its marks; questions have 32 tokens."""
     chunks = chunked(TEXT)
-    [[hit, *_]] = retrieve(ColBERT(), asked(["Which colour had the footwear?"], chunks), chunks)
+    [[hit, *_]] = retrieve(
+        ColBERT(), examples_of(["Which colour had the footwear?"], chunks), chunks
+    )
     assert "boots" in hit.chunk.text
     model: Any = load_multi_vector("answerai-colbert-small")
     [vectors] = model.encode_query(["Who?"], convert_to_numpy=True)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25L, BM25Okapi, BM25Plus
-from retrieval import asked, chunked
+from retrieval import chunked, examples_of
 
 from leporello import Chunk, Document, Hit
 from leporello.cache.store import Cache
@@ -69,7 +69,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def found(retriever: Any, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
     """Retrieves as the engine does."""
-    return retrieve(retriever, asked(questions, chunks), chunks)
+    return retrieve(retriever, examples_of(questions, chunks), chunks)
 
 
 def spans(hits: Sequence[Hit]) -> list[tuple[int, int]]:
@@ -302,7 +302,7 @@ def test_a_reader_without_scores_cannot_order() -> None:
     """`Lead` answers with the first words, whatever is asked."""
     chunks = chunked(STORY)
     with pytest.raises(ValueError, match="gives no scores"):
-        retrieve(RerankByReader(TfIdf(k=5), Lead()), asked(QUESTIONS, chunks), chunks)
+        retrieve(RerankByReader(TfIdf(k=5), Lead()), examples_of(QUESTIONS, chunks), chunks)
 
 
 @given(
