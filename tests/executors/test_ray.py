@@ -377,5 +377,5 @@ def test_set_accepts_parameters_of_ray_with_the_flag(tmp_path: Path) -> None:
     options: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
     [job] = prepare(RunOptions(["mine"], **options, executor="ray"))
     assert (job.placement.executor, job.placement.worker_cpus) == ("ray", 2)
-    with pytest.raises(UserError, match=r"worker_cpus: is Ray's alone"):
+    with pytest.raises(UserError, match=r"worker_cpus: applies only to Ray"):
         prepare(JobOptions(["mine"], **options))

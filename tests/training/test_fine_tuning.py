@@ -243,7 +243,7 @@ def test_an_unfinished_training_does_not_resume_with_other_settings(
         (["train.epochs=0"], "t5.train.epochs: input should be greater than 0"),
         (["train.epoch=1"], "t5.train.epoch: there is no such setting; did you mean 'epochs'"),
         (["train.preset=scrols"], "there is no preset 'scrols'; did you mean 'scrolls'"),
-        (["train.epochs=1,2"], "only learning_rate takes several"),
+        (["train.epochs=1,2"], "only learning_rate may be swept"),
         (["train.accumulate=3"], "batch_size (32) is not a multiple of accumulate (3)"),
         (['train.choose="retriever.kk=1"'], "TfIdf has no parameter 'kk'"),
         (["train.validation=train"], "cannot be both trained and validated on"),
