@@ -80,7 +80,7 @@ def label(text: str, labels: Sequence[str]) -> str:
 
 
 def percentage(text: str) -> str:
-    """Returns the percentage of an answer: the first one, or its only number between 1 and 100."""
+    """Returns the first percentage of an answer, or its only number if that is a percentage."""
     if match := PERCENTAGE.search(text):
         return match.group()
     if worded := _PER_CENT.search(text):

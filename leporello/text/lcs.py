@@ -36,9 +36,9 @@ def lcs_union(first: Iterable[Sequence[str]], second: Iterable[Sequence[str]]) -
     """Counts the words of sentences that are in a longest common subsequence with other sentences.
 
     Among several longest subsequences the usual backtracking through the table decides: from the
-    end, equal words match; otherwise it skips a word of the first sentence where the table is
-    larger without it than without the word of the second, and a word of the second in all other
-    cases. All second sentences are processed at once, in separate bits.
+    end, equal words match; otherwise it skips a word of the first sentence if the table has a
+    larger value without it than without the word of the second, and a word of the second in all
+    other cases. All second sentences are processed at once, in separate bits.
 
     Args:
         first: Words of each of the other sentences.

@@ -25,7 +25,7 @@ _OLD = {
 }  # fmt: skip
 _SAMPLE = 2**16  # bytes that are examined
 _LINES_BEYOND_ASCII = re.compile(rb"[^\n]{0,200}[\x80-\xff][^\n]{0,200}")
-_MOSTLY = 5  # characters beyond ASCII per broken one, in UTF-8 with faults
+_MOSTLY = 5  # characters beyond ASCII per undecodable byte, in UTF-8 with faults
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 _FEWEST = 4  # bytes beyond ASCII that identify an encoding
 _SHORTEST = 4  # bytes of UTF-16 that its zeros identify

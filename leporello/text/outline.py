@@ -135,10 +135,10 @@ def _nested(spans: Sequence[Place | Section]) -> tuple[Sequence[Place | Section]
 
 
 def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
-    """Joins extracted texts into one, and makes each with a name a place around its own places.
+    """Joins extracted texts into one; each named text becomes a place around its inner places.
 
     Args:
-        parts: Names of the places, and what was extracted there; no place for an empty name.
+        parts: Names and extracted texts of places; a text with an empty name is not a place.
         separator: Text between the parts.
     """
     parts = [*parts]

@@ -12,7 +12,7 @@ from leporello.loaders.pdf.layout import PageLine
 
 HEAD, NUMBER = "running head or foot", "page number"
 
-_PAGES = 3  # pages from which on a recurring line is furniture
+_PAGES = 3  # pages that make a recurring line furniture
 _ROWS = 4  # rows at each edge that are examined
 _EDGE = 0.15  # of the page's height
 _LARGER = 1.2  # times the body's type: a heading, not a running head

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 
-_STAMP = 100  # characters on a scan up to which they are only a stamp
+_STAMP = 100  # characters on a scan; shorter text is only a stamp
 
 
 _NAMED = 5  # ranges of pages that a place names

@@ -144,7 +144,7 @@ class RougeLCoco(Averaged):
     def value(self, text: str, example: Example) -> float:
         """Returns the F-measure of the best precision and the best recall."""
         texts = self.words(text, *example.references)
-        guess, *references = (words.split(" ") for words in texts)  # no text is one empty word
+        guess, *references = (words.split(" ") for words in texts)  # an empty text has one word, ""
         positions = places(guess)
         precision, recall = 0.0, 0.0
         for reference in references:

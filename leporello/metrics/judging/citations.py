@@ -19,7 +19,7 @@ CHECK = "Does the text say so? Answer with one of the choices."
 _MARK = re.compile(r"\s?\[(\d{1,4})\]")
 _FULL = 100.0
 
-# A sentence without its marks, and the texts that it cites; None for numbers without a hit.
+# A sentence without its marks, and the texts that it cites; None if a number has no hit.
 _Sentence = tuple[str, tuple[str, ...] | None]
 
 

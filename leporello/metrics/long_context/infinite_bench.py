@@ -27,7 +27,7 @@ Gold = Sequence[str]
 
 @dataclass(frozen=True)
 class InfiniteBenchScore(Averaged):
-    """The score that InfiniteBench gives an answer to one of its tasks.
+    """Score that InfiniteBench gives an answer to one of its tasks.
 
     References have the form of its tasks: numbers and lists of numbers as JSON; the option's text
     and letter for a choice. If a dialogue has several names, only the first counts, in capitals and
@@ -148,7 +148,7 @@ def _squeezed(text: str) -> str:
 
 
 def _after(text: str, prefixes: Sequence[str]) -> str | None:
-    """Returns the text after the first prefix that it contains, without one more character."""
+    """Returns the text after the first prefix that it contains and one more character."""
     prefix = next((prefix for prefix in prefixes if prefix in text), None)
     return None if prefix is None else text[text.index(prefix) + len(prefix) + 1 :]
 

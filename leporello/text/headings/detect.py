@@ -28,7 +28,7 @@ from leporello.text.headings.numbering import numbered
 from leporello.text.headings.runs import joined, rank, without_headers, without_lists
 from leporello.text.outline import Heading, outline
 
-_FEW = 2  # marked headings or loaded sections; a single one may be the title, or chance
+_FEW = 2  # marked headings or loaded sections; a single match may be the title, or chance
 _MARKS = 40  # characters that a heading's lines may have in addition to its title
 # Known names that also occur inside chapters; the other known names are siblings of chapters.
 _INNER = frozenset({
@@ -99,7 +99,7 @@ def _headings(document: Document) -> tuple[Section, ...]:
 
 
 def _loaded(document: Document) -> tuple[Section, ...] | None:
-    """Returns a loader's sections if each begins with its title; pages and cues do not."""
+    """Returns a loader's sections if each begins with its title, unlike pages and cues."""
     sections = document.sections
     titled = [section for section in sections if section.title]
     if len(titled) < _FEW or not all(

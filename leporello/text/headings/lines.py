@@ -12,7 +12,7 @@ from leporello.text.headings.labels import Label
 ALONE = 2  # blank lines around a line: one above, one below
 LONGEST = 120  # characters of a heading
 INDENT = 3  # blanks before a heading without markup; more indicate a list or code
-PARAGRAPH = 200  # characters from which on a line is a complete paragraph
+PARAGRAPH = 200  # characters; a longer line is a complete paragraph
 
 _WORDS = 15  # of a heading without markup
 _STOPS = tuple(".!?:;…”\"')]’»")
@@ -34,7 +34,7 @@ class HeadingCandidate:
         kind: `mark`, or by its looks: `word` (Chapter 3), `number`, `name`, `caps`, `title`.
         level: Level by its markup or indentation.
         label: Number of the heading, if it has one.
-        apart: Number of the two lines around it that are blank.
+        apart: Number of blank lines directly around it, 0 to 2.
         otherwise: Kind of heading if the number belongs to a list: `name`, `caps`, `title`, or
             empty.
     """

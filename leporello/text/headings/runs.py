@@ -10,11 +10,11 @@ from itertools import pairwise
 from leporello.text.headings.labels import name_of
 from leporello.text.headings.lines import ALONE, HeadingCandidate, TextLines, is_title
 
-_REPEATED = 3  # occurrences of a line from which on it is a page header or a speaker's name
+_REPEATED = 3  # occurrences that make a line a page header or a speaker's name
 _DENSE = 600  # characters between lines in capitals; closer lines are mostly speakers
 _BODY = 60  # characters; longer lines are text even without a stop at the end
 _NEAR = 12  # lines between an outer heading and its first inner heading at most
-_LISTED = 2  # headings without text between them from which on they are a list
+_LISTED = 2  # headings without text between them that make a list
 _STOPS = (".", "!", "?", ":", ";", "”", '"')
 _CONTENTS = frozenset({
     "contents", "table of contents", "list of figures", "list of tables", "list of symbols",

@@ -107,7 +107,7 @@ def _typed(answer: JSON, path: tuple[str, ...]) -> JSON:
 def _choices(answer: Mapping[str, JSON], path: tuple[str, ...]) -> JSON:
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise _fault((*path, "choices"), "an enum needs `choices`, a list with at least one")
+        raise _fault((*path, "choices"), "an enum needs `choices`, a list with at least one value")
     return [choice if isinstance(choice, str) else json.dumps(choice) for choice in choices]
 
 
