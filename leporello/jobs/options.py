@@ -1,4 +1,4 @@
-"""Options of commands, which are arguments of the Python functions with the same names.
+"""Options of commands, which are the arguments of the API functions with the same names.
 
 A class below is the only declaration of its options. `takes` derives a function's arguments and
 their documentation from it, `leporello.cli.options` the parameters of a command.
@@ -31,7 +31,7 @@ class ConfigOptions:
 
     Attributes:
         model: Read with this model: a path, a hub id, openai:MODEL, ollama:MODEL, http://HOST/v1, …
-        config: Lay a YAML file of your own over the built-in one.
+        config: Add a YAML file of your own, which overrides the built-in config.
         overrides: Change or sweep a parameter: retriever.k=5,10.
         cached: Use and fill the cache.
     """
@@ -43,7 +43,7 @@ class ConfigOptions:
 
     @property
     def settings(self) -> list[str]:
-        """The overrides, after one for the model if there is one."""
+        """Overrides, preceded by one for the model if it is set."""
         return [*([f"model={json.dumps(self.model)}"] if self.model else []), *self.overrides]
 
 
@@ -91,13 +91,13 @@ class JobOptions(ConfigOptions):
 
     @property
     def directory(self) -> Path | None:
-        """Directory of the run; None where it is named after the pipelines and tasks."""
+        """Directory of the run; None to name it after the pipelines and tasks."""
         of_suite = Path("runs") / "-".join(filter(None, (self.suite, self.split)))
         return to_path(self.out) if self.out else of_suite if self.suite else None
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {}
 
 
@@ -106,7 +106,7 @@ class RunOptions(JobOptions):
     """Options of a run.
 
     Attributes:
-        update: Do again what an earlier run made with another config, source, model or data.
+        update: Recompute results of an earlier run that used another config, source, model or data.
         executor: Run in processes of this machine or on a Ray cluster, in place of the pipeline's
             `placement`.
         address: Use the Ray cluster at this address. [default: start Ray on this machine]
@@ -136,7 +136,7 @@ class RunOptions(JobOptions):
 
     @property
     def placement(self) -> Mapping[str, Any]:
-        """Settings that replace those of the `placement` of every pipeline; None keeps one."""
+        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
         return {name: getattr(self, name) for name in _PLACEMENT}
 
 
@@ -145,9 +145,9 @@ class OneJobOptions(ConfigOptions):
     """Options of commands that take one pipeline and one task.
 
     Attributes:
-        pipeline: Take this pipeline, or this point of a sweep. [default: the default pipeline]
-        task: Take the examples of this task. [default: the task of the pipeline]
-        split: Take this split of the task. [default: train, if the task has splits]
+        pipeline: Use this pipeline, or this point of a sweep. [default: the default pipeline]
+        task: Use the examples of this task. [default: the task of the pipeline]
+        split: Use this split of the task. [default: train, if the task has splits]
         out: Write the results to this path.
         update: Replace the results of an earlier command.
     """
@@ -189,7 +189,7 @@ class CalibrateOptions(TrainOptions):
 
 @dataclass(frozen=True)
 class FewShotOptions(OneJobOptions):
-    """Options of drawing examples for prompts.
+    """Options for drawing examples for prompts.
 
     Attributes:
         count: Draw this many examples; a larger number adds examples to those of a smaller one.
@@ -235,7 +235,7 @@ class TuneOptions(ConfigOptions):
 def takes(
     options: Callable[_Parameters, _Options],
 ) -> Callable[[Callable[[_Options], _Returned]], Callable[_Parameters, _Returned]]:
-    """Returns a decorator: a function of options takes the fields of their class as arguments."""
+    """Returns a decorator, which turns a function of options into one of the options' fields."""
 
     def decorate(function: Callable[[_Options], _Returned]) -> Callable[_Parameters, _Returned]:
         @wraps(function)
@@ -246,7 +246,7 @@ def takes(
         helps = docstring(options)[1]  # type: ignore[arg-type]  # a class
         arguments = "".join(f"\n    {name}: {helps[name]}" for name in signature.parameters)
         call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nArgs:{arguments}\n"
-        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # which `inspect` reads
+        call.__signature__ = signature.replace(  # type: ignore[attr-defined]  # `inspect` reads it
             return_annotation=inspect.signature(function).return_annotation
         )
         return call

@@ -15,7 +15,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Example, Prediction, Request
 from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Statistics
@@ -119,7 +119,7 @@ class OwnMetric:
 
     def _call(self, method: str, *given: object) -> object:
         try:
-            with own_errors(f"{type(self.inner).__name__}.{method}", GoldError):
+            with user_code_errors(f"{type(self.inner).__name__}.{method}", GoldError):
                 return getattr(self.inner, method)(*given)
         except UserError as error:  # whatever it is, it is the class's
             raise MetricError(str(error)) from None

@@ -15,7 +15,7 @@ from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.scores import Draws
 from leporello.analysis.comparison.tables import Comparison, TaskComparison, tables_of
 from leporello.config.sweeps import spec_of
-from leporello.core.environment.own_lines import own_errors
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.files import atomically
 from leporello.core.protocols import SECTION
@@ -168,7 +168,7 @@ def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, Rep
     """Yields the sections with their ids in the page."""
     for place, text in enumerate(names or SECTIONS):
         maker = spec_of(text, SECTION, "--section").build()
-        with own_errors(f"report --section {text}"):
+        with user_code_errors(f"report --section {text}"):
             section: object = maker.section(data)
         if not isinstance(section, ReportSection):
             name = type(maker).__name__

@@ -17,7 +17,7 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.records import Chunk, Example
-from leporello.engine.enriching import makers
+from leporello.engine.enriching import passage_stages
 from leporello.engine.selection import by_document
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
@@ -212,7 +212,7 @@ class _RunCounter:
         label = _label(chunker)
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
         if job.stages.enricher is not None:
-            enrichers = makers(job.stages)
+            enrichers = passage_stages(job.stages)
             chunk_lists = [c and cached_passages(c, enrichers) for c in chunk_lists]
             label = " of ".join((*map(_label, enrichers), label))
             yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]

@@ -175,10 +175,10 @@ def run(options: RunOptions) -> Run:
 def _locked(path: Path) -> Iterator[tuple[RunDirectory, RemoteRun | None]]:
     """Locks a run's directory, or the local copy of a run at a URL."""
     if not isinstance(path, RemotePath):
-        with (directory := RunDirectory(path)).held():
+        with (directory := RunDirectory(path)).locked():
             yield directory, None
         return
-    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).held():
+    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).locked():
         yield directory, run
 
 

@@ -127,7 +127,7 @@ class _FollowedJob:
 
     def update(self) -> None:
         """Reads the stores that have changed; finished ones add their statistics."""
-        for shard in self.files.begun():
+        for shard in self.files.stored_shards():
             modified = self.files.store(shard).stat().st_mtime_ns
             if self._finished.get(shard) != modified:
                 self._read(shard, modified)

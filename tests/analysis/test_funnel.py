@@ -242,5 +242,5 @@ def test_changed_data_are_reported(directory: Path) -> None:
             with pytest.raises(UserError, match="'missed' is missing or out of order; restore"):
                 analyze_run(directory)
         path.write_text(before)
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         funnels(directory.parent)

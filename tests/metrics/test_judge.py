@@ -103,7 +103,7 @@ def test_a_pipeline_without_a_judge_is_told_before_any_work(tmp_path: Path) -> N
     )
     given = ("--task", "sample", "--config", config, "--metric")
     told = leporello("run", "cast", *given, "judge", status=2).stderr
-    assert "the metric judge asks a reader of the role 'judge'; did you mean 'jugde'" in told
+    assert "the metric judge requires a reader with the role 'judge'; did you mean 'jugde'" in told
     entry = json.dumps({"class": "judge", "mode": "pairwise", "against": str(tmp_path / "no")})
     assert str(tmp_path / "no") in leporello("run", "alone", *given, entry, status=2).stderr
     assert not (tmp_path / "runs").exists()

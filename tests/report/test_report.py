@@ -261,7 +261,7 @@ def test_the_verb_writes_a_report(directory: Path, tmp_path: Path) -> None:
     assert "page.html: 30 examples," in result.output
     with pytest.raises(UserError, match="cannot be written"):
         report([directory], tmp_path / "none" / "page.html", draws=DRAWS)
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         report([tmp_path], out)
 
 

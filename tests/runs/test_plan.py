@@ -169,7 +169,7 @@ def test_why_suggests_an_id_for_an_unknown_example(config: Path) -> None:
     run(["mine"], config=[config], out=config.parent / "out", limit=3, workers=0)
     with pytest.raises(UserError, match="did you mean"):
         why(config.parent / "out", "3-22")
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         why(config.parent, "3-2")
 
 

@@ -197,7 +197,7 @@ def test_two_runs_for_one_cell_are_refused(made: Path, tmp_path: Path) -> None:
     assert [row.name for row in table.rows if row.ours] == ["naive", "lead"]
     with pytest.raises(UserError, match=r"nothing of scrolls/gov_report, .* is finished there"):
         suite_tables(suite_named("scrolls"), [made / "runs"])
-    with pytest.raises(UserError, match="no run lies there"):
+    with pytest.raises(UserError, match="is not a run"):
         suite_tables(tiny(made), [tmp_path / "none"])
 
 

@@ -127,7 +127,7 @@ def test_a_pattern_leaves_out_what_a_file_has_no_rows_of(
     assert [job.task.name for job in prepare(JobOptions(["lead"], ["scrolls/qualit*"]))] == [
         "scrolls/quality"
     ]
-    assert "scrolls/quality_hard is left out: " in caplog.text
+    assert "scrolls/quality_hard is skipped: " in caplog.text
     with pytest.raises(UserError, match="none of its 1 rows is of this task"):
         prepare(JobOptions(["lead"], ["scrolls/quality", "scrolls/quality_hard"]))
 

@@ -19,7 +19,7 @@ from leporello.core.environment.extras import require
 from leporello.core.files import atomically, in_utf8, read_rows
 from leporello.core.notes import collect_notes
 from leporello.core.records import Example, Span
-from leporello.engine.selection import by_document, divided
+from leporello.engine.selection import by_document, document_chunks
 from leporello.jobs.checksums import check_results
 from leporello.jobs.files import ExampleFiles
 from leporello.jobs.signature import metrics_of_run
@@ -174,7 +174,7 @@ def _qrels_lines(example: Example, stages: Pipeline) -> Iterator[str]:
     if not example.evidence:
         return
     with collect_notes():  # the run has already stored the notes
-        chunks = divided(stages.chunker, example)
+        chunks = document_chunks(stages.chunker, example)
     for chunk in chunks:
         if any(chunk.start < gold.end and gold.start < chunk.end for gold in example.evidence):
             yield f"{_word(example.id)} 0 {_name(example, chunk.span)} 1\n"

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leporello.core.environment.json_table import UNPROTECTED, kept_on_disk
+from leporello.core.environment.json_table import UNPROTECTED, disk_errors
 from leporello.core.errors import ConfigError, Fault
 from leporello.core.records import JSON, DocumentRows
 from leporello.tasks.jsonl.row_files import RowFiles
@@ -56,7 +56,7 @@ class PlaceTable:
         # SQLite locks its own calls, so that the reader of examples may change its thread.
         self._table = sqlite3.connect("", check_same_thread=False)
         weakref.finalize(self, self._table.close)
-        with kept_on_disk(f"{path}: where its rows stand"):
+        with disk_errors(f"{path}: where its rows stand"):
             self._table.executescript(UNPROTECTED + _TABLE)
             self._table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
             self._table.executescript(_INDEXES)

@@ -248,7 +248,7 @@ def test_a_run_tells_how_many_went_how_far_and_what_it_saved(tmp_path: Path) -> 
     steps = [json.loads(line)["raw"]["step"] for line in written.read_text().splitlines()]
     assert sorted(steps) == [1, 2]
     assert "Ways of tale" in shown.stdout
-    saved = "saved, had all gone the dearest way: 25% of the reads, "
+    saved = "saved compared with the most expensive way: 25% of the reads, "
     assert saved in shown.stdout
     page = tmp_path / "report.html"
     leporello("report", str(out), "--out", str(page))
